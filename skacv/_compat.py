@@ -1,0 +1,40 @@
+"""Every private or version-dependent import from scikit-learn, and only those."""
+
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Hidden,
+    Interval,
+    Options,
+    StrOptions,
+)
+from sklearn.utils.validation import _check_sample_weight
+
+try:  # scikit-learn >= 1.9
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method):
+        return method
+
+
+def has_callbacks(estimator):
+    """Whether any callback listens to this fit."""
+    return bool(getattr(estimator, "_skl_callbacks", None))
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "HasMethods",
+    "Hidden",
+    "Interval",
+    "Options",
+    "StrOptions",
+    "_check_sample_weight",
+    "_fit_context",
+    "has_callbacks",
+    "with_callbacks",
+]

@@ -1,0 +1,461 @@
+"""The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from copy import copy
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._compat import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+    with_callbacks,
+)
+from ._progress import FitProgress
+from .optim.design import Design
+from .optim.trajectory import Phase, Problem, n_planned_updates, run
+from .risk.memory_matrix import estimate_risk, uneven_rows_bias
+
+N_ALPHAS = 30
+ALPHA_RATIO = 1e-3
+# Warn where uneven rows may make risk_path_ read low by more than this share.
+UNEVEN_ROWS_TOLERANCE = 0.1
+NAMES = ("n_features_in_", "feature_names_in_")
+
+
+class LowRankPath(NamedTuple):
+    """A quantity of every iterate and row, as ``temporal @ spatial``.
+
+    Attributes
+    ----------
+    temporal : ndarray of shape (n_iter_ + 1, n_modes)
+    spatial : ndarray of shape (n_modes, n_rows) or (n_modes, n_rows, n_targets)
+    """
+
+    temporal: np.ndarray
+    spatial: np.ndarray
+
+
+class TrainingData(NamedTuple):
+    """What validated data become for the algorithm, and the way back."""
+
+    problem: Problem
+    center: np.ndarray  # (n_features, 1): means of X, or zeros
+    offset: np.ndarray  # (1, n_targets): means of y, or zeros
+    total_weight: float
+    is_flat: bool  # whether y was one-dimensional
+    names: dict  # n_features_in_ and feature_names_in_
+    digest: str | None  # tells whether two fits saw the same data
+
+    def coefficients(self, coef):
+        """Iterates (T + 1, n_features, n_targets) in scikit-learn's shapes.
+
+        Returns
+        -------
+        coef : (T + 1, n_features) or (T + 1, n_targets, n_features)
+        intercept : (T + 1,) or (T + 1, n_targets)
+        """
+        intercept = self.offset - (self.center * coef).sum(axis=1)
+        if self.is_flat:
+            return coef[:, :, 0], intercept[:, 0]
+        return np.moveaxis(coef, 2, 1), intercept
+
+
+class TrajectoryRegressor(
+    CallbackSupportMixin, RegressorMixin, BaseEstimator, metaclass=ABCMeta
+):
+    """Base class of linear regressors that keep and judge their trajectory.
+
+    A subclass has the parameters of its ``__init__`` and says
+
+    ``_solvers``
+        the schedule class of every solver name;
+    ``_penalty(strength)``
+        the penalty of a strength, in the mean form (1/n) sum_i (...) + g(b);
+    ``_strength_of(alpha, total_weight)``, ``_alpha_of(strength, total_weight)``
+        what ``alpha`` means.
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": [
+            Interval(Real, 0, None, closed="left"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "step_size": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "risk": [
+            StrOptions({"auto", "exact", "hutchinson"}),
+            Interval(Integral, 2, None, closed="left"),
+            "boolean",
+        ],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    _solvers: dict = {}
+    _multi_output = False
+
+    @abstractmethod
+    def _penalty(self, strength):
+        """The penalty of one strength, in the mean form."""
+
+    def _strength_of(self, alpha, total_weight):
+        return float(alpha)
+
+    def _alpha_of(self, strength, total_weight):
+        return float(strength)
+
+    def _schedule(self, step_size):
+        return self._solvers[self.solver](step_size)
+
+    # ------------------------------------------------------------------ fit
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Run the algorithm once and read the risk of every iterate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float32 and float64 are kept, CSR is not densified.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; several only where the class takes them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative. A row of weight zero is left out.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            On invalid parameters or data, and where the iterates diverge
+            (the message names the largest stable step). The estimator is then
+            left as it was.
+        """
+        # Nothing reaches self before everything has succeeded.
+        data = self._validated(X, y, sample_weight)
+        start, done = self._starting_point(data)
+        alphas = self._alphas(data)
+        step_size = self._step_size(alphas, data)
+        planned = self._plan(alphas, step_size, data)
+
+        def reconstruct(coef):
+            paths = data.coefficients(coef[None])
+            return {**data.names, "coef_": paths[0][0], "intercept_": paths[1][0]}
+
+        progress = FitProgress(
+            self,
+            n_done=len(start) - 1,
+            n_planned=n_planned_updates(planned, done),
+            X=X,
+            y=y,
+            sample_weight=sample_weight,
+            reconstruct=reconstruct,
+        )
+        trajectory = run(
+            data.problem, planned, start, done=done, tol=self.tol, progress=progress
+        )
+        attributes = self._read(trajectory, data)
+        attributes["step_size_"] = step_size
+        progress.finish(trajectory.coef[-1])
+        self._replace_fitted(attributes)
+        return self
+
+    def _validated(self, X, y, sample_weight):
+        """Validated data as the algorithm wants them; marks nothing on self."""
+        shell = copy(self)
+        X, y = validate_data(
+            shell,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=self._multi_output,
+            y_numeric=True,
+            ensure_min_samples=2,
+        )
+        target = y.reshape(len(y), -1).astype(X.dtype, copy=False)
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+            X, target, weights = _without_zero_weights(X, target, weights)
+        digest = None
+        if self.warm_start:
+            digest = joblib.hash((X, target, weights, self.fit_intercept))
+        row_weights = (weights / weights.sum())[:, None]
+        if self.fit_intercept:
+            design = Design.centered(X, row_weights)
+            center = design.center
+            offset = (row_weights.T @ target).astype(X.dtype)
+            target = target - offset
+        else:
+            design = Design(X)
+            center = np.zeros((X.shape[1], 1), X.dtype)
+            offset = np.zeros((1, target.shape[1]), X.dtype)
+        return TrainingData(
+            problem=Problem(design, target, row_weights.astype(X.dtype)),
+            center=center,
+            offset=offset,
+            total_weight=weights.sum(),
+            is_flat=y.ndim == 1,
+            names={key: getattr(shell, key) for key in NAMES if hasattr(shell, key)},
+            digest=digest,
+        )
+
+    def _starting_point(self, data):
+        """Recorded coefficients to go on from, and the phases that led there."""
+        shape = data.problem.design.shape[1], data.problem.target.shape[1]
+        if not (self.warm_start and hasattr(self, "coef_path_")):
+            return np.zeros((1, *shape), data.problem.design.dtype), []
+        path = self.coef_path_
+        path = path[:, :, None] if path.ndim == 2 else np.moveaxis(path, 1, 2)
+        if path.shape[1:] != shape:
+            raise ValueError(
+                "warm_start=True needs as many features and targets as before: "
+                f"{path.shape[1:]} (features, targets), got {shape}."
+            )
+        path = path.astype(data.problem.design.dtype, copy=False)
+        if data.digest == self._digest:
+            return path, self._phases
+        warnings.warn(
+            "warm_start=True with other data than before: a new trajectory starts "
+            "from coef_. Its estimates hold if those other data are independent of "
+            "these.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return path[self.iteration_ : self.iteration_ + 1], []
+
+    def _alphas(self, data):
+        """The values of alpha in the order in which they are walked."""
+        if isinstance(self.alpha, str):
+            problem = data.problem
+            gradient = problem.gradient(np.zeros_like(problem.target))
+            largest = self._penalty(1.0).largest_strength(
+                gradient, problem.smoothness()
+            )
+            largest = max(largest, np.finfo(float).eps)
+            first = self._alpha_of(largest, data.total_weight)
+            return np.geomspace(first, ALPHA_RATIO * first, N_ALPHAS)
+        alphas = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
+        if alphas.ndim > 1 or not alphas.size:
+            raise ValueError(
+                "alpha must be a number, a sequence of numbers or 'path', got an "
+                f"array of shape {alphas.shape}."
+            )
+        if not np.isfinite(alphas).all() or (alphas < 0).any():
+            raise ValueError(
+                f"alpha must be finite and not negative, got {alphas.tolist()}."
+            )
+        return alphas
+
+    def _step_size(self, alphas, data):
+        if self.step_size != "auto":
+            return float(self.step_size)
+        strengths = [self._strength_of(alpha, data.total_weight) for alpha in alphas]
+        curvature = max(self._penalty(strength).curvature for strength in strengths)
+        smoothness = data.problem.smoothness() + curvature
+        return 1.0 / smoothness if smoothness > 0 else 1.0
+
+    def _plan(self, alphas, step_size, data):
+        schedule = self._schedule(step_size)
+        return [
+            Phase(
+                self._penalty(self._strength_of(alpha, data.total_weight)),
+                schedule,
+                self.max_iter,
+            )
+            for alpha in alphas
+        ]
+
+    # -------------------------------------------------------------- reading
+
+    def _read(self, trajectory, data):
+        """Everything that a trajectory says, as fitted attributes."""
+        problem = data.problem
+        coef_path, intercept_path = data.coefficients(trajectory.coef)
+        strengths = [(p.n_updates, p.penalty.strength) for p in trajectory.phases]
+        alphas = [
+            self._alpha_of(strength, data.total_weight)
+            for n_updates, strength in [(1, strengths[0][1]), *strengths]
+            for _ in range(n_updates)
+        ]
+        n_targets = problem.target.shape[1]
+        train_path = [2 * problem.value(z) / n_targets for z in trajectory.predictor]
+        attributes = {
+            **data.names,
+            "coef_": coef_path[-1],
+            "intercept_": intercept_path[-1],
+            "coef_path_": coef_path,
+            "intercept_path_": intercept_path,
+            "objective_path_": trajectory.objective,
+            "train_path_": np.array(train_path),
+            "alpha_path_": np.array(alphas),
+            "n_iter_": trajectory.n_updates,
+            "iteration_": trajectory.n_updates,
+            "_phases": trajectory.phases,
+            "_digest": data.digest,
+        }
+        if self.risk is not False:
+            attributes.update(self._read_risk(trajectory, data, train_path))
+        return attributes
+
+    def _read_risk(self, trajectory, data, train_path):
+        estimate = estimate_risk(
+            data.problem,
+            trajectory,
+            method="auto" if self.risk is True else self.risk,
+            fit_intercept=self.fit_intercept,
+            rng=check_random_state(self.random_state),
+        )
+        design, _ = data.problem.whitened()
+        bias = uneven_rows_bias(design, estimate, train_path)
+        if bias > UNEVEN_ROWS_TOLERANCE:
+            warnings.warn(
+                "The rows of X have very uneven norms, heavier-tailed than Gaussian "
+                f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
+                "is least.",
+                UserWarning,
+                stacklevel=5,
+            )
+        spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
+        return {
+            "risk_path_": estimate.path,
+            "risk_se_path_": estimate.se_path,
+            "risk_mc_se_path_": estimate.mc_se_path,
+            "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
+            "n_probes_": estimate.n_probes,
+        }
+
+    @property
+    def risk_gram_(self):
+        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
+
+        The risk of an affine combination of iterates with weights w is
+        w' risk_gram_ w.
+        """
+        if not hasattr(self, "risk_residual_path_"):
+            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
+        temporal, spatial = self.risk_residual_path_
+        n_entries = spatial[0].size
+        gram = np.einsum("kj,lj->kl", *[spatial.reshape(len(spatial), -1)] * 2)
+        return temporal @ (gram / n_entries) @ temporal.T
+
+    def _replace_fitted(self, attributes):
+        """Put new fitted attributes in the place of all former ones."""
+        parameters = self.get_params(deep=False)
+        for name in list(vars(self)):
+            if name.endswith("_") and not name.startswith("_") and name not in parameters:
+                delattr(self, name)
+        vars(self).update(attributes)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "coef_")
+
+    # ----------------------------------------------------------- prediction
+
+    def predict(self, X):
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        X = self._checked(X)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def staged_predict(self, X):
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        X = self._checked(X)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+
+    def _checked(self, X):
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    def at_iteration(self, t):
+        """A fitted copy that predicts with iterate ``t``.
+
+        The copy shares the recorded paths; nothing is run again.
+
+        Parameters
+        ----------
+        t : int
+            Row of the paths, 0 to ``n_iter_``; negative counts from the end.
+
+        Returns
+        -------
+        estimator of the same class
+
+        Raises
+        ------
+        ValueError
+            If there is no such row.
+        """
+        check_is_fitted(self)
+        n_rows = self.n_iter_ + 1
+        if not -n_rows <= t < n_rows:
+            raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
+        stopped = copy(self)
+        stopped.iteration_ = int(t) % n_rows
+        stopped.coef_ = self.coef_path_[t]
+        stopped.intercept_ = self.intercept_path_[t]
+        return stopped
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = self._multi_output
+        return tags
+
+
+def _without_zero_weights(X, target, weights):
+    kept = weights > 0
+    if kept.sum() < 2:
+        raise ValueError(
+            "sample_weight must be positive on at least two rows, it is on "
+            f"{kept.sum()}."
+        )
+    if kept.all():
+        return X, target, weights
+    return X[kept], target[kept], weights[kept]

@@ -1,0 +1,156 @@
+"""Lasso by proximal gradient descent, with the whole path and its risk."""
+
+from .._compat import StrOptions
+from ..base import TrajectoryRegressor
+from ..optim.penalties import L1
+from ..optim.schedules import GradientDescent, Nesterov
+
+
+class TrajectoryLasso(TrajectoryRegressor):
+    """Lasso by ISTA or FISTA that keeps every iterate and estimates its risk.
+
+    The objective is that of :class:`sklearn.linear_model.Lasso`,
+
+        (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
+
+    with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted.
+    One run gives all iterates; ``risk_path_`` says what each of them would
+    cost on unseen rows, without a refit and without a held-out set.
+
+    Parameters
+    ----------
+    alpha : float, array-like or "path", default=1.0
+        Strength of the penalty. A sequence is walked in one warm-started
+        trajectory, ``max_iter`` updates at each value, the momentum
+        restarting; "path" is 30 values, geometric from the smallest alpha
+        that keeps all coefficients at zero down to 1e-3 of it.
+    fit_intercept : bool, default=True
+        Whether to centre X and y by their (weighted) means. X is not copied.
+    solver : {"fista", "ista"}, default="fista"
+        Accelerated or plain proximal gradient descent [2]_.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha. Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred). It
+        depends on X only: a step that looks at y would break the estimates.
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        How the traces of ``risk_path_`` are taken: exactly; by random probes,
+        added until their standard error is below that of the estimate; by so
+        many random probes. "auto" and True: exactly where the smaller side of
+        X is at most 100, else by probes. False: no ``risk_path_``.
+    warm_start : bool, default=False
+        Fitting again continues the recorded trajectory: with a larger
+        ``max_iter``, all paths equal those of one longer run; with another
+        alpha, solver or step size, the trajectory goes on under the new rule.
+        With other data, a new trajectory starts from ``coef_``.
+    random_state : int, RandomState instance or None, default=None
+        Draws the probes.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the iterate in use: the last one, or that of
+        :meth:`at_iteration`.
+    intercept_ : float
+        Its intercept.
+    coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
+        Every iterate. Row 0 is the start, row t is after t updates.
+    intercept_path_ : ndarray of shape (n_iter_ + 1,)
+        Every intercept.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective, at the alpha in force.
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean squared training error.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The alpha that was in force.
+    risk_path_ : ndarray of shape (n_iter_ + 1,)
+        Estimated mean squared prediction error on unseen rows, in squared
+        units of y, noise included [1]_.
+    risk_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error: spread over rows, and the probes'.
+    risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
+        The part due to random probes; zero where traces are exact.
+    risk_residual_path_ : LowRankPath
+        Estimated held-out residuals of every row at every iterate, as factors
+        ``temporal`` (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows);
+        rows of zero weight are left out. ``risk_path_`` is the (weighted)
+        mean of their squares, up to the modes dropped.
+    risk_gram_ : ndarray of shape (n_iter_ + 1, n_iter_ + 1)
+        The risk of any affine combination of iterates, w' risk_gram_ w.
+    n_probes_ : int
+        Random probes taken; 0 where traces are exact.
+    n_iter_ : int
+        Number of updates recorded.
+    iteration_ : int
+        Row of the paths that is in use.
+    step_size_ : float
+        The step size taken.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    sklearn.linear_model.Lasso : The same model, by coordinate descent.
+
+    References
+    ----------
+    .. [1] Bellec and Tan (2024), "Uncertainty quantification for iterative
+           algorithms in linear models with application to early stopping",
+           arXiv:2404.17856.
+    .. [2] Beck and Teboulle (2009), "A fast iterative shrinkage-thresholding
+           algorithm for linear inverse problems".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import TrajectoryLasso
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TrajectoryLasso(alpha=0.1, max_iter=100).fit(X, y)
+    >>> model.coef_path_.shape
+    (101, 10)
+    >>> best = model.at_iteration(model.risk_path_.argmin())
+    >>> best.predict(X[:2]).round(0)
+    array([205.,  68.])
+    """
+
+    _parameter_constraints = {
+        **TrajectoryRegressor._parameter_constraints,
+        "solver": [StrOptions({"ista", "fista"})],
+    }
+    _solvers = {"ista": GradientDescent, "fista": Nesterov}
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        solver="fista",
+        max_iter=200,
+        tol=1e-6,
+        step_size="auto",
+        risk="auto",
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.risk = risk
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _penalty(self, strength):
+        return L1(strength)

@@ -1,0 +1,1 @@
+"""How a trajectory is run."""

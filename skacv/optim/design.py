@@ -1,0 +1,193 @@
+"""Design: all that an algorithm or an estimate may ask of the data matrix X."""
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+# Up to this many rows or columns the top eigenvalue comes from a full
+# decomposition; beyond, from Lanczos iterations.
+EXACT_EIGENVALUE_SIZE = 128
+# Lanczos approaches the top eigenvalue from below: what it may still miss.
+LANCZOS_MARGIN = 1.02
+# Rows copied at a time when columns are selected.
+ROW_BLOCK = 256
+
+
+class Design:
+    """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
+
+    Centring and scaling are applied to the results of products, so that a
+    dense X is not copied and a sparse X is not densified.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_columns), float32 or float64
+    center : ndarray of shape (n_columns, 1) or (n_columns, n_replicas), optional
+        Subtracted from every row. With several columns, replica r sees X
+        centred by column r.
+    row_scale : ndarray of shape (n_rows, 1), optional
+        Multiplies the (centred) rows.
+    """
+
+    def __init__(self, X, center=None, row_scale=None):
+        self.X = X
+        self.center = center
+        self.row_scale = row_scale
+
+    @classmethod
+    def centered(cls, X, weights):
+        """The design centred by the weighted mean of its rows.
+
+        ``weights`` has shape (n_rows, 1) or (n_rows, n_replicas), its columns
+        sum to one.
+        """
+        return cls(X, center=X.T @ weights.astype(X.dtype, copy=False))
+
+    @property
+    def shape(self):
+        return self.X.shape
+
+    @property
+    def dtype(self):
+        return self.X.dtype
+
+    def dot(self, coef):
+        """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
+        product = self.X @ coef
+        if self.center is not None:
+            product -= (self.center * coef).sum(axis=0)
+        if self.row_scale is not None:
+            product *= self.row_scale
+        return product
+
+    def t_dot(self, rows):
+        """The product of the transpose with ``rows``, (n_rows, k) -> (n_columns, k)."""
+        if self.row_scale is not None:
+            rows = rows * self.row_scale
+        product = self.X.T @ rows
+        if self.center is not None:
+            product -= self.center * rows.sum(axis=0)
+        return product
+
+    def scaled_rows(self, row_scale):
+        """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
+        if self.row_scale is not None:
+            row_scale = row_scale * self.row_scale
+        return Design(self.X, self.center, row_scale.astype(self.dtype, copy=False))
+
+    def columns(self, index, dtype):
+        """The design of the columns in ``index``, as ``dtype``.
+
+        A dense selection is a copy in any case, so centre and scale are
+        applied to it, a block of rows at a time; a sparse one keeps them lazy.
+        """
+        center = None if self.center is None else self.center[index].astype(dtype)
+        scale = None if self.row_scale is None else self.row_scale.astype(dtype)
+        if sparse.issparse(self.X):
+            return Design(self.X[:, index].astype(dtype, copy=False), center, scale)
+        selection = np.empty((self.shape[0], len(index)), dtype)
+        for first in range(0, self.shape[0], ROW_BLOCK):
+            rows = slice(first, first + ROW_BLOCK)
+            block = selection[rows]
+            block[:] = np.take(self.X[rows], index, axis=1)
+            if center is not None:
+                block -= center.T
+            if scale is not None:
+                block *= scale[rows]
+        return Design(selection)
+
+    def rows(self, index):
+        """The design of the rows in ``index``."""
+        scale = None if self.row_scale is None else self.row_scale[index]
+        return Design(self.X[index], self.center, scale)
+
+    @property
+    def n_stored(self):
+        """Number of entries that a product with X goes through."""
+        return self.X.nnz if sparse.issparse(self.X) else self.X.size
+
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        X = self.X
+        if self.row_scale is not None:
+            X = _scaled(X, self.row_scale)
+        product = _dense(X.T @ X)
+        if self.center is not None:
+            ones = np.ones((self.shape[0], 1), self.dtype)
+            scale = ones if self.row_scale is None else self.row_scale
+            cross = self.center @ (X.T @ scale).T
+            product -= cross
+            product -= cross.T
+            product += (scale**2).sum() * (self.center @ self.center.T)
+        return product
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        product = _dense(self.X @ self.X.T)
+        if self.center is not None:
+            shift = self.X @ self.center
+            product -= shift
+            product -= shift.T
+            product += (self.center**2).sum()
+        if self.row_scale is not None:
+            product *= self.row_scale
+            product *= self.row_scale.T
+        return product
+
+    def spectrum(self):
+        """Eigenvalues of (design' design) / n_rows, without the structural zeros.
+
+        Returns
+        -------
+        eigenvalues : ndarray of shape (min(n_rows, n_columns),), float64
+            In increasing order, clipped at zero.
+        """
+        n_rows, n_columns = self.shape
+        inner = self.gram() if n_columns <= n_rows else self.outer_gram()
+        eigenvalues = np.linalg.eigvalsh(inner.astype(np.float64, copy=False))
+        return np.clip(eigenvalues / n_rows, 0.0, None)
+
+    def top_eigenvalue(self):
+        """Largest eigenvalue of (design' design) / n_rows.
+
+        Exact for small designs, else from Lanczos iterations started at a
+        fixed vector, with a margin of 2% for what they may miss. It depends on
+        X alone.
+        """
+        n_rows, n_columns = self.shape
+        if min(n_rows, n_columns) <= EXACT_EIGENVALUE_SIZE:
+            return float(self.spectrum()[-1])
+        operator = LinearOperator(
+            (n_columns, n_columns),
+            matvec=lambda v: self.t_dot(self.dot(v.reshape(-1, 1))).ravel() / n_rows,
+            dtype=self.dtype,
+        )
+        start = np.random.default_rng(0).standard_normal(n_columns).astype(self.dtype)
+        try:
+            found = eigsh(operator, k=1, v0=start, ncv=16, tol=0.1, maxiter=20,
+                          return_eigenvectors=False)
+        except ArpackNoConvergence as error:
+            found = error.eigenvalues if len(error.eigenvalues) else self.spectrum()
+        return float(found.max()) * LANCZOS_MARGIN
+
+    def squared_row_norms(self):
+        """Squared Euclidean norm of every row, (n_rows,)."""
+        if sparse.issparse(self.X):
+            norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
+        else:
+            norms = np.einsum("ij,ij->i", self.X, self.X).reshape(-1, 1)
+        if self.center is not None:
+            norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
+        if self.row_scale is not None:
+            norms = norms * self.row_scale**2
+        return norms.ravel()
+
+
+def _scaled(X, row_scale):
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X.multiply(row_scale))
+    return X * row_scale
+
+
+def _dense(product):
+    return product.toarray() if sparse.issparse(product) else product

@@ -1,0 +1,102 @@
+"""Schedules: which step each update takes.
+
+Every first-order algorithm of this package is one update,
+
+    v = b_t + momentum (b_t - b_{t-1})
+    y = b_t + lookahead (b_t - b_{t-1})
+    b_{t+1} = prox(v - step_size * gradient(y)),
+
+with another sequence of :class:`Step`. A schedule is a frozen dataclass whose
+``steps()`` yields that sequence, endlessly and always from its first step; it
+owns no loop over the data. With a penalty that has a prox, gradient descent is
+ISTA and Nesterov's schedule is FISTA.
+
+Add a schedule here, list it in ``SCHEDULES``, and it inherits the tests of
+``tests/optim/test_schedules.py``.
+"""
+
+from dataclasses import dataclass
+from itertools import repeat
+from math import sqrt
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """One update: its step size, momentum, and where the gradient is taken."""
+
+    step_size: float
+    momentum: float
+    lookahead: float
+
+    def moved(self, current, previous):
+        """The point v from which the step is taken."""
+        return _extrapolate(current, previous, self.momentum)
+
+    def gradient_point(self, current, previous):
+        """The point y at which the gradient is taken.
+
+        It is affine in the iterates, so it serves their linear predictors and
+        residuals as well.
+        """
+        return _extrapolate(current, previous, self.lookahead)
+
+
+def _extrapolate(current, previous, weight):
+    return current if weight == 0 else current + weight * (current - previous)
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """b_{t+1} = prox(b_t - step_size gradient(b_t)); ISTA with a prox."""
+
+    step_size: float
+
+    def steps(self):
+        return repeat(Step(self.step_size, 0.0, 0.0))
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        """Largest step that converges on a quadratic of this curvature."""
+        return 2 / smoothness
+
+
+@dataclass(frozen=True)
+class Nesterov:
+    """Accelerated gradient, FISTA with a prox (Beck & Teboulle 2009, eq. 4.1-4.3).
+
+    s_1 = 1, s_{k+1} = (1 + sqrt(1 + 4 s_k^2)) / 2, and the momentum of update
+    k is (s_k - 1) / s_{k+1}; the gradient is taken at the extrapolated point.
+    """
+
+    step_size: float
+
+    def steps(self):
+        s = 1.0
+        while True:
+            following = (1 + sqrt(1 + 4 * s * s)) / 2
+            momentum = (s - 1) / following
+            yield Step(self.step_size, momentum, momentum)
+            s = following
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        # Roots of r^2 - (1 + w)(1 - x) r + w (1 - x) stay in the unit disc for
+        # x < (2 + 2w) / (1 + 2w), which falls to 4/3 as the momentum w -> 1.
+        return 4 / (3 * smoothness)
+
+
+@dataclass(frozen=True)
+class HeavyBall:
+    """Polyak's method: constant momentum, the gradient taken at b_t itself."""
+
+    step_size: float
+    momentum: float = 0.9
+
+    def steps(self):
+        return repeat(Step(self.step_size, self.momentum, 0.0))
+
+    def largest_stable_step(self, smoothness):
+        return 2 * (1 + self.momentum) / smoothness
+
+
+SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

@@ -1,0 +1,301 @@
+"""The problem, the run over it, and the trajectory that it leaves.
+
+:func:`run` is the only loop over iterations that touches coefficients. It
+records; everything else is read from the record.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from .design import Design
+from .losses import SquaredError
+from .penalties import Penalty
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every replica.
+
+    Parameters
+    ----------
+    design : Design of shape (n_rows, n_columns)
+    target : ndarray of shape (n_rows, n_replicas)
+    row_weights : ndarray of shape (n_rows, 1) or (n_rows, n_replicas)
+        Each column sums to one. Replicas may be targets, or the same target
+        with other weights (folds, held-out rows).
+    loss : loss of :mod:`skacv.optim.losses`
+    """
+
+    design: Design
+    target: np.ndarray
+    row_weights: np.ndarray
+    loss: object = SquaredError()
+
+    def value(self, predictor):
+        """f summed over the replicas, at linear predictors (n_rows, n_replicas)."""
+        loss = self.loss.value(self.target, predictor)
+        return float((self.row_weights * loss).sum(dtype=np.float64))
+
+    def gradient(self, predictor):
+        """Gradient of f, (n_columns, n_replicas), one product with X."""
+        slope = self.loss.derivative(self.target, predictor)
+        return self.design.t_dot(self.row_weights * slope)
+
+    def whitened(self):
+        """Design and target with rows times sqrt(n_rows w_i): all weights equal.
+
+        f is then ||target - design b||^2 / (2 n_rows) for the squared error.
+        Weights must be shared by the replicas.
+        """
+        n_rows = len(self.target)
+        scale = np.sqrt(n_rows * self.row_weights)
+        if np.ptp(scale) == 0:
+            return self.design, self.target
+        return self.design.scaled_rows(scale), self.target * scale
+
+    def smoothness(self):
+        """Lipschitz constant of the gradient of f."""
+        design, _ = self.whitened()
+        return self.loss.curvature_bound * design.top_eigenvalue()
+
+
+@dataclass(frozen=True)
+class Phase:
+    """``n_updates`` updates with one penalty and one schedule.
+
+    In a recorded trajectory ``n_updates`` is what was done, and ``converged``
+    says that the phase ended because an update moved nothing.
+    """
+
+    penalty: Penalty
+    schedule: object
+    n_updates: int
+    converged: bool = False
+
+    def same_rule(self, other):
+        return (self.penalty, self.schedule) == (other.penalty, other.schedule)
+
+    def steps_from(self, number):
+        """The steps from ``number`` up to ``n_updates``."""
+        return islice(self.schedule.steps(), number, self.n_updates)
+
+
+@dataclass
+class Trajectory:
+    """What a run has recorded; T updates leave T + 1 rows.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (T + 1, n_columns, n_replicas)
+    predictor : ndarray of shape (T + 1, n_rows, n_replicas)
+        Linear predictors, for the centred design.
+    objective : ndarray of shape (T + 1,)
+        f + g, summed over the replicas. Row 0 takes the first penalty.
+    phases : list of Phase
+        What was done, in order.
+    """
+
+    coef: np.ndarray
+    predictor: np.ndarray
+    objective: np.ndarray
+    phases: list
+
+    @property
+    def n_updates(self):
+        return len(self.coef) - 1
+
+    def updates(self):
+        """Every update, in order, as ``(t, before, step, penalty)``.
+
+        It led from rows ``t`` and ``before`` to row ``t + 1``. ``before`` is
+        ``t - 1``, but ``t`` itself in the first update of a phase: momentum
+        starts, and restarts, from rest.
+        """
+        t = 0
+        for phase in self.phases:
+            first = t
+            for step in phase.steps_from(0):
+                yield t, max(t - 1, first), step, phase.penalty
+                t += 1
+
+    def has_linear_updates(self):
+        """Whether every update is affine in the iterates."""
+        return all(phase.penalty.is_linear for phase in self.phases)
+
+
+def remaining_phases(planned, done):
+    """What a plan still asks for after the phases already ``done``.
+
+    If the recorded phases are a beginning of the plan, the rest of the plan:
+    the last recorded phase goes on where it stopped. Otherwise the whole plan,
+    as further phases of the same trajectory.
+
+    Returns
+    -------
+    phases : list of Phase
+    n_skipped : int
+        How many steps of the first of them are done already.
+    """
+    if not done:
+        return list(planned), 0
+    *earlier, last = done
+    follows = len(planned) >= len(done) and all(
+        recorded.same_rule(phase)
+        and (recorded.converged or recorded.n_updates == phase.n_updates)
+        for recorded, phase in zip(earlier, planned)
+    )
+    if not (follows and last.same_rule(planned[len(earlier)])):
+        return list(planned), 0
+    phase = planned[len(earlier)]
+    if last.n_updates > phase.n_updates:
+        raise ValueError(
+            f"The trajectory has {last.n_updates} updates here already, more than "
+            f"the {phase.n_updates} asked for: continuing it needs a larger max_iter."
+        )
+    return list(planned[len(earlier) :]), last.n_updates
+
+
+def n_planned_updates(planned, done):
+    """How many updates a run will add at most."""
+    phases, n_skipped = remaining_phases(planned, done)
+    return sum(phase.n_updates for phase in phases) - n_skipped
+
+
+def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
+    """Run the planned phases from ``start`` and record every iterate.
+
+    Parameters
+    ----------
+    problem : Problem
+    planned : sequence of Phase
+    start : ndarray of shape (t + 1, n_columns, n_replicas)
+        The coefficients recorded so far: one row for a new trajectory.
+    done : sequence of Phase
+        The phases that led through ``start``.
+    tol : float
+        A phase ends when the largest change of a coefficient in an update is
+        at most ``tol`` times the largest coefficient.
+    progress : callable, optional
+        Called as ``progress(t, coef, objective)`` after every update; a true
+        answer ends the run.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    ValueError
+        If the iterates diverge. The message names the largest stable step.
+    """
+    phases, n_skipped = remaining_phases(planned, done)
+    n_recorded = len(start) - 1
+    n_total = n_recorded + n_planned_updates(planned, done)
+    first_penalty = done[0].penalty if done else planned[0].penalty
+    trajectory = _allocate(problem, start, n_total, done, first_penalty)
+    recorded = list(done[: len(done) - 1]) if n_skipped else list(done)
+    t, stop = n_recorded, False
+    with np.errstate(over="ignore", invalid="ignore"):
+        for phase in phases:
+            first = t - n_skipped
+            converged = False
+            for step in phase.steps_from(n_skipped):
+                converged = t > first and _has_settled(trajectory.coef, t, tol)
+                if converged or stop:
+                    break
+                _update(problem, phase.penalty, step, trajectory, t, max(t - 1, first))
+                t += 1
+                objective = trajectory.objective[t]
+                if not np.isfinite(objective):
+                    raise _divergence(problem, phase)
+                if progress is not None:
+                    stop = progress(t, trajectory.coef[t], objective)
+            converged = converged or (t > first and _has_settled(trajectory.coef, t, tol))
+            n_skipped = 0
+            if t > first:
+                recorded.append(replace(phase, n_updates=t - first, converged=converged))
+                if _has_risen(problem, phase, trajectory, first, t):
+                    raise _divergence(problem, phase)
+    trajectory.phases = recorded
+    return _trimmed(trajectory, t)
+
+
+def _allocate(problem, start, n_total, done, first_penalty):
+    """Arrays for the whole run, their first rows filled from ``start``."""
+    n_rows, n_replicas = problem.target.shape
+    n_start, n_columns, _ = start.shape
+    dtype = problem.design.dtype
+    trajectory = Trajectory(
+        coef=np.empty((n_total + 1, n_columns, n_replicas), dtype),
+        predictor=np.empty((n_total + 1, n_rows, n_replicas), dtype),
+        objective=np.empty(n_total + 1),
+        phases=list(done),
+    )
+    trajectory.coef[:n_start] = start
+    # All recorded iterates side by side: one product with X.
+    side_by_side = np.moveaxis(start, 0, 1).reshape(n_columns, -1)
+    predictor = problem.design.dot(np.ascontiguousarray(side_by_side))
+    predictor = predictor.reshape(n_rows, n_start, n_replicas)
+    trajectory.predictor[:n_start] = np.moveaxis(predictor, 1, 0)
+    penalties = [first_penalty] + [penalty for *_, penalty in trajectory.updates()]
+    for t, penalty in enumerate(penalties):
+        trajectory.objective[t] = problem.value(
+            trajectory.predictor[t]
+        ) + penalty.value(trajectory.coef[t])
+    return trajectory
+
+
+def _update(problem, penalty, step, trajectory, t, before):
+    """One update: row t + 1 of the trajectory from rows t and ``before``."""
+    coef, predictor = trajectory.coef, trajectory.predictor
+    gradient = problem.gradient(step.gradient_point(predictor[t], predictor[before]))
+    if penalty.curvature:
+        point = step.gradient_point(coef[t], coef[before])
+        gradient += penalty.curvature * point
+    moved = step.moved(coef[t], coef[before]) - step.step_size * gradient
+    coef[t + 1] = penalty.prox(moved, step.step_size)
+    predictor[t + 1] = problem.design.dot(coef[t + 1])
+    trajectory.objective[t + 1] = problem.value(predictor[t + 1]) + penalty.value(
+        coef[t + 1]
+    )
+
+
+def _has_settled(coef, t, tol):
+    """Whether the update that led to row t has moved nothing any more."""
+    return np.abs(coef[t] - coef[t - 1]).max() <= tol * np.abs(coef[t]).max()
+
+
+def _has_risen(problem, phase, trajectory, first, last):
+    """Whether a phase with too large a step ended above where it began."""
+    penalty, coef = phase.penalty, trajectory.coef[first]
+    begun = problem.value(trajectory.predictor[first]) + penalty.value(coef)
+    if trajectory.objective[last] <= begun:
+        return False
+    smoothness = problem.smoothness() + penalty.curvature
+    step = phase.schedule.step_size
+    return step > phase.schedule.largest_stable_step(smoothness)
+
+
+def _divergence(problem, phase):
+    stable = phase.schedule.largest_stable_step(
+        problem.smoothness() + phase.penalty.curvature
+    )
+    return ValueError(
+        f"The iterates diverge with step_size={phase.schedule.step_size:.6g}: the "
+        f"largest stable step for these data is {stable:.6g}. Use a smaller one, or "
+        'step_size="auto".'
+    )
+
+
+def _trimmed(trajectory, t):
+    """The first t + 1 rows; copied where the rest would stay allocated."""
+    if t == trajectory.n_updates:
+        return trajectory
+    return replace(
+        trajectory,
+        coef=trajectory.coef[: t + 1].copy(),
+        predictor=trajectory.predictor[: t + 1].copy(),
+        objective=trajectory.objective[: t + 1].copy(),
+    )

@@ -1,0 +1,239 @@
+"""Tangents: how shocks in the gradients move the later iterates.
+
+A shock in the gradient at iterate s changes iterate t by M_{t,s} times the
+shock, the Jacobians of Bellec & Tan (2024). The change obeys the same update
+as the iterates, with the prox replaced by its derivative at the recorded
+iterate. :func:`tangent_pass` carries, for every probe and temporal mode, the
+one vector that all past shocks add up to; no M_{t,s} and no memory matrix is
+ever formed.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+# A working set is kept while it is at most this much larger than needed, and
+# for at least so many updates.
+WORKING_SET_SLACK = 1.25
+MIN_BLOCK_LENGTH = 8
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Traces tr(X M X') / n as sums over probes of readout' M source.
+
+    Every tangent is one probe driven by one temporal mode. Modes need not have
+    the same number of probes.
+
+    Attributes
+    ----------
+    source, readout : ndarray of shape (n_columns, n_probes)
+    n_by_mode : ndarray of shape (n_modes,)
+        Mode k is driven through the first ``n_by_mode[k]`` probes.
+    weight : ndarray of shape (n_modes,)
+        Of each of its probes: their inverse number for random probes, 1 for a
+        complete basis.
+    """
+
+    source: np.ndarray
+    readout: np.ndarray
+    n_by_mode: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def mode(self):
+        """The mode of every tangent."""
+        return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
+
+    @property
+    def probe(self):
+        """The probe of every tangent."""
+        return np.concatenate([np.arange(n) for n in self.n_by_mode])
+
+    @property
+    def mixing(self):
+        """Weights that add tangents' responses up by mode, (n_tangents, n_modes)."""
+        mode = self.mode
+        mixing = np.zeros((len(mode), len(self.n_by_mode)))
+        mixing[np.arange(len(mode)), mode] = self.weight[mode]
+        return mixing
+
+
+class DiagonalGram:
+    """The Gram matrix in its own eigenbasis, where updates are elementwise."""
+
+    def __init__(self, eigenvalues):
+        self.eigenvalues = eigenvalues[:, None]
+
+    def dot(self, tangents):
+        return self.eigenvalues * tangents
+
+
+class FactoredGram:
+    """X_W' X_W / n by two products with the columns of a working set."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def dot(self, tangents):
+        product = self.columns.t_dot(self.columns.dot(tangents))
+        product /= self.columns.shape[0]
+        return product
+
+
+class ExplicitGram:
+    """X_W' X_W / n as a matrix."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def dot(self, tangents):
+        return self.matrix @ tangents
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """The columns on which tangents live during some consecutive updates.
+
+    Attributes
+    ----------
+    n_updates : int
+    index : ndarray of int, increasing
+    gram : operator with ``dot``
+    derivative : callable
+        ``derivative(t, step, penalty)`` is the derivative of the prox at row
+        ``t``, on ``index``, as a column; or 1.0.
+    """
+
+    n_updates: int
+    index: np.ndarray
+    gram: object
+    derivative: object
+
+
+def spectral_working_sets(trajectory, eigenvalues):
+    """Linear updates commute with the Gram matrix: one diagonal working set."""
+    index = np.arange(len(eigenvalues))
+    gram = DiagonalGram(eigenvalues)
+    yield WorkingSet(
+        trajectory.n_updates, index, gram, lambda t, step, penalty: 1.0
+    )
+
+
+def column_working_sets(design, trajectory, n_tangents, dtype):
+    """Working sets of columns of X for a trajectory of one replica.
+
+    The active sets are known, since the run is over: a working set is the
+    union of the active sets of consecutive iterates, as long as that union is
+    not much larger than what the updates need. The Gram operator is the
+    cheaper one for ``n_tangents`` columns over those updates.
+    """
+    coef = trajectory.coef[:, :, 0]
+    for n_updates, index in _unions(trajectory):
+
+        def derivative(t, step, penalty, index=index):
+            slope = penalty.prox_derivative(coef[t, index], step.step_size)
+            return slope.astype(dtype, copy=False)[:, None]
+
+        gram = _cheaper_gram(design, index, n_updates * n_tangents, dtype)
+        yield WorkingSet(n_updates, index, gram, derivative)
+
+
+def _cheaper_gram(design, index, n_products, dtype):
+    """The Gram operator of a working set that costs less for so many products."""
+    columns = design.columns(index, dtype)
+    width, n_stored = len(index), columns.n_stored
+    factored = 2 * n_stored * n_products
+    # A symmetric product forms one half of the matrix.
+    explicit = (n_stored / 2 + n_products * width) * width
+    if explicit > factored or width**2 > design.n_stored:
+        return FactoredGram(columns)
+    gram = columns.gram()
+    gram /= design.shape[0]
+    return ExplicitGram(gram)
+
+
+def _unions(trajectory):
+    """Consecutive numbers of updates and the columns that they need."""
+    active = _active_sets(trajectory)
+    first, union = 0, None
+    for t in range(trajectory.n_updates):
+        # An update needs rows t and t - 1, and leads to row t + 1.
+        needed = active[max(t - 1, 0) : t + 2].any(axis=0)
+        joined = needed if union is None else union | needed
+        is_tight = joined.sum() <= WORKING_SET_SLACK * needed.sum()
+        if t - first < MIN_BLOCK_LENGTH or is_tight:
+            union = joined
+            continue
+        yield t - first, np.flatnonzero(union)
+        first, union = t, needed
+    if union is not None:
+        yield trajectory.n_updates - first, np.flatnonzero(union)
+
+
+def _active_sets(trajectory):
+    """Where the prox derivative is not zero; nowhere at the start."""
+    coef = trajectory.coef[:, :, 0]
+    active = np.zeros(coef.shape, dtype=bool)
+    for t, _, step, penalty in trajectory.updates():
+        active[t + 1] = penalty.prox_derivative(coef[t + 1], step.step_size) != 0
+    return active
+
+
+def tangent_pass(trajectory, temporal, probes, working_sets):
+    """Solve z = temporal + (A / n) z along the trajectory, for every mode.
+
+    ``A`` is the memory matrix as the probes see it, strictly lower triangular:
+    row t of z is known before the tangents of row t + 1 are driven by it.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    temporal : ndarray of shape (n_iterates, n_modes)
+    probes : Probes
+    working_sets : iterable of WorkingSet
+
+    Returns
+    -------
+    solution : ndarray of shape (n_iterates, n_modes)
+    responses : ndarray of shape (n_iterates, n_tangents)
+        What every tangent's probe says of (A / n) z for its mode.
+    """
+    mode, probe, mixing = probes.mode, probes.probe, probes.mixing
+    dtype = probes.source.dtype
+    solution = temporal.copy()
+    responses = np.zeros((len(temporal), len(mode)))
+    held = np.empty(0, int)
+    current = previous = np.zeros((0, len(mode)), dtype)
+    updates = trajectory.updates()
+    for working_set in working_sets:
+        index, gram = working_set.index, working_set.gram
+        previous = _moved_to(index, held, previous)
+        current = _moved_to(index, held, current)
+        held = index
+        source = probes.source[np.ix_(index, probe)]
+        readout = probes.readout[np.ix_(index, probe)]
+        for t, before, step, penalty in islice(updates, working_set.n_updates):
+            earlier = current if before == t else previous
+            point = step.gradient_point(current, earlier)
+            shock = step.gradient_point(solution[t], solution[before])[mode]
+            change = gram.dot(point)
+            change -= source * shock.astype(dtype)
+            if penalty.curvature:
+                change += penalty.curvature * point
+            change *= -step.step_size
+            change += step.moved(current, earlier)
+            change *= working_set.derivative(t + 1, step, penalty)
+            previous, current = current, change
+            responses[t + 1] = np.einsum("jc,jc->c", readout, current)
+            solution[t + 1] += responses[t + 1] @ mixing
+    return solution, responses
+
+
+def _moved_to(index, held, tangents):
+    """Tangents on the columns ``held`` as tangents on the columns ``index``."""
+    moved = np.zeros((len(index), tangents.shape[1]), tangents.dtype)
+    _, new, old = np.intersect1d(index, held, assume_unique=True, return_indices=True)
+    moved[new] = tangents[old]
+    return moved

@@ -1,0 +1,69 @@
+"""Slow and plain versions of what the package computes fast.
+
+Nothing here shares code with the package but the recorded iterates, the steps
+and the penalties.
+"""
+
+import numpy as np
+
+
+def jacobians(gram, trajectory):
+    """M[t][s]: derivative of iterate t by a shock in the gradient at iterate s."""
+    p = len(gram)
+    n_updates = trajectory.n_updates
+    M = np.zeros((n_updates + 1, n_updates + 1, p, p))
+    identity = np.eye(p)
+    for t, before, step, penalty in trajectory.updates():
+        derivative = np.asarray(
+            penalty.prox_derivative(trajectory.coef[t + 1, :, 0], step.step_size)
+        )[:, None]
+        for s in range(t + 1):
+            moved = M[t, s] + step.momentum * (M[t, s] - M[before, s])
+            point = M[t, s] + step.lookahead * (M[t, s] - M[before, s])
+            # The gradient is taken at the affine combination of iterates.
+            shock = (1 + step.lookahead) * (s == t) - step.lookahead * (s == before)
+            change = gram @ point + penalty.curvature * point - shock * identity
+            M[t + 1, s] = derivative * (moved - step.step_size * change)
+    return M
+
+
+def memory_matrix(X, trajectory):
+    """A[t, s] = tr(X M_{t,s} X') / n, from full Jacobians (X centred, weighted)."""
+    gram = X.T @ X / len(X)
+    M = jacobians(gram, trajectory)
+    return np.einsum("tsij,ji->ts", M, gram)
+
+
+def risk_gram(A, residuals, fit_intercept=False):
+    """E'E / n over all pairs, with E = (I - A/n)^-1 F."""
+    n = residuals.shape[1]
+    degrees = n - 1 if fit_intercept else n
+    E = np.linalg.solve(np.eye(len(A)) - A / degrees, residuals)
+    return (E @ E.T) / degrees * (1 + 1 / n if fit_intercept else 1)
+
+
+def probed_memory_matrix(X, coef_path, step_size, probes):
+    """The textbook's memory matrix of ISTA: T^2 m / 2 tangent columns."""
+    n, p = X.shape
+    n_iterates, m = len(coef_path), probes.shape[1]
+    A = np.zeros((n_iterates, n_iterates))
+    source = X.T @ probes
+    tangents = np.zeros((p, 0))
+    for t in range(1, n_iterates):
+        active = (coef_path[t] != 0)[:, None]
+        tangents = tangents - step_size / n * (X.T @ (X @ tangents))
+        tangents = active * np.hstack([tangents, source])
+        traces = np.einsum("jm,jtm->t", source, tangents.reshape(p, t, m))
+        A[t, :t] = step_size * traces / (n * m)
+    return A
+
+
+def whitened(X, y, sample_weight=None, fit_intercept=False):
+    """X and y centred by weighted means, rows times the root of their weight."""
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+    weights = weights / weights.mean()
+    if fit_intercept:
+        X = X - np.average(X, axis=0, weights=weights)
+        y = y - np.average(y, axis=0, weights=weights)
+    root = np.sqrt(weights)
+    return X * root[:, None], (y.T * root).T
