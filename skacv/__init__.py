@@ -1,11 +1,16 @@
 """Iterative models that stop themselves."""
 
+from .inspection import CoefficientPathDisplay, RiskPathDisplay
 from .linear_model import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
+from .model_selection import TrajectoryEarlyStoppingCV
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoefficientPathDisplay",
     "IterativeRidge",
+    "RiskPathDisplay",
+    "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",
     "TrajectoryLasso",
 ]

@@ -1,0 +1,55 @@
+"""What all displays share: axes, colours, and the estimator to draw."""
+
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+# Okabe and Ito's palette, told apart by all readers.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+
+
+def new_axes(ax, figsize=(6.4, 4.2)):
+    """``ax``, or the axes of a new figure; matplotlib is imported only now."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Displays need matplotlib: pip install 'skacv[plot]'."
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize, constrained_layout=True)
+    return ax
+
+
+def recorded(estimator, X=None):
+    """The fitted estimator with the paths, its name, and X as it sees it.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, TrajectoryEarlyStoppingCV, or Pipeline that
+        ends with one of them
+    X : array-like, optional
+        As the given estimator takes it.
+    """
+    check_is_fitted(estimator)
+    if isinstance(estimator, Pipeline):
+        if X is not None and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    inner = getattr(estimator, "estimator_", estimator)
+    if not hasattr(inner, "coef_path_"):
+        raise TypeError(
+            f"{type(inner).__name__} has recorded no trajectory; take an estimator of "
+            "skacv."
+        )
+    return inner, X
+
+
+def mark_iteration(ax, iteration):
+    """A vertical line at the iterate in use."""
+    ax.axvline(
+        iteration,
+        color=GREY,
+        linestyle="--",
+        linewidth=1,
+        label=f"iteration in use ({iteration})",
+    )

@@ -1,0 +1,127 @@
+"""The coefficients along the iterations, drawn."""
+
+import numpy as np
+
+from ._figure import BLUE, mark_iteration, new_axes, recorded
+
+# As many curves as a legend can name.
+MAX_NAMED = 8
+MAX_DRAWN = 200
+
+
+class CoefficientPathDisplay:
+    """Coefficients of every iterate.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    coef_path : ndarray of shape (n_iter + 1, n_features)
+    iteration : int
+        The iterate in use, marked.
+    feature_names : sequence of str, default=None
+        Names of the features; None numbers them.
+    estimator_name : str, default=None
+        For the title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        One per coefficient drawn, the largest at the iterate in use first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import CoefficientPathDisplay, TrajectoryLasso
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TrajectoryLasso(alpha=0.1).fit(X, y)
+    >>> display = CoefficientPathDisplay.from_estimator(model)
+    """
+
+    def __init__(
+        self, *, coef_path, iteration, feature_names=None, estimator_name=None
+    ):
+        self.coef_path = coef_path
+        self.iteration = iteration
+        self.feature_names = feature_names
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(cls, estimator, *, target=0, ax=None):
+        """Draw the coefficients of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline that
+            ends with one of them.
+        target : int, default=0
+            Which target, where there are several.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        CoefficientPathDisplay
+        """
+        inner, _ = recorded(estimator)
+        path = inner.coef_path_
+        display = cls(
+            coef_path=path if path.ndim == 2 else path[:, target],
+            iteration=inner.iteration_,
+            feature_names=getattr(inner, "feature_names_in_", None),
+            estimator_name=type(inner).__name__,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        CoefficientPathDisplay
+        """
+        ax = new_axes(ax)
+        path = self.coef_path
+        iterations = np.arange(len(path))
+        ever = np.flatnonzero((path != 0).any(axis=0))
+        order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
+        self.lines_ = []
+        for rank, j in enumerate(order[:MAX_DRAWN]):
+            named = rank < MAX_NAMED
+            (line,) = ax.plot(
+                iterations,
+                path[:, j],
+                color=f"C{rank}" if named else BLUE,
+                alpha=1.0 if named else 0.25,
+                linewidth=1.6 if named else 0.8,
+                zorder=3 if named else 2,
+                label=self._name(j) if named else None,
+            )
+            self.lines_.append(line)
+        ax.axhline(0, color="black", linewidth=0.6)
+        mark_iteration(ax, self.iteration)
+        ax.set_xscale("symlog", linthresh=10)
+        ax.set_xlim(0, max(len(path) - 1, 1))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.set_xlabel("iteration")
+        ax.set_ylabel("coefficient")
+        if self.estimator_name is not None:
+            kept = int((path[self.iteration] != 0).sum())
+            ax.set_title(
+                f"{self.estimator_name}: {kept} of {path.shape[1]} coefficients in use",
+                loc="left",
+            )
+        ax.legend(frameon=False, fontsize="small", ncols=2)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _name(self, j):
+        return f"feature {j}" if self.feature_names is None else self.feature_names[j]

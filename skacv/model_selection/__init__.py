@@ -1,0 +1,5 @@
+"""Choosing an iterate without refitting."""
+
+from .early_stopping import TrajectoryEarlyStoppingCV
+
+__all__ = ["TrajectoryEarlyStoppingCV"]
