@@ -255,7 +255,7 @@ class TrajectoryRegressor(
             problem = data.problem
             gradient = problem.gradient(np.zeros_like(problem.target))
             largest = self._penalty(1.0).largest_strength(
-                gradient, problem.smoothness()
+                gradient, problem.smoothness
             )
             largest = max(largest, np.finfo(float).eps)
             first = self._alpha_of(largest, data.total_weight)
@@ -277,7 +277,7 @@ class TrajectoryRegressor(
             return float(self.step_size)
         strengths = [self._strength_of(alpha, data.total_weight) for alpha in alphas]
         curvature = max(self._penalty(strength).curvature for strength in strengths)
-        smoothness = data.problem.smoothness() + curvature
+        smoothness = data.problem.smoothness + curvature
         return 1.0 / smoothness if smoothness > 0 else 1.0
 
     def _plan(self, alphas, step_size, data):

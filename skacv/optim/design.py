@@ -106,6 +106,11 @@ class Design:
         """Number of entries that a product with X goes through."""
         return self.X.nnz if sparse.issparse(self.X) else self.X.size
 
+    @property
+    def n_bytes(self):
+        """Memory that the entries of X take."""
+        return (self.X.data if sparse.issparse(self.X) else self.X).nbytes
+
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
         X = self.X

@@ -5,6 +5,7 @@ records; everything else is read from the record.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -55,6 +56,7 @@ class Problem:
             return self.design, self.target
         return self.design.scaled_rows(scale), self.target * scale
 
+    @cached_property
     def smoothness(self):
         """Lipschitz constant of the gradient of f."""
         design, _ = self.whitened()
@@ -273,14 +275,14 @@ def _has_risen(problem, phase, trajectory, first, last):
     begun = problem.value(trajectory.predictor[first]) + penalty.value(coef)
     if trajectory.objective[last] <= begun:
         return False
-    smoothness = problem.smoothness() + penalty.curvature
+    smoothness = problem.smoothness + penalty.curvature
     step = phase.schedule.step_size
     return step > phase.schedule.largest_stable_step(smoothness)
 
 
 def _divergence(problem, phase):
     stable = phase.schedule.largest_stable_step(
-        problem.smoothness() + phase.penalty.curvature
+        problem.smoothness + phase.penalty.curvature
     )
     return ValueError(
         f"The iterates diverge with step_size={phase.schedule.step_size:.6g}: the "

@@ -27,22 +27,26 @@ from .tangents import (
 EXACT_SIZE = 100
 # Linear updates take the spectrum up to this size of the smaller side.
 SPECTRAL_SIZE = 2000
-# Random probes are added until their standard error, root mean square along
-# the path, is at most this share of sqrt(2 / n), the relative standard error
-# that the estimate has on Gaussian rows whatever the probes.
-PROBE_ERROR_SHARE = 0.75
-FIRST_ROUND = 16
+# Random probes are added until their standard error, near the least risk, is at
+# most this share of sqrt(2 / n), the relative standard error that the estimate
+# has on Gaussian rows whatever the probes.
+PROBE_ERROR_SHARE = 1.0
+FIRST_ROUND = 12
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
-# The share of the residuals that the carried modes may miss. What is missing
-# is orthogonal to what is carried, so the risk errs by its square only.
+# The share of the residuals that the carried modes may miss. What is missing is
+# orthogonal to what is carried, so the risk errs by its square only. Modes that
+# are not carried follow by what the others show of the memory matrix; the
+# factors of E keep modes up to the last share.
 PROBED_TOLERANCE = 0.07
 COMPLETE_TOLERANCE = 0.02
 SPECTRAL_TOLERANCE = 1e-4
-# Modes beyond the carried ones follow by what those show of the memory matrix;
-# the factors of E keep them up to this share.
 KEPT_TOLERANCE = 5e-3
+# Where the number of probes is left to the error, rows may be missed by this
+# share of the largest residuals: closely fitted rows then err by less than
+# probes do.
+ROUNDS_FLOOR = 0.1
 
 
 @dataclass(frozen=True)
@@ -195,9 +199,13 @@ class _Solution:
         return np.sqrt((change**2).sum(axis=1))
 
     def relative_error(self):
-        """Root mean square along the path of the relative standard error."""
+        """Relative standard error, root mean square near the least risk.
+
+        That is where the path is read: rows up to half as much again as the least.
+        """
         squares = np.maximum(self.squares(), np.finfo(float).tiny)
-        return np.sqrt(np.mean((self.squares_error() / squares) ** 2))
+        near = squares <= 1.5 * squares.min()
+        return np.sqrt(np.mean((self.squares_error() / squares)[near] ** 2))
 
     def pooled_with(self, other):
         """Two rounds of probes together, each with the weight of its number."""
@@ -230,7 +238,7 @@ class _Solver:
             return self.spectral() if linear else self.complete()
         if method == "hutchinson":
             return self.in_rounds(rng)
-        return self.probed(method, rng, self._equally)
+        return self.equally_probed(method, rng)
 
     def spectral(self):
         """Linear updates: A is a function of the spectrum alone."""
@@ -254,29 +262,35 @@ class _Solver:
             n_by_mode=np.full(n_leading, self.smaller_side),
             weight=np.ones(n_leading),
         )
-        return self._without_error(probes, self._columns(probes))
+        working_sets = self._working_sets(probes)
+        return self._without_error(probes, working_sets)
 
     def in_rounds(self, rng):
         """Random probes until their standard error is small enough."""
         target = PROBE_ERROR_SHARE * np.sqrt(2 / self.degrees)
         most = min(MAX_PROBES, self.smaller_side)
-        found = self.probed(min(FIRST_ROUND, most), rng, self._by_size)
-        while found.n_probes < most:
-            # As many more as should do by what has been seen so far.
+        n_probes = min(FIRST_ROUND, most)
+        found = self.probed(self._by_size(n_probes), rng)
+        while found.n_probes < most and found.relative_error() > target:
+            # As many as should do by what has been seen so far.
             wanted = found.n_probes * (found.relative_error() / target) ** 2
-            missing = int(np.ceil(min(wanted, most))) - found.n_probes
-            if missing <= 0:
-                break
-            further = self.probed(max(missing, MIN_PROBES), rng, self._by_size)
-            found = found.pooled_with(further)
+            missing = int(np.ceil(wanted)) - found.n_probes
+            n_probes = np.clip(missing, FIRST_ROUND // 2, most - found.n_probes)
+            found = found.pooled_with(self.probed(self._by_size(n_probes), rng))
         return found
 
-    def probed(self, n_probes, rng, allotment):
+    def equally_probed(self, n_probes, rng):
+        """So many random probes for every mode: the textbook's pooled trace."""
+        n_leading = self.modes.n_leading(PROBED_TOLERANCE)
+        return self.probed(np.full(n_leading, n_probes), rng)
+
+    def probed(self, n_by_mode, rng):
         """One tangent pass over random probes, with the error they leave."""
+        n_probes = int(n_by_mode.max())
         signs = rng.choice([-1.0, 1.0], size=(self.smaller_side, n_probes))
-        n_by_mode = allotment(n_probes)
         probes = Probes(*self._ends(signs), n_by_mode, 1 / n_by_mode)
-        temporal, responses = self._carried(probes, self._columns(probes))
+        working_sets = self._working_sets(probes)
+        temporal, responses = self._carried(probes, working_sets)
         through = self._feedback(temporal[:, : len(n_by_mode)])
         deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
         for k, n in enumerate(n_by_mode):
@@ -285,14 +299,10 @@ class _Solver:
             deviations[:, :n, k] = through(spread)
         return _Solution(temporal, deviations)
 
-    def _equally(self, n_probes):
-        """All probes for every mode: the textbook's pooled trace."""
-        return np.full(self.modes.n_leading(PROBED_TOLERANCE), n_probes)
-
     def _by_size(self, n_probes):
         """Probes in proportion to the size of a mode, as its error matters."""
-        sizes = np.linalg.norm(self.modes.temporal, axis=0)
-        sizes = sizes[: self.modes.n_leading(PROBED_TOLERANCE)]
+        n_leading = self.modes.n_leading(PROBED_TOLERANCE, ROUNDS_FLOOR)
+        sizes = np.linalg.norm(self.modes.temporal[:, :n_leading], axis=0)
         wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
         return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 
@@ -313,9 +323,9 @@ class _Solver:
         readout = readout / self.degrees
         return source.astype(np.float32), readout.astype(np.float32)
 
-    def _columns(self, probes):
+    def _working_sets(self, probes):
         return column_working_sets(
-            self.design, self.trajectory, len(probes.mode), probes.source.dtype
+            self.design, self.trajectory, probes.n_tangents, probes.source.dtype
         )
 
     def _without_error(self, probes, working_sets):

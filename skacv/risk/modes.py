@@ -9,6 +9,7 @@ temporal factor and never on the rows.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 # Up to this many iterates the modes come from their inner products; beyond,
 # from those of random combinations of the iterates.
@@ -16,6 +17,7 @@ MAX_INNER_PRODUCTS = 1500
 N_COMBINATIONS = 256
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
+FLOOR = 0.01
 ENTRIES_PER_BLOCK = 1 << 22
 
 
@@ -41,19 +43,19 @@ class ResidualModes:
         represented = (self.temporal**2).sum(axis=1)
         return np.clip(self.squared_norms - represented, 0, None)
 
-    def n_leading(self, tolerance):
+    def n_leading(self, tolerance, floor=FLOOR):
         """How many modes represent every iterate to ``tolerance``."""
-        return _n_leading(self.temporal, self.squared_norms, tolerance)
+        return _n_leading(self.temporal, self.squared_norms, tolerance, floor)
 
 
-def _n_leading(temporal, squared_norms, tolerance):
+def _n_leading(temporal, squared_norms, tolerance, floor=FLOOR):
     """How many columns represent every iterate to ``tolerance``.
 
-    Relative to the norm of its residuals, or to a hundredth of their largest
+    Relative to the norm of its residuals, or to ``floor`` times their largest
     norm along the path where that is more: the risk of an iterate that fits
     its rows closely is not small as its residuals are.
     """
-    norms = np.maximum(squared_norms, 1e-4 * squared_norms.max())
+    norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
     missing = squared_norms[:, None] - np.cumsum(temporal**2, axis=1)
     enough = (missing <= tolerance**2 * norms[:, None]).all(axis=0)
     return int(np.argmax(enough)) + 1 if enough.any() else len(enough)
@@ -74,13 +76,11 @@ def residual_modes(problem, trajectory, tolerance):
         np.einsum("ti,ti->t", block, block)
         for _, block in _residual_blocks(problem, trajectory)
     )
-    combine = np.eye(n_iterates)
+    combine = sparse.eye(n_iterates, format="csr")
     if n_iterates > MAX_INNER_PRODUCTS:
         combine = np.random.default_rng(0).standard_normal((N_COMBINATIONS, n_iterates))
-    inner = sum(
-        (combine @ block) @ (combine @ block).T
-        for _, block in _residual_blocks(problem, trajectory)
-    )
+    combined = (combine @ block for _, block in _residual_blocks(problem, trajectory))
+    inner = sum(block @ block.T for block in combined)
     # The rows of basis @ F are orthonormal, in decreasing order of size.
     values, vectors = np.linalg.eigh(inner)
     kept = np.flatnonzero(values > RESOLUTION**2 * values[-1])[::-1]
@@ -90,7 +90,7 @@ def residual_modes(problem, trajectory, tolerance):
             np.zeros((1, n_rows, n_replicas)),
             squared_norms,
         )
-    basis = (vectors[:, kept] / np.sqrt(values[kept])).T @ combine
+    basis = np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ combine)
     temporal = sum(
         block @ (basis @ block).T for _, block in _residual_blocks(problem, trajectory)
     )

@@ -42,6 +42,10 @@ class Probes:
     weight: np.ndarray
 
     @property
+    def n_tangents(self):
+        return int(self.n_by_mode.sum())
+
+    @property
     def mode(self):
         """The mode of every tangent."""
         return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
@@ -116,9 +120,7 @@ def spectral_working_sets(trajectory, eigenvalues):
     """Linear updates commute with the Gram matrix: one diagonal working set."""
     index = np.arange(len(eigenvalues))
     gram = DiagonalGram(eigenvalues)
-    yield WorkingSet(
-        trajectory.n_updates, index, gram, lambda t, step, penalty: 1.0
-    )
+    yield WorkingSet(trajectory.n_updates, index, gram, lambda t, step, penalty: 1.0)
 
 
 def column_working_sets(design, trajectory, n_tangents, dtype):
@@ -126,48 +128,86 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
 
     The active sets are known, since the run is over: a working set is the
     union of the active sets of consecutive iterates, as long as that union is
-    not much larger than what the updates need. The Gram operator is the
-    cheaper one for ``n_tangents`` columns over those updates.
+    not much larger than what the updates need.
+
+    Parameters
+    ----------
+    design : Design
+    trajectory : Trajectory
+    n_tangents : int
+    dtype : dtype of the tangents
+
+    Yields
+    ------
+    WorkingSet
     """
     coef = trajectory.coef[:, :, 0]
-    for n_updates, index in _unions(trajectory):
+    unions = list(_unions(trajectory))
+    shared, gram = np.empty(0, int), None
+    for i, (n_updates, index) in enumerate(unions):
 
         def derivative(t, step, penalty, index=index):
             slope = penalty.prox_derivative(coef[t, index], step.step_size)
             return slope.astype(dtype, copy=False)[:, None]
 
-        gram = _cheaper_gram(design, index, n_updates * n_tangents, dtype)
-        yield WorkingSet(n_updates, index, gram, derivative)
+        if not np.isin(index, shared, assume_unique=True).all():
+            gram = None  # its memory is needed for the next one
+            shared = _columns_worth_a_gram(design, unions[i:], n_tangents, dtype)
+            if shared.size:
+                gram = design.columns(shared, dtype).gram()
+                gram /= design.shape[0]
+        if gram is None:
+            operator = FactoredGram(design.columns(index, dtype))
+        elif len(index) == len(shared):
+            operator = ExplicitGram(gram)
+        else:
+            position = np.searchsorted(shared, index)
+            operator = ExplicitGram(gram[np.ix_(position, position)])
+        yield WorkingSet(n_updates, index, operator, derivative)
 
 
-def _cheaper_gram(design, index, n_products, dtype):
-    """The Gram operator of a working set that costs less for so many products."""
-    columns = design.columns(index, dtype)
-    width, n_stored = len(index), columns.n_stored
-    factored = 2 * n_stored * n_products
-    # A symmetric product forms one half of the matrix.
-    explicit = (n_stored / 2 + n_products * width) * width
-    if explicit > factored or width**2 > design.n_stored:
-        return FactoredGram(columns)
-    gram = columns.gram()
-    gram /= design.shape[0]
-    return ExplicitGram(gram)
+def _columns_worth_a_gram(design, unions, n_tangents, dtype):
+    """Columns of the next working sets whose Gram matrix pays for itself.
+
+    Through it a product costs the square of the width instead of twice the
+    width times the rows. It serves as many of the next working sets as saves
+    most, if its memory stays below that of X; none if none are saved.
+    """
+    n_rows, n_columns = design.shape
+    density = design.n_stored / n_columns
+    joined = np.zeros(n_columns, dtype=bool)
+    worth, most_saved, saved = np.empty(0, int), 0.0, 0.0
+    for n_updates, index in unions:
+        joined[index] = True
+        width = int(joined.sum())
+        # The matrix itself, and the columns it is formed from or a part of it.
+        n_entries = width * (width + max(n_rows, width))
+        if n_entries * np.dtype(dtype).itemsize > design.n_bytes:
+            break
+        each = (2 * density - len(index)) * len(index)
+        saved += n_updates * n_tangents * each
+        # A symmetric product forms one half of the matrix.
+        if saved - density * width**2 / 2 > most_saved:
+            most_saved = saved - density * width**2 / 2
+            worth = np.flatnonzero(joined)
+    return worth
 
 
 def _unions(trajectory):
     """Consecutive numbers of updates and the columns that they need."""
     active = _active_sets(trajectory)
-    first, union = 0, None
+    first, union, smallest = 0, None, 0
     for t in range(trajectory.n_updates):
         # An update needs rows t and t - 1, and leads to row t + 1.
         needed = active[max(t - 1, 0) : t + 2].any(axis=0)
-        joined = needed if union is None else union | needed
-        is_tight = joined.sum() <= WORKING_SET_SLACK * needed.sum()
-        if t - first < MIN_BLOCK_LENGTH or is_tight:
-            union = joined
-            continue
-        yield t - first, np.flatnonzero(union)
-        first, union = t, needed
+        if union is not None:
+            joined, least = union | needed, min(smallest, needed.sum())
+            is_tight = joined.sum() <= WORKING_SET_SLACK * least
+            if is_tight or t - first < MIN_BLOCK_LENGTH:
+                union, smallest = joined, least
+                continue
+            yield t - first, np.flatnonzero(union)
+        first, union, smallest = t, needed, needed.sum()
     if union is not None:
         yield trajectory.n_updates - first, np.flatnonzero(union)
 
