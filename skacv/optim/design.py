@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 # Up to this many rows or columns the top eigenvalue comes from a full
@@ -9,7 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 EXACT_EIGENVALUE_SIZE = 128
 # Lanczos approaches the top eigenvalue from below: what it may still miss.
 LANCZOS_MARGIN = 1.02
-# Rows copied at a time when columns are selected.
+# Rows handled at a time where a whole matrix would be a second one.
 ROW_BLOCK = 256
 
 
@@ -80,7 +81,10 @@ class Design:
 
         A dense selection is a copy in any case, so centre and scale are
         applied to it, a block of rows at a time; a sparse one keeps them lazy.
+        All columns as they are, are the design itself.
         """
+        if len(index) == self.shape[1] and dtype == self.dtype:
+            return self
         center = None if self.center is None else self.center[index].astype(dtype)
         scale = None if self.row_scale is None else self.row_scale.astype(dtype)
         if sparse.issparse(self.X):
@@ -113,27 +117,26 @@ class Design:
 
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        X = self.X
-        if self.row_scale is not None:
-            X = _scaled(X, self.row_scale)
+        X = self.X if self.row_scale is None else _scaled(self.X, self.row_scale)
         product = _dense(X.T @ X)
         if self.center is not None:
-            ones = np.ones((self.shape[0], 1), self.dtype)
-            scale = ones if self.row_scale is None else self.row_scale
-            cross = self.center @ (X.T @ scale).T
-            product -= cross
-            product -= cross.T
-            product += (scale**2).sum() * (self.center @ self.center.T)
+            scale = self.row_scale
+            if scale is None:
+                scale = np.ones((self.shape[0], 1), self.dtype)
+            # (X - s c')'(X - s c') = X'X - c (X's)' - (X's - |s|^2 c) c'
+            total = X.T @ scale
+            _subtract_outer(product, self.center, total)
+            _subtract_outer(product, total - (scale**2).sum() * self.center, self.center)
         return product
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         product = _dense(self.X @ self.X.T)
         if self.center is not None:
+            ones = np.ones((self.shape[0], 1), self.dtype)
             shift = self.X @ self.center
-            product -= shift
-            product -= shift.T
-            product += (self.center**2).sum()
+            _subtract_outer(product, ones, shift)
+            _subtract_outer(product, shift - (self.center**2).sum(), ones)
         if self.row_scale is not None:
             product *= self.row_scale
             product *= self.row_scale.T
@@ -149,8 +152,9 @@ class Design:
         """
         n_rows, n_columns = self.shape
         inner = self.gram() if n_columns <= n_rows else self.outer_gram()
-        eigenvalues = np.linalg.eigvalsh(inner.astype(np.float64, copy=False))
-        return np.clip(eigenvalues / n_rows, 0.0, None)
+        # In place: the matrix may be as large as X.
+        eigenvalues = eigvalsh(inner.T, overwrite_a=True, check_finite=False)
+        return np.clip(eigenvalues.astype(np.float64) / n_rows, 0.0, None)
 
     def top_eigenvalue(self):
         """Largest eigenvalue of (design' design) / n_rows.
@@ -186,6 +190,13 @@ class Design:
         if self.row_scale is not None:
             norms = norms * self.row_scale**2
         return norms.ravel()
+
+
+def _subtract_outer(product, left, right):
+    """product -= left right', without a second matrix of that size."""
+    for first in range(0, len(product), ROW_BLOCK):
+        rows = slice(first, first + ROW_BLOCK)
+        product[rows] -= left[rows] @ right.T
 
 
 def _scaled(X, row_scale):

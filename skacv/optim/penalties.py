@@ -161,7 +161,7 @@ class MCP(Penalty):
 
     def prox_derivative(self, coef, step_size):
         size = np.abs(coef)
-        slope = np.where(size <= self.gamma * self.strength, self._slope(step_size), 1)
+        slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
         moves = (coef != 0) | (self.strength == 0)
         return (slope * moves).astype(coef.dtype)
 

@@ -202,10 +202,8 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     with np.errstate(over="ignore", invalid="ignore"):
         for phase in phases:
             first = t - n_skipped
-            converged = False
             for step in phase.steps_from(n_skipped):
-                converged = t > first and _has_settled(trajectory.coef, t, tol)
-                if converged or stop:
+                if stop or _has_settled(trajectory, first, t, tol):
                     break
                 _update(problem, phase.penalty, step, trajectory, t, max(t - 1, first))
                 t += 1
@@ -214,12 +212,13 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
                     raise _divergence(problem, phase)
                 if progress is not None:
                     stop = progress(t, trajectory.coef[t], objective)
-            converged = converged or (t > first and _has_settled(trajectory.coef, t, tol))
             n_skipped = 0
-            if t > first:
-                recorded.append(replace(phase, n_updates=t - first, converged=converged))
-                if _has_risen(problem, phase, trajectory, first, t):
-                    raise _divergence(problem, phase)
+            if t == first:
+                break
+            if _has_risen(problem, phase, trajectory, first, t):
+                raise _divergence(problem, phase)
+            converged = _has_settled(trajectory, first, t, tol)
+            recorded.append(replace(phase, n_updates=t - first, converged=converged))
     trajectory.phases = recorded
     return _trimmed(trajectory, t)
 
@@ -264,9 +263,12 @@ def _update(problem, penalty, step, trajectory, t, before):
     )
 
 
-def _has_settled(coef, t, tol):
-    """Whether the update that led to row t has moved nothing any more."""
-    return np.abs(coef[t] - coef[t - 1]).max() <= tol * np.abs(coef[t]).max()
+def _has_settled(trajectory, first, t, tol):
+    """Whether the last update of a phase begun at ``first`` moved nothing more."""
+    if t == first:
+        return False
+    last, previous = trajectory.coef[t], trajectory.coef[t - 1]
+    return np.abs(last - previous).max() <= tol * np.abs(last).max()
 
 
 def _has_risen(problem, phase, trajectory, first, last):

@@ -17,6 +17,8 @@ import numpy as np
 # for at least so many updates.
 WORKING_SET_SLACK = 1.25
 MIN_BLOCK_LENGTH = 8
+# Of all columns; above, float32 data serve as they are.
+WIDE = 0.75
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,10 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
     WorkingSet
     """
     coef = trajectory.coef[:, :, 0]
-    unions = list(_unions(trajectory))
+    unions = [
+        (n_updates, _widened(index, design, dtype))
+        for n_updates, index in _unions(trajectory)
+    ]
     shared, gram = np.empty(0, int), None
     for i, (n_updates, index) in enumerate(unions):
 
@@ -164,6 +169,15 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
             position = np.searchsorted(shared, index)
             operator = ExplicitGram(gram[np.ix_(position, position)])
         yield WorkingSet(n_updates, index, operator, derivative)
+        del operator  # before the columns of the next one are copied
+
+
+def _widened(index, design, dtype):
+    """``index``, or all columns where a copy of these would be as large as X."""
+    n_columns = design.shape[1]
+    if design.dtype == dtype and len(index) > WIDE * n_columns:
+        return np.arange(n_columns)
+    return index
 
 
 def _columns_worth_a_gram(design, unions, n_tangents, dtype):
@@ -268,6 +282,7 @@ def tangent_pass(trajectory, temporal, probes, working_sets):
             previous, current = current, change
             responses[t + 1] = np.einsum("jc,jc->c", readout, current)
             solution[t + 1] += responses[t + 1] @ mixing
+        del working_set, gram  # before the columns of the next one are copied
     return solution, responses
 
 

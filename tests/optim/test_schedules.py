@@ -1,0 +1,85 @@
+"""Every schedule: its limits, and the largest step that it bears."""
+
+from itertools import islice
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from skacv.optim.design import Design
+from skacv.optim.penalties import L1, Zero
+from skacv.optim.schedules import SCHEDULES, GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase, Problem, run
+
+
+def quadratic(rng, n=30, p=8):
+    X = rng.standard_normal((n, p))
+    y = X @ rng.standard_normal((p, 1)) + rng.standard_normal((n, 1))
+    return Problem(Design(X), y, np.full((n, 1), 1 / n))
+
+
+def final(problem, schedule, n_updates, penalty=Zero()):
+    start = np.zeros((1, problem.design.shape[1], 1))
+    return run(problem, [Phase(penalty, schedule, n_updates)], start).coef[-1]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_steps_start_anew_each_time(schedule):
+    some = schedule(0.1)
+    assert list(islice(some.steps(), 5)) == list(islice(some.steps(), 5))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_first_update_has_nothing_to_extrapolate(schedule, rng):
+    problem = quadratic(rng)
+    np.testing.assert_allclose(
+        final(problem, schedule(0.1), 1), final(problem, GradientDescent(0.1), 1)
+    )
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", [Zero(), L1(0.2)], ids=str)
+def test_converges_below_the_largest_stable_step(schedule, penalty, rng):
+    problem = quadratic(rng)
+    step_size = 0.95 * schedule(1.0).largest_stable_step(problem.smoothness)
+    coef = final(problem, schedule(step_size), 3000, penalty)
+    gradient = problem.gradient(problem.design.dot(coef))
+    fixed = penalty.prox(coef - 0.1 * gradient, 0.1)
+    np.testing.assert_allclose(fixed, coef, atol=1e-8)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_diverges_above_the_largest_stable_step(schedule, rng):
+    problem = quadratic(rng)
+    step_size = 1.05 * schedule(1.0).largest_stable_step(problem.smoothness)
+    with pytest.raises(ValueError, match="largest stable step"):
+        final(problem, schedule(step_size), 3000)
+
+
+def test_heavy_ball_without_momentum_is_gradient_descent(rng):
+    problem = quadratic(rng)
+    np.testing.assert_allclose(
+        final(problem, HeavyBall(0.1, 0.0), 20), final(problem, GradientDescent(0.1), 20)
+    )
+
+
+def test_nesterov_momentum_is_that_of_beck_and_teboulle():
+    momenta = [step.momentum for step in islice(Nesterov(1.0).steps(), 3)]
+    s1, s2 = 1, (1 + sqrt(5)) / 2
+    s3 = (1 + sqrt(1 + 4 * s2**2)) / 2
+    assert momenta[:2] == pytest.approx([0, (s2 - 1) / s3])
+    assert s1 == 1
+    late = next(islice(Nesterov(1.0).steps(), 1000, None))
+    assert 0.99 < late.momentum == late.lookahead < 1
+
+
+def test_fista_is_faster_than_ista(rng):
+    problem = quadratic(rng, 60, 50)
+    step_size, penalty = 1 / problem.smoothness, L1(0.02)
+    best = final(problem, Nesterov(step_size), 5000, penalty)
+
+    def excess(schedule):
+        coef = final(problem, schedule(step_size), 60, penalty)
+        return np.linalg.norm(coef - best)
+
+    assert excess(Nesterov) < 0.5 * excess(GradientDescent)

@@ -1,0 +1,183 @@
+"""The run against a loop written out, its record, and what it costs."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skacv.optim.design import Design
+from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase, Problem, remaining_phases, run
+
+SCHEDULES = {
+    "gradient_descent": GradientDescent(0.1),
+    "nesterov": Nesterov(0.1),
+    "heavy_ball": HeavyBall(0.1, 0.5),
+}
+
+
+def problem_of(rng, n=20, p=6, n_replicas=1, weights=None):
+    X = rng.standard_normal((n, p))
+    y = rng.standard_normal((n, n_replicas))
+    weights = np.full((n, 1), 1 / n) if weights is None else weights
+    return Problem(Design(X), y, weights)
+
+
+def start_of(problem):
+    return np.zeros((1, problem.design.shape[1], problem.target.shape[1]))
+
+
+def written_out(X, y, schedule, n_updates, prox=lambda u, step_size: u):
+    b = before = np.zeros(X.shape[1])
+    path, s = [b], 1.0
+    for _ in range(n_updates):
+        if isinstance(schedule, HeavyBall):
+            v, point = b + schedule.momentum * (b - before), b
+        elif isinstance(schedule, Nesterov):
+            following = (1 + np.sqrt(1 + 4 * s**2)) / 2
+            v = point = b + (s - 1) / following * (b - before)
+            s = following
+        else:
+            v = point = b
+        gradient = X.T @ (X @ point - y) / len(y)
+        before, b = b, prox(v - schedule.step_size * gradient, schedule.step_size)
+        path.append(b)
+    return np.array(path)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_run_equals_the_loop_written_out(schedule, rng):
+    problem = problem_of(rng)
+    penalty = L1(0.05)
+    trajectory = run(problem, [Phase(penalty, schedule, 25)], start_of(problem))
+    X, y = problem.design.X, problem.target[:, 0]
+    expected = written_out(X, y, schedule, 25, penalty.prox)
+    np.testing.assert_allclose(trajectory.coef[:, :, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(
+        trajectory.predictor[:, :, 0], expected @ X.T, atol=1e-12
+    )
+    objective = [
+        np.mean((y - X @ b) ** 2) / 2 + 0.05 * np.abs(b).sum() for b in expected
+    ]
+    np.testing.assert_allclose(trajectory.objective, objective)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+def test_replicas_are_separate_runs(schedule, rng):
+    weights = rng.random((20, 3))
+    weights[:, 1] *= rng.random(20) < 0.7  # rows left out of one replica
+    weights /= weights.sum(axis=0)
+    problem = problem_of(rng, n_replicas=3, weights=weights)
+    phases = [Phase(L1(0.05), schedule, 25)]
+    together = run(problem, phases, start_of(problem))
+    for r in range(3):
+        alone = Problem(problem.design, problem.target[:, [r]], weights[:, [r]])
+        expected = run(alone, phases, start_of(alone))
+        np.testing.assert_allclose(
+            together.coef[:, :, [r]], expected.coef, atol=1e-12
+        )
+
+
+def test_two_products_with_X_an_update(rng, monkeypatch):
+    counts = {"dot": 0, "t_dot": 0}
+    for name in counts:
+        original = getattr(Design, name)
+
+        def counting(self, columns, name=name, original=original):
+            counts[name] += columns.shape[1]
+            return original(self, columns)
+
+        monkeypatch.setattr(Design, name, counting)
+    problem = problem_of(rng)
+    run(problem, [Phase(L1(0.05), Nesterov(0.1), 25)], start_of(problem))
+    assert counts == {"dot": 26, "t_dot": 25}
+
+
+def test_a_resumed_run_equals_one_longer_run(rng):
+    problem = problem_of(rng)
+
+    def plan(*numbers):
+        return [
+            Phase(L1(strength), Nesterov(0.1), n)
+            for strength, n in zip((0.1, 0.01, 0.001), numbers)
+        ]
+
+    whole = run(problem, plan(20, 30, 10), start_of(problem))
+    part = run(problem, plan(20, 13), start_of(problem))
+    more = run(problem, plan(20, 30), part.coef, done=part.phases)
+    rest = run(problem, plan(20, 30, 10), more.coef, done=more.phases)
+    np.testing.assert_allclose(rest.coef, whole.coef, atol=1e-13)
+    np.testing.assert_allclose(rest.predictor, whole.predictor, atol=1e-13)
+    np.testing.assert_allclose(rest.objective, whole.objective, atol=1e-13)
+    assert rest.phases == whole.phases
+
+
+def test_another_rule_is_a_further_phase(rng):
+    problem = problem_of(rng)
+    first = [Phase(L1(0.1), Nesterov(0.1), 5)]
+    part = run(problem, first, start_of(problem))
+    other = [Phase(L1(0.05), Nesterov(0.1), 7)]
+    both = run(problem, other, part.coef, done=part.phases)
+    expected = run(problem, first + other, start_of(problem))
+    np.testing.assert_allclose(both.coef, expected.coef, atol=1e-13)
+    assert both.phases == expected.phases == first + other
+
+
+def test_fewer_updates_than_recorded_are_refused(rng):
+    done = [Phase(L1(0.1), Nesterov(0.1), 5)]
+    with pytest.raises(ValueError, match="larger max_iter"):
+        remaining_phases([Phase(L1(0.1), Nesterov(0.1), 4)], done)
+
+
+def test_tol_ends_a_phase_and_a_resumed_run_stays_there(rng):
+    problem = problem_of(rng)
+    plan = [Phase(L1(0.1), GradientDescent(0.1), 10_000)]
+    ended = run(problem, plan, start_of(problem), tol=1e-6)
+    assert ended.phases[0].converged
+    assert ended.n_updates < 10_000
+    last, previous = ended.coef[-1], ended.coef[-2]
+    assert np.abs(last - previous).max() <= 1e-6 * np.abs(last).max()
+    again = run(problem, plan, ended.coef, done=ended.phases, tol=1e-6)
+    np.testing.assert_array_equal(again.coef, ended.coef)
+
+
+def test_progress_can_end_the_run(rng):
+    problem = problem_of(rng)
+    seen = []
+
+    def progress(t, coef, objective):
+        seen.append((t, objective))
+        return t == 4
+
+    plan = [Phase(L1(0.1), Nesterov(0.1), 10), Phase(L1(0.05), Nesterov(0.1), 10)]
+    trajectory = run(problem, plan, start_of(problem), progress=progress)
+    assert trajectory.n_updates == 4
+    assert [t for t, _ in seen] == [1, 2, 3, 4]
+    np.testing.assert_allclose([o for _, o in seen], trajectory.objective[1:])
+
+
+@pytest.mark.parametrize("n_updates", [30, 5000])
+def test_divergence_names_the_largest_stable_step(n_updates, rng):
+    problem = problem_of(rng)
+    penalty = SquaredL2(0.5)
+    top = np.linalg.norm(problem.design.X, 2) ** 2 / 20 + 0.5
+    plan = [Phase(penalty, GradientDescent(2.5 / top), n_updates)]
+    with pytest.raises(ValueError, match=f"these data is {2 / top:.6g}"):
+        run(problem, plan, start_of(problem))
+
+
+@pytest.mark.parametrize("n_replicas", [1, 2])
+def test_sparse_equals_dense(n_replicas, rng):
+    problem = problem_of(rng, n_replicas=n_replicas)
+    X = problem.design.X * (rng.random(problem.design.shape) < 0.4)
+    weights = problem.row_weights
+    plan = [Phase(L1(0.02), Nesterov(0.1), 20)]
+    paths = [
+        run(
+            Problem(Design.centered(matrix, weights), problem.target, weights),
+            plan,
+            start_of(problem),
+        ).coef
+        for matrix in (X, sparse.csr_matrix(X))
+    ]
+    np.testing.assert_allclose(paths[0], paths[1], atol=1e-13)

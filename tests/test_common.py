@@ -1,0 +1,33 @@
+"""scikit-learn's own battery, on every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryElasticNet,
+    TrajectoryLasso,
+)
+
+ESTIMATORS = [
+    TrajectoryLasso(),
+    TrajectoryLasso(solver="ista"),
+    TrajectoryElasticNet(),
+    IterativeRidge(),
+    IterativeRidge(solver="nesterov"),
+    IterativeRidge(solver="heavy_ball"),
+    TrajectoryEarlyStoppingCV(),
+    TrajectoryEarlyStoppingCV(IterativeRidge(), rule="one_se"),
+    TrajectoryEarlyStoppingCV(
+        TrajectoryElasticNet(), param_grid={"alpha": [0.01, 0.1]}
+    ),
+]
+
+
+# Constant targets and designs of a few rows make estimates degenerate on
+# purpose; the battery asks that nothing breaks, not that nothing warns.
+@pytest.mark.filterwarnings("ignore:The rows of X have very uneven norms")
+@parametrize_with_checks(ESTIMATORS)
+def test_sklearn_compatible(estimator, check):
+    check(estimator)
