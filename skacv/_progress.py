@@ -40,7 +40,9 @@ class FitProgress:
         """After update ``t``; true if a callback asks to stop."""
         if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):
             name = type(self.estimator).__name__
-            print(f"[{name}] iteration {t} of {self.n_total}, objective {objective:.6g}")
+            print(
+                f"[{name}] iteration {t} of {self.n_total}, objective {objective:.6g}"
+            )
         if self.context is None:
             return False
         task = self.context.subcontext(task_name="update")

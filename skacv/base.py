@@ -254,9 +254,7 @@ class TrajectoryRegressor(
         if isinstance(self.alpha, str):
             problem = data.problem
             gradient = problem.gradient(np.zeros_like(problem.target))
-            largest = self._penalty(1.0).largest_strength(
-                gradient, problem.smoothness
-            )
+            largest = self._penalty(1.0).largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
             first = self._alpha_of(largest, data.total_weight)
             return np.geomspace(first, ALPHA_RATIO * first, N_ALPHAS)
@@ -368,7 +366,11 @@ class TrajectoryRegressor(
         """Put new fitted attributes in the place of all former ones."""
         parameters = self.get_params(deep=False)
         for name in list(vars(self)):
-            if name.endswith("_") and not name.startswith("_") and name not in parameters:
+            if (
+                name.endswith("_")
+                and not name.startswith("_")
+                and name not in parameters
+            ):
                 delattr(self, name)
         vars(self).update(attributes)
 

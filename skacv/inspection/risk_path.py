@@ -83,13 +83,17 @@ default=None
         Raises
         ------
         ValueError
-            If only one of X_test and y_test is given.
-        AttributeError
-            If the estimator has no ``risk_path_``.
+            If only one of X_test and y_test is given, or the estimator was fitted
+            without ``risk_path_``.
         """
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
         inner, X_test = recorded(estimator, X_test)
+        if not hasattr(inner, "risk_path_"):
+            raise ValueError(
+                f"This {type(inner).__name__} was fitted with risk=False and has no "
+                "risk_path_ to draw."
+            )
         test_path = None
         if X_test is not None:
             y_test = np.asarray(y_test)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigvalsh, get_blas_funcs
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 # Up to this many rows or columns the top eigenvalue comes from a full
@@ -11,7 +11,7 @@ EXACT_EIGENVALUE_SIZE = 128
 # Lanczos approaches the top eigenvalue from below: what it may still miss.
 LANCZOS_MARGIN = 1.02
 # Rows handled at a time where a whole matrix would be a second one.
-ROW_BLOCK = 256
+ROW_BLOCK = 128
 
 
 class Design:
@@ -117,16 +117,19 @@ class Design:
 
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        X = self.X if self.row_scale is None else _scaled(self.X, self.row_scale)
-        product = _dense(X.T @ X)
+        X, scale = self.X, self.row_scale
+        if scale is None:
+            scale = np.ones((self.shape[0], 1), self.dtype)
+            product = _dense(X.T @ X)
+        else:
+            product = _scaled_gram(X, scale)
         if self.center is not None:
-            scale = self.row_scale
-            if scale is None:
-                scale = np.ones((self.shape[0], 1), self.dtype)
-            # (X - s c')'(X - s c') = X'X - c (X's)' - (X's - |s|^2 c) c'
-            total = X.T @ scale
+            # With S X - s c' for the rows: X'SSX - c (X'Ss)' - (X'Ss - |s|^2 c) c'
+            total = X.T @ scale**2
             _subtract_outer(product, self.center, total)
-            _subtract_outer(product, total - (scale**2).sum() * self.center, self.center)
+            _subtract_outer(
+                product, total - (scale**2).sum() * self.center, self.center
+            )
         return product
 
     def outer_gram(self):
@@ -173,8 +176,15 @@ class Design:
         )
         start = np.random.default_rng(0).standard_normal(n_columns).astype(self.dtype)
         try:
-            found = eigsh(operator, k=1, v0=start, ncv=16, tol=0.1, maxiter=20,
-                          return_eigenvectors=False)
+            found = eigsh(
+                operator,
+                k=1,
+                v0=start,
+                ncv=16,
+                tol=0.1,
+                maxiter=20,
+                return_eigenvectors=False,
+            )
         except ArpackNoConvergence as error:
             found = error.eigenvalues if len(error.eigenvalues) else self.spectrum()
         return float(found.max()) * LANCZOS_MARGIN
@@ -199,10 +209,18 @@ def _subtract_outer(product, left, right):
         product[rows] -= left[rows] @ right.T
 
 
-def _scaled(X, row_scale):
+def _scaled_gram(X, row_scale):
+    """Inner products of the columns of the scaled rows, a block of rows at a time."""
     if sparse.issparse(X):
-        return sparse.csr_matrix(X.multiply(row_scale))
-    return X * row_scale
+        scaled = X.multiply(row_scale).tocsr()
+        return _dense(scaled.T @ scaled)
+    product = np.zeros((X.shape[1], X.shape[1]), X.dtype, order="F")
+    gemm = get_blas_funcs("gemm", dtype=X.dtype)
+    for first in range(0, len(X), ROW_BLOCK):
+        rows = slice(first, first + ROW_BLOCK)
+        block = X[rows] * row_scale[rows]
+        gemm(1.0, block.T, block.T, 1.0, product, trans_b=True, overwrite_c=True)
+    return product.T
 
 
 def _dense(product):

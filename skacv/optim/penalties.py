@@ -123,9 +123,7 @@ class ElasticNet(Penalty):
 
     def largest_strength(self, gradient, smoothness):
         # A pure ridge has no finite one; 1e-3 is what scikit-learn takes there.
-        return super().largest_strength(gradient, smoothness) / max(
-            self.l1_ratio, 1e-3
-        )
+        return super().largest_strength(gradient, smoothness) / max(self.l1_ratio, 1e-3)
 
 
 @dataclass(frozen=True)

@@ -213,9 +213,7 @@ class _Solution:
         own, others = self.n_probes / total, other.n_probes / total
         return _Solution(
             own * self.temporal + others * other.temporal,
-            np.concatenate(
-                [own * self.deviations, others * other.deviations], axis=1
-            ),
+            np.concatenate([own * self.deviations, others * other.deviations], axis=1),
         )
 
 
@@ -295,7 +293,9 @@ class _Solver:
         deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
         for k, n in enumerate(n_by_mode):
             own = responses[:, probes.mode == k]
-            spread = (own - own.mean(axis=1, keepdims=True)) / np.sqrt(n * max(n - 1, 1))
+            spread = (own - own.mean(axis=1, keepdims=True)) / np.sqrt(
+                n * max(n - 1, 1)
+            )
             deviations[:, :n, k] = through(spread)
         return _Solution(temporal, deviations)
 

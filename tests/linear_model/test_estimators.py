@@ -445,14 +445,16 @@ def test_fit_holds_and_pickles_no_data(rng):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(2000, 1500), (1500, 2000)])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cls", [TrajectoryLasso, IterativeRidge])
-def test_peak_memory(cls, shape, dtype, fit_intercept, rng):
+def test_peak_memory(cls, weighted, shape, dtype, fit_intercept, rng):
     """At most twice X, X included, plus the path."""
     X = rng.standard_normal(shape).astype(dtype)
     y = (X[:, 0] + rng.standard_normal(shape[0])).astype(dtype)
     model = cls(0.01, max_iter=20, fit_intercept=fit_intercept, random_state=0)
+    weights = rng.uniform(0.5, 2, shape[0]) if weighted else None
     tracemalloc.start()
-    model.fit(X, y)
+    model.fit(X, y, sample_weight=weights)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     path = 21 * sum(shape) * X.itemsize
@@ -470,7 +472,9 @@ def test_sparse_data_stay_sparse(monkeypatch):
     monkeypatch.setattr(
         sparse.csr_matrix,
         "toarray",
-        lambda self, *a, **k: refuse() if self.shape == X.shape else dense_columns(self),
+        lambda self, *a, **k: (
+            refuse() if self.shape == X.shape else dense_columns(self)
+        ),
     )
     model = TrajectoryLasso(0.001, max_iter=20, random_state=0).fit(X, y)
     assert np.isfinite(model.risk_path_).all()
@@ -532,7 +536,9 @@ def test_callbacks_see_every_update(data, capsys):
     monitor = ScoringMonitor(scoring="r2")
     model = TrajectoryLasso(0.1, max_iter=12, tol=0)
     model.set_callbacks(monitor, ProgressBar()).fit(X, y)
-    scores = [row["r2"] for row in monitor.get_logs().data if row["task_name"] == "update"]
+    scores = [
+        row["r2"] for row in monitor.get_logs().data if row["task_name"] == "update"
+    ]
     expected = [1 - np.mean((y - z) ** 2) / y.var() for z in model.staged_predict(X)]
     np.testing.assert_allclose(scores, expected[1:])
 

@@ -6,8 +6,12 @@ from scipy import sparse
 
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE, Design
 
-CASES = [(kind, centre, scaled) for kind in ("dense", "csr") for centre in (0, 1, 3)
-         for scaled in (False, True)]
+CASES = [
+    (kind, centre, scaled)
+    for kind in ("dense", "csr")
+    for centre in (0, 1, 3)
+    for scaled in (False, True)
+]
 
 
 def make(kind, centre, scaled, rng, shape=(13, 7), dtype=np.float64):

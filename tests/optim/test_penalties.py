@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skacv.optim.penalties import MCP, PENALTIES, SCAD, L1, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import L1, MCP, PENALTIES, SCAD, ElasticNet, SquaredL2, Zero
 
 STEP_SIZE = 0.7
 POINTS = np.linspace(-3, 3, 241)
@@ -42,8 +42,13 @@ def test_prox_derivative(penalty):
     below = penalty.prox(POINTS - width, STEP_SIZE)
     expected = (above - below) / (2 * width)
     # A grid point may lie on a kink, where there is no derivative.
-    smooth = np.abs(penalty.prox_derivative(above, STEP_SIZE)
-                    - penalty.prox_derivative(below, STEP_SIZE)) < 1e-9
+    smooth = (
+        np.abs(
+            penalty.prox_derivative(above, STEP_SIZE)
+            - penalty.prox_derivative(below, STEP_SIZE)
+        )
+        < 1e-9
+    )
     assert smooth.mean() > 0.95
     np.testing.assert_allclose(found[smooth], expected[smooth], atol=1e-6)
 

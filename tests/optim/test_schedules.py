@@ -59,7 +59,8 @@ def test_diverges_above_the_largest_stable_step(schedule, rng):
 def test_heavy_ball_without_momentum_is_gradient_descent(rng):
     problem = quadratic(rng)
     np.testing.assert_allclose(
-        final(problem, HeavyBall(0.1, 0.0), 20), final(problem, GradientDescent(0.1), 20)
+        final(problem, HeavyBall(0.1, 0.0), 20),
+        final(problem, GradientDescent(0.1), 20),
     )
 
 

@@ -73,9 +73,7 @@ def test_replicas_are_separate_runs(schedule, rng):
     for r in range(3):
         alone = Problem(problem.design, problem.target[:, [r]], weights[:, [r]])
         expected = run(alone, phases, start_of(alone))
-        np.testing.assert_allclose(
-            together.coef[:, :, [r]], expected.coef, atol=1e-12
-        )
+        np.testing.assert_allclose(together.coef[:, :, [r]], expected.coef, atol=1e-12)
 
 
 def test_two_products_with_X_an_update(rng, monkeypatch):

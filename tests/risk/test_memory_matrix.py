@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.design import Design
-from skacv.optim.penalties import MCP, SCAD, L1, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, Problem, run
 from skacv.risk import memory_matrix, tangents
@@ -171,7 +171,8 @@ def test_a_path_of_strengths_is_one_trajectory(penalty, rng):
     X, y = sparse_regression((30, 40), rng)
     step_size = 0.9 * 30 / np.linalg.norm(X, 2) ** 2
     phases = [
-        Phase(penalty(strength), Nesterov(step_size), 8) for strength in (0.5, 0.2, 0.05)
+        Phase(penalty(strength), Nesterov(step_size), 8)
+        for strength in (0.5, 0.2, 0.05)
     ]
     problem, trajectory = run_on(X, y, phases, fit_intercept=True)
     expected = expected_gram(X, y, trajectory, fit_intercept=True)
