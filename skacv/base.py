@@ -364,14 +364,8 @@ class TrajectoryRegressor(
 
     def _replace_fitted(self, attributes):
         """Put new fitted attributes in the place of all former ones."""
-        parameters = self.get_params(deep=False)
-        for name in list(vars(self)):
-            if (
-                name.endswith("_")
-                and not name.startswith("_")
-                and name not in parameters
-            ):
-                delattr(self, name)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
         vars(self).update(attributes)
 
     def __sklearn_is_fitted__(self):

@@ -1,5 +1,6 @@
 """What all displays share: axes, colours, and the estimator to draw."""
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,6 +43,23 @@ def recorded(estimator, X=None):
             "skacv."
         )
     return inner, X
+
+
+def iteration_scale(estimator):
+    """Early iterates matter most; along several alphas all phases do."""
+    return "symlog" if np.ptp(estimator.alpha_path_) == 0 else "linear"
+
+
+def draw_iterations(ax, n_iter, scale):
+    """The axis of the iterations."""
+    if scale == "symlog":
+        ax.set_xscale("symlog", linthresh=10)
+    else:
+        ax.set_xscale(scale)
+    ax.set_xlim(0, max(n_iter, 1))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.set_xlabel("iteration")
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def mark_iteration(ax, iteration):

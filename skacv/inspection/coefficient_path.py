@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from ._figure import BLUE, mark_iteration, new_axes, recorded
+from ._figure import (
+    BLUE,
+    draw_iterations,
+    iteration_scale,
+    mark_iteration,
+    new_axes,
+    recorded,
+)
 
 # As many curves as a legend can name.
 MAX_NAMED = 8
@@ -23,6 +30,8 @@ class CoefficientPathDisplay:
         Names of the features; None numbers them.
     estimator_name : str, default=None
         For the title.
+    scale : {"symlog", "linear"}, default="symlog"
+        Of the iterations.
 
     Attributes
     ----------
@@ -41,12 +50,19 @@ class CoefficientPathDisplay:
     """
 
     def __init__(
-        self, *, coef_path, iteration, feature_names=None, estimator_name=None
+        self,
+        *,
+        coef_path,
+        iteration,
+        feature_names=None,
+        estimator_name=None,
+        scale="symlog",
     ):
         self.coef_path = coef_path
         self.iteration = iteration
         self.feature_names = feature_names
         self.estimator_name = estimator_name
+        self.scale = scale
 
     @classmethod
     def from_estimator(cls, estimator, *, target=0, ax=None):
@@ -73,6 +89,7 @@ class CoefficientPathDisplay:
             iteration=inner.iteration_,
             feature_names=getattr(inner, "feature_names_in_", None),
             estimator_name=type(inner).__name__,
+            scale=iteration_scale(inner),
         )
         return display.plot(ax=ax)
 
@@ -107,10 +124,7 @@ class CoefficientPathDisplay:
             self.lines_.append(line)
         ax.axhline(0, color="black", linewidth=0.6)
         mark_iteration(ax, self.iteration)
-        ax.set_xscale("symlog", linthresh=10)
-        ax.set_xlim(0, max(len(path) - 1, 1))
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.set_xlabel("iteration")
+        draw_iterations(ax, len(path) - 1, self.scale)
         ax.set_ylabel("coefficient")
         if self.estimator_name is not None:
             kept = int((path[self.iteration] != 0).sum())
@@ -119,7 +133,6 @@ class CoefficientPathDisplay:
                 loc="left",
             )
         ax.legend(frameon=False, fontsize="small", ncols=2)
-        ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

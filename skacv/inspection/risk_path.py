@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from ._figure import BLUE, GREEN, GREY, ORANGE, mark_iteration, new_axes, recorded
+from ._figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    draw_iterations,
+    iteration_scale,
+    mark_iteration,
+    new_axes,
+    recorded,
+)
 
 
 class RiskPathDisplay:
@@ -24,6 +34,8 @@ class RiskPathDisplay:
         Mean squared error on test rows.
     estimator_name : str, default=None
         For the title.
+    scale : {"symlog", "linear"}, default="symlog"
+        Of the iterations.
 
     Attributes
     ----------
@@ -50,6 +62,7 @@ class RiskPathDisplay:
         iteration,
         test_path=None,
         estimator_name=None,
+        scale="symlog",
     ):
         self.risk_path = risk_path
         self.risk_se_path = risk_se_path
@@ -57,6 +70,7 @@ class RiskPathDisplay:
         self.iteration = iteration
         self.test_path = test_path
         self.estimator_name = estimator_name
+        self.scale = scale
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -107,6 +121,7 @@ default=None
             iteration=inner.iteration_,
             test_path=test_path,
             estimator_name=type(inner).__name__,
+            scale=iteration_scale(inner),
         )
         return display.plot(ax=ax)
 
@@ -145,30 +160,25 @@ default=None
         )
         mark_iteration(ax, self.iteration)
         ax.plot(self.iteration, self.risk_path[self.iteration], "o", color=GREY)
-        self._set_scales(ax)
-        ax.set_xlabel("iteration")
+        draw_iterations(ax, len(iterations) - 1, self.scale)
+        ax.set_ylim(*self._limits())
         ax.set_ylabel("mean squared error")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
         ax.legend(frameon=False)
-        ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _set_scales(self, ax):
-        """Iterations on a scale that shows early ones; risks from where they lie.
+    def _limits(self):
+        """Risks from where they lie.
 
         The training error of an interpolating model falls by orders of
         magnitude that nobody needs to see.
         """
-        last = max(len(self.risk_path) - 1, 1)
-        ax.set_xscale("symlog", linthresh=10)
-        ax.set_xlim(0, last)
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         shown = [self.risk_path]
         if self.test_path is not None:
             shown.append(self.test_path)
         low = min(path.min() for path in shown)
         high = max(path.max() for path in shown)
-        floor = max(low - 0.35 * (high - low), 0)
-        ax.set_ylim(floor, high + 0.05 * (high - low) or None)
+        span = (high - low) or 1.0
+        return max(low - 0.35 * span, 0), high + 0.05 * span

@@ -126,10 +126,9 @@ class Design:
         if self.center is not None:
             # With S X - s c' for the rows: X'SSX - c (X'Ss)' - (X'Ss - |s|^2 c) c'
             total = X.T @ scale**2
+            rest = total - (scale**2).sum() * self.center
             _subtract_outer(product, self.center, total)
-            _subtract_outer(
-                product, total - (scale**2).sum() * self.center, self.center
-            )
+            _subtract_outer(product, rest, self.center)
         return product
 
     def outer_gram(self):

@@ -129,7 +129,7 @@ def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rn
 
 def _standard_error_over_rows(temporal, spatial, block=4096):
     """Standard error of the mean over rows of E^2, a block of rows at a time."""
-    n_modes, n_rows, _ = spatial.shape
+    n_rows = spatial.shape[1]
     total = np.zeros(len(temporal))
     total_squares = np.zeros(len(temporal))
     for first in range(0, n_rows, block):
@@ -293,10 +293,8 @@ class _Solver:
         deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
         for k, n in enumerate(n_by_mode):
             own = responses[:, probes.mode == k]
-            spread = (own - own.mean(axis=1, keepdims=True)) / np.sqrt(
-                n * max(n - 1, 1)
-            )
-            deviations[:, :n, k] = through(spread)
+            spread = own - own.mean(axis=1, keepdims=True)
+            deviations[:, :n, k] = through(spread) / np.sqrt(n * max(n - 1, 1))
         return _Solution(temporal, deviations)
 
     def _by_size(self, n_probes):

@@ -12,13 +12,16 @@ from skacv.optim.schedules import SCHEDULES, GradientDescent, HeavyBall, Nestero
 from skacv.optim.trajectory import Phase, Problem, run
 
 
+NO_PENALTY = Zero()
+
+
 def quadratic(rng, n=30, p=8):
     X = rng.standard_normal((n, p))
     y = X @ rng.standard_normal((p, 1)) + rng.standard_normal((n, 1))
     return Problem(Design(X), y, np.full((n, 1), 1 / n))
 
 
-def final(problem, schedule, n_updates, penalty=Zero()):
+def final(problem, schedule, n_updates, penalty=NO_PENALTY):
     start = np.zeros((1, problem.design.shape[1], 1))
     return run(problem, [Phase(penalty, schedule, n_updates)], start).coef[-1]
 
