@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .modes import residual_modes
+from .modes import FLOOR, residual_modes
 from .tangents import (
     Probes,
     column_working_sets,
@@ -27,11 +27,11 @@ from .tangents import (
 EXACT_SIZE = 100
 # Linear updates take the spectrum up to this size of the smaller side.
 SPECTRAL_SIZE = 2000
-# Random probes are added until their standard error, near the least risk, is at
-# most this share of sqrt(2 / n), the relative standard error that the estimate
-# has on Gaussian rows whatever the probes.
+# Random probes are added until their standard error is at most this share of
+# sqrt(2 / n), the relative standard error that the estimate has on Gaussian rows
+# whatever the probes. It is asked of the rows within two such errors of the least.
 PROBE_ERROR_SHARE = 1.0
-FIRST_ROUND = 12
+FIRST_ROUND = 10
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
@@ -42,11 +42,11 @@ MIN_PROBES = 2
 PROBED_TOLERANCE = 0.07
 COMPLETE_TOLERANCE = 0.02
 SPECTRAL_TOLERANCE = 1e-4
-KEPT_TOLERANCE = 5e-3
-# Where the number of probes is left to the error, rows may be missed by this
-# share of the largest residuals: closely fitted rows then err by less than
+# Where the number of probes is left to the error, closely fitted iterates may be
+# missed by a larger share of the largest residuals, and still err by less than
 # probes do.
 ROUNDS_FLOOR = 0.1
+KEPT = (5e-3, ROUNDS_FLOOR)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rn
     if n_replicas > 1 and not trajectory.has_linear_updates():
         raise ValueError("Updates with a prox need a single target.")
     exactly_linear = trajectory.has_linear_updates() and method in ("auto", "exact")
-    kept = SPECTRAL_TOLERANCE if exactly_linear else KEPT_TOLERANCE
-    modes = residual_modes(problem, trajectory, kept)
+    kept = (SPECTRAL_TOLERANCE, FLOOR) if exactly_linear else KEPT
+    modes = residual_modes(problem, trajectory, *kept)
     degrees = n_rows - 1 if fit_intercept else n_rows
     solution = _Solver(design, trajectory, modes, degrees).solve(method, rng)
     inflation = (1 + 1 / n_rows if fit_intercept else 1.0) / degrees
@@ -127,14 +127,14 @@ def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rn
     )
 
 
-def _standard_error_over_rows(temporal, spatial, block=4096):
+def _standard_error_over_rows(temporal, spatial, block=512):
     """Standard error of the mean over rows of E^2, a block of rows at a time."""
     n_rows = spatial.shape[1]
     total = np.zeros(len(temporal))
     total_squares = np.zeros(len(temporal))
     for first in range(0, n_rows, block):
         rows = np.tensordot(temporal, spatial[:, first : first + block], axes=1)
-        cost = (rows**2).mean(axis=2)
+        cost = np.einsum("tir,tir->ti", rows, rows) / rows.shape[2]
         total += cost.sum(axis=1)
         total_squares += (cost**2).sum(axis=1)
     variance = total_squares / n_rows - (total / n_rows) ** 2
@@ -198,13 +198,14 @@ class _Solution:
         change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
         return np.sqrt((change**2).sum(axis=1))
 
-    def relative_error(self):
-        """Relative standard error, root mean square near the least risk.
+    def relative_error(self, within):
+        """Relative standard error due to the probes where the path is read.
 
-        That is where the path is read: rows up to half as much again as the least.
+        Root mean square over the rows whose risk is at most ``1 + within``
+        times the least.
         """
         squares = np.maximum(self.squares(), np.finfo(float).tiny)
-        near = squares <= 1.5 * squares.min()
+        near = squares <= (1 + within) * squares.min()
         return np.sqrt(np.mean((self.squares_error() / squares)[near] ** 2))
 
     def pooled_with(self, other):
@@ -265,13 +266,16 @@ class _Solver:
 
     def in_rounds(self, rng):
         """Random probes until their standard error is small enough."""
-        target = PROBE_ERROR_SHARE * np.sqrt(2 / self.degrees)
+        intrinsic = np.sqrt(2 / self.degrees)
         most = min(MAX_PROBES, self.smaller_side)
         n_probes = min(FIRST_ROUND, most)
         found = self.probed(self._by_size(n_probes), rng)
-        while found.n_probes < most and found.relative_error() > target:
+        while found.n_probes < most:
+            ratio = found.relative_error(2 * intrinsic) / intrinsic
+            if ratio <= PROBE_ERROR_SHARE:
+                break
             # As many as should do by what has been seen so far.
-            wanted = found.n_probes * (found.relative_error() / target) ** 2
+            wanted = found.n_probes * (ratio / PROBE_ERROR_SHARE) ** 2
             missing = int(np.ceil(wanted)) - found.n_probes
             n_probes = np.clip(missing, FIRST_ROUND // 2, most - found.n_probes)
             found = found.pooled_with(self.probed(self._by_size(n_probes), rng))

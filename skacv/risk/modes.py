@@ -13,12 +13,12 @@ from scipy import sparse
 
 # Up to this many iterates the modes come from their inner products; beyond,
 # from those of random combinations of the iterates.
-MAX_INNER_PRODUCTS = 1500
+MAX_INNER_PRODUCTS = 300
 N_COMBINATIONS = 256
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
 FLOOR = 0.01
-ENTRIES_PER_BLOCK = 1 << 22
+ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,10 @@ def _n_leading(temporal, squared_norms, tolerance, floor=FLOOR):
     return int(np.argmax(enough)) + 1 if enough.any() else len(enough)
 
 
-def residual_modes(problem, trajectory, tolerance):
+def residual_modes(problem, trajectory, tolerance, floor=FLOOR):
     """Factor the whitened residuals of every iterate to ``tolerance``.
+
+    That is relative to what :meth:`ResidualModes.n_leading` says.
 
     The rows are gone through in blocks; no second copy of the predictors is
     made.
@@ -72,15 +74,14 @@ def residual_modes(problem, trajectory, tolerance):
     ResidualModes
     """
     n_iterates, n_rows, n_replicas = trajectory.predictor.shape
-    squared_norms = sum(
-        np.einsum("ti,ti->t", block, block)
-        for _, block in _residual_blocks(problem, trajectory)
-    )
     combine = sparse.eye(n_iterates, format="csr")
     if n_iterates > MAX_INNER_PRODUCTS:
         combine = np.random.default_rng(0).standard_normal((N_COMBINATIONS, n_iterates))
-    combined = (combine @ block for _, block in _residual_blocks(problem, trajectory))
-    inner = sum(block @ block.T for block in combined)
+    squared_norms, inner = np.zeros(n_iterates), 0.0
+    for _, block in _residual_blocks(problem, trajectory):
+        squared_norms += np.einsum("ti,ti->t", block, block)
+        combined = combine @ block
+        inner = inner + combined @ combined.T
     # The rows of basis @ F are orthonormal, in decreasing order of size.
     values, vectors = np.linalg.eigh(inner)
     kept = np.flatnonzero(values > RESOLUTION**2 * values[-1])[::-1]
@@ -94,7 +95,7 @@ def residual_modes(problem, trajectory, tolerance):
     temporal = sum(
         block @ (basis @ block).T for _, block in _residual_blocks(problem, trajectory)
     )
-    n_kept = _n_leading(temporal, squared_norms, tolerance)
+    n_kept = _n_leading(temporal, squared_norms, tolerance, floor)
     spatial = np.empty((n_kept, n_rows, n_replicas))
     for rows, block in _residual_blocks(problem, trajectory):
         spatial[:, rows] = (basis[:n_kept] @ block).reshape(n_kept, -1, n_replicas)
@@ -109,5 +110,5 @@ def _residual_blocks(problem, trajectory):
     for first in range(0, n_rows, block):
         rows = slice(first, first + block)
         residuals = problem.target[rows] - trajectory.predictor[:, rows]
-        residuals = (residuals * scale[rows]).astype(np.float64, copy=False)
-        yield rows, residuals.reshape(n_iterates, -1)
+        residuals *= scale[rows]
+        yield rows, residuals.reshape(n_iterates, -1).astype(np.float64, copy=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 # A working set is kept while it is at most this much larger than needed, and
 # for at least so many updates.
-WORKING_SET_SLACK = 1.25
+WORKING_SET_SLACK = 1.2
 MIN_BLOCK_LENGTH = 8
 # Of all columns; above, float32 data serve as they are.
 WIDE = 0.75

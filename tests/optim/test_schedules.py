@@ -11,7 +11,6 @@ from skacv.optim.penalties import L1, Zero
 from skacv.optim.schedules import SCHEDULES, GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, Problem, run
 
-
 NO_PENALTY = Zero()
 
 

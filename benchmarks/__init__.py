@@ -1,0 +1,1 @@
+"""Speed and memory against opponents, and accuracy over repeats."""

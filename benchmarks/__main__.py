@@ -1,0 +1,278 @@
+"""Ours beside each opponent, in one process, as ratios: ``make bench``.
+
+Every row alternates the two sides and takes the median of their times, BLAS
+threads as found. A ratio is opponent over ours where we should be faster, and
+ours over the reference where a cost is bounded.
+"""
+
+import argparse
+import platform
+import sys
+import tracemalloc
+from datetime import date
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.linear_model import LassoCV
+
+from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv.optim.design import Design
+from skacv.optim.penalties import L1
+from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase, Problem, run
+from skacv.risk.memory_matrix import estimate_risk
+from tests.oracles import probed_memory_matrix, risk_gram
+
+from .data import sparse_regression, true_risk
+
+RESULTS = Path(__file__).parent / "results"
+ALPHA = 0.01
+
+
+def seconds(work):
+    begun = perf_counter()
+    result = work()
+    return perf_counter() - begun, result
+
+
+def medians(*works, repeats):
+    """Median seconds and last result of each work, taken in turn."""
+    times = [[] for _ in works]
+    results = [None] * len(works)
+    for _ in range(repeats):
+        for i, work in enumerate(works):
+            elapsed, results[i] = seconds(work)
+            times[i].append(elapsed)
+    return [(float(np.median(t)), r) for t, r in zip(times, results)]
+
+
+def bare_ista(X, y, step_size, n_updates):
+    """The loop that anyone writes: two products an update, nothing kept."""
+    b = np.zeros(X.shape[1])
+    for _ in range(n_updates):
+        u = b + step_size / len(y) * (X.T @ (y - X @ b))
+        b = np.sign(u) * np.maximum(np.abs(u) - step_size * ALPHA, 0)
+    return b
+
+
+class FixedSigns:
+    """Draws the given probes."""
+
+    def __init__(self, signs):
+        self.signs = signs
+
+    def choice(self, values, size):
+        return self.signs
+
+
+def textbook_memory_matrix():
+    """risk_path_ of ISTA, the same ten probes: T^2 m / 2 columns against T k m."""
+    X, y, _ = sparse_regression(2000, 3000, 200, 0)
+    problem = Problem(Design(X), y[:, None], np.full((2000, 1), 1 / 2000))
+    step_size = 1 / problem.smoothness
+    plan = [Phase(L1(ALPHA), GradientDescent(step_size), 100)]
+    trajectory = run(problem, plan, np.zeros((1, 3000, 1)))
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(2000, 10))
+    coef = trajectory.coef[:, :, 0]
+
+    def textbook():
+        A = probed_memory_matrix(X, coef, step_size, signs)
+        return np.diag(risk_gram(A, y - coef @ X.T))
+
+    def ours():
+        return estimate_risk(problem, trajectory, method=10, rng=FixedSigns(signs)).path
+
+    theirs_time, expected = seconds(textbook)
+    ((ours_time, path),) = medians(ours, repeats=3)
+    error = np.abs(path / expected - 1).max()
+    yield (
+        "risk_path_, ISTA 2000 x 3000, T=100, 10 probes",
+        "textbook memory matrix",
+        ours_time,
+        theirs_time,
+        theirs_time / ours_time,
+        ">= 12",
+        f"path differs by {error:.0e} (<= 1e-3)",
+    )
+
+
+def bare_loop():
+    """The whole fit with risk="auto" against the loop alone, and in T."""
+    X, y, _ = sparse_regression(2000, 3000, 200, 0)
+
+    def model(n_updates):
+        return TrajectoryLasso(
+            ALPHA, solver="ista", max_iter=n_updates, tol=0, fit_intercept=False
+        )
+
+    step_size = model(1).fit(X, y).step_size_
+    (fit_time, fitted), (bare_time, _), (long_time, _) = medians(
+        lambda: model(100).fit(X, y),
+        lambda: bare_ista(X, y, step_size, 100),
+        lambda: model(400).fit(X, y),
+        repeats=5,
+    )
+    yield (
+        'fit with risk="auto", the same',
+        "bare NumPy ISTA loop (cost)",
+        fit_time,
+        bare_time,
+        fit_time / bare_time,
+        "<= 4",
+        f"{fitted.n_probes_} probes",
+    )
+    yield (
+        "the same, T=400",
+        "T=100 (cost)",
+        long_time,
+        fit_time,
+        long_time / fit_time,
+        "<= 5",
+        "",
+    )
+
+
+def alpha_path(n, p, n_nonzero, asked):
+    """All alphas in one trajectory, stopped by its risk, against LassoCV."""
+    for seed in (1, 2, 3):
+        X, y, beta = sparse_regression(n, p, n_nonzero, seed)
+        (ours_time, ours), (theirs_time, theirs) = medians(
+            lambda X=X, y=y: TrajectoryEarlyStoppingCV(
+                TrajectoryLasso(alpha="path", max_iter=20)
+            ).fit(X, y),
+            lambda X=X, y=y: lasso_cv().fit(X, y),
+            repeats=1,
+        )
+        risk = true_risk(ours.coef_, ours.intercept_, beta)
+        their_risk = true_risk(theirs.coef_, theirs.intercept_, beta)
+        yield (
+            f'alpha="path" with risk_path_ and stop, {n} x {p}, seed {seed}',
+            "LassoCV(cv=5, 30 alphas)",
+            ours_time,
+            theirs_time,
+            theirs_time / ours_time,
+            asked,
+            f"true risk {risk / their_risk:.3f} of its (<= 1.02)",
+        )
+
+
+def lasso_cv():
+    """LassoCV with 30 alphas; the parameter's name changed in 1.7."""
+    name = "alphas" if sklearn.__version__ >= "1.7" else "n_alphas"
+    return LassoCV(cv=5, **{name: 30})
+
+
+def ridge():
+    """Fit and risk_path_ against n refits, and against one SVD plus the run."""
+    X, y, _ = sparse_regression(2000, 200, 50, 0)
+
+    def model(risk):
+        return IterativeRidge(1.0, max_iter=1000, tol=0, risk=risk)
+
+    (ours_time, _), (run_time, _), (svd_time, _) = medians(
+        lambda: model("auto").fit(X, y),
+        lambda: model(False).fit(X, y),
+        lambda: np.linalg.svd(X, full_matrices=False),
+        repeats=5,
+    )
+    work = "IterativeRidge fit + risk_path_, 2000 x 200, T=1000"
+    refits = len(y) * run_time
+    yield (
+        work,
+        "2000 refits (extrapolated)",
+        ours_time,
+        refits,
+        refits / ours_time,
+        ">= 1000",
+        "exact",
+    )
+    reference = svd_time + run_time
+    yield (
+        work,
+        "one thin SVD + the run (cost)",
+        ours_time,
+        reference,
+        ours_time / reference,
+        "<= 3",
+        "exact",
+    )
+
+
+def memory():
+    """Peak of a fit, X included, over X; the recorded path not counted."""
+    for dtype in (np.float64, np.float32):
+        X, y, _ = sparse_regression(2000, 3000, 200, 0)
+        X, y = X.astype(dtype), y.astype(dtype)
+        path = 101 * sum(X.shape) * X.itemsize
+        model = TrajectoryLasso(ALPHA, solver="ista", max_iter=100)
+        tracemalloc.start()
+        model.fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1] - path
+        tracemalloc.stop()
+        megabytes = 1e-6 * X.nbytes
+        yield (
+            f"peak memory of the fit, 2000 x 3000, {np.dtype(dtype).name}",
+            "X itself (MB)",
+            1e-6 * peak + megabytes,
+            megabytes,
+            1 + peak / X.nbytes,
+            "<= 2",
+            "path not counted",
+        )
+
+
+BENCHMARKS = {
+    "textbook": textbook_memory_matrix,
+    "bare": bare_loop,
+    "path": lambda: alpha_path(2000, 3000, 200, ">= 5"),
+    "path-small": lambda: alpha_path(500, 2000, 50, ">= 1"),
+    "ridge": ridge,
+    "memory": memory,
+}
+
+
+def heading():
+    """Versions and machine, for the record."""
+    return (
+        f"{date.today()}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
+        f"{platform.machine()} with {len_cpus()} CPUs"
+    )
+
+
+def len_cpus():
+    import joblib
+
+    return joblib.cpu_count()
+
+
+def main(names, output):
+    lines = [
+        "| work | against | ours | theirs | ratio | asked | accuracy |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    print(*lines, sep="\n", flush=True)
+    for name in names:
+        for work, against, ours, theirs, ratio, asked, accuracy in BENCHMARKS[name]():
+            lines.append(
+                f"| {work} | {against} | {ours:.3g} | {theirs:.3g} | {ratio:.3g} "
+                f"| {asked} | {accuracy} |"
+            )
+            print(lines[-1], flush=True)
+    if output is not None:
+        text = "\n".join(["# Speed and memory", "", heading(), "", *lines, ""])
+        Path(output).write_text(text)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
+    parser.add_argument("--output", help="Markdown file for the table")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(BENCHMARKS)
+    if unknown:
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
+    main(arguments.names or list(BENCHMARKS), arguments.output)
