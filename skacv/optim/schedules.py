@@ -65,12 +65,14 @@ class Nesterov:
     """Accelerated gradient, FISTA with a prox (Beck & Teboulle 2009, eq. 4.1-4.3).
 
     s_1 = 1, s_{k+1} = (1 + sqrt(1 + 4 s_k^2)) / 2, and the momentum of update
-    k is (s_k - 1) / s_{k+1}; the gradient is taken at the extrapolated point.
+    k + 1 is (s_k - 1) / s_{k+1}: none in the first two. The gradient is taken at
+    the extrapolated point.
     """
 
     step_size: float
 
     def steps(self):
+        yield Step(self.step_size, 0.0, 0.0)
         s = 1.0
         while True:
             following = (1 + sqrt(1 + 4 * s * s)) / 2

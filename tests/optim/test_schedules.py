@@ -67,11 +67,13 @@ def test_heavy_ball_without_momentum_is_gradient_descent(rng):
 
 
 def test_nesterov_momentum_is_that_of_beck_and_teboulle():
-    momenta = [step.momentum for step in islice(Nesterov(1.0).steps(), 3)]
-    s1, s2 = 1, (1 + sqrt(5)) / 2
-    s3 = (1 + sqrt(1 + 4 * s2**2)) / 2
-    assert momenta[:2] == pytest.approx([0, (s2 - 1) / s3])
-    assert s1 == 1
+    """y_1 = x_0, and y_{k+1} = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1})."""
+    momenta = [step.momentum for step in islice(Nesterov(1.0).steps(), 4)]
+    t = [1.0]
+    for _ in range(3):
+        t.append((1 + sqrt(1 + 4 * t[-1] ** 2)) / 2)
+    expected = [0, *((t[k] - 1) / t[k + 1] for k in range(3))]
+    assert momenta == pytest.approx(expected)
     late = next(islice(Nesterov(1.0).steps(), 1000, None))
     assert 0.99 < late.momentum == late.lookahead < 1
 

@@ -27,16 +27,20 @@ def start_of(problem):
     return np.zeros((1, problem.design.shape[1], problem.target.shape[1]))
 
 
+def after(s):
+    return (1 + np.sqrt(1 + 4 * s**2)) / 2
+
+
 def written_out(X, y, schedule, n_updates, prox=lambda u, step_size: u):
     b = before = np.zeros(X.shape[1])
     path, s = [b], 1.0
-    for _ in range(n_updates):
+    for k in range(n_updates):
         if isinstance(schedule, HeavyBall):
             v, point = b + schedule.momentum * (b - before), b
         elif isinstance(schedule, Nesterov):
-            following = (1 + np.sqrt(1 + 4 * s**2)) / 2
-            v = point = b + (s - 1) / following * (b - before)
-            s = following
+            # Beck and Teboulle: at first y_1 = x_0, t_1 = 1.
+            v = point = b if k == 0 else b + (s - 1) / after(s) * (b - before)
+            s = s if k == 0 else after(s)
         else:
             v = point = b
         gradient = X.T @ (X @ point - y) / len(y)
