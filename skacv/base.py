@@ -24,7 +24,8 @@ from ._compat import (
 from ._progress import FitProgress
 from .optim.design import Design
 from .optim.trajectory import Phase, Problem, n_planned_updates, run
-from .risk.memory_matrix import estimate_risk, uneven_rows_bias
+from .risk.memory_matrix import estimate_risk
+from .risk.row_norms import uneven_rows_bias
 
 N_ALPHAS = 30
 ALPHA_RATIO = 1e-3
@@ -330,7 +331,7 @@ class TrajectoryRegressor(
             rng=check_random_state(self.random_state),
         )
         design, _ = data.problem.whitened()
-        bias = uneven_rows_bias(design, estimate, train_path)
+        bias = uneven_rows_bias(design, estimate.path, train_path)
         if bias > UNEVEN_ROWS_TOLERANCE:
             warnings.warn(
                 "The rows of X have very uneven norms, heavier-tailed than Gaussian "

@@ -34,6 +34,20 @@ def memory_matrix(X, trajectory):
     return np.einsum("tsij,ji->ts", M, gram)
 
 
+def spectral_memory_matrix(eigenvalues, trajectory):
+    """A of linear updates, whose Jacobians are diagonal in the eigenbasis of X'X."""
+    n_iterates = trajectory.n_updates + 1
+    M = np.zeros((n_iterates, n_iterates, len(eigenvalues)))
+    for t, before, step, penalty in trajectory.updates():
+        s = np.arange(n_iterates)[:, None]
+        moved = M[t] + step.momentum * (M[t] - M[before])
+        point = M[t] + step.lookahead * (M[t] - M[before])
+        shock = (1 + step.lookahead) * (s == t) - step.lookahead * (s == before)
+        change = (eigenvalues + penalty.curvature) * point - shock
+        M[t + 1] = moved - step.step_size * change
+    return M @ eigenvalues
+
+
 def risk_gram(A, residuals, fit_intercept=False):
     """E'E / n over all pairs, with E = (I - A/n)^-1 F."""
     n = residuals.shape[1]

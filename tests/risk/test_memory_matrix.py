@@ -8,8 +8,9 @@ from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import memory_matrix, tangents
-from skacv.risk.memory_matrix import estimate_risk, uneven_rows_bias
+from skacv.risk import tangents, traces
+from skacv.risk.memory_matrix import estimate_risk
+from skacv.risk.row_norms import uneven_rows_bias
 from skacv.risk.tangents import FactoredGram
 from tests import oracles
 
@@ -180,6 +181,21 @@ def test_a_path_of_strengths_is_one_trajectory(penalty, rng):
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=1e-3)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("shape", [(100, 40), (60, 100)])
+def test_spectral_stays_exact_along_many_iterates(shape, schedule, rng):
+    """A from the eigenvalues, as scalars; F decays below the modes' resolution."""
+    X, y = sparse_regression(shape, rng)
+    phases = phases_for(X, Zero(), SCHEDULES[schedule], 400)
+    problem, trajectory = run_on(X, y, phases)
+    eigenvalues = np.linalg.svd(X, compute_uv=False) ** 2 / len(X)
+    A = oracles.spectral_memory_matrix(eigenvalues, trajectory)
+    residuals = y[:, 0] - trajectory.coef[:, :, 0] @ X.T
+    expected = np.diag(oracles.risk_gram(A, residuals))
+    estimate = estimate_risk(problem, trajectory)
+    np.testing.assert_allclose(estimate.path, expected, rtol=1e-8)
+
+
 def test_factors_give_residuals_and_all_pairs(rng):
     X, y = sparse_regression((40, 12), rng)
     phases = phases_for(X, SquaredL2(0.1), Nesterov)
@@ -252,12 +268,12 @@ def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, L1(0.02), GradientDescent, 60))
 
     def with_share(share):
-        monkeypatch.setattr(memory_matrix, "PROBE_ERROR_SHARE", share)
+        monkeypatch.setattr(traces, "PROBE_ERROR_SHARE", share)
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
     few, many = with_share(1e6), with_share(0.4)
-    assert few.n_probes == memory_matrix.FIRST_ROUND < many.n_probes
+    assert few.n_probes == traces.FIRST_ROUND < many.n_probes
     near = many.path <= 1.5 * many.path.min()
     relative = (many.mc_se_path / many.path)[near]
     assert np.sqrt((relative**2).mean()) < 1.5 * 0.4 * np.sqrt(2 / 300)
@@ -397,7 +413,7 @@ class TestUnevenRows:
         problem, trajectory = run_on(X, y, phases)
         estimate = estimate_risk(problem, trajectory)
         train = [2 * problem.value(z) for z in trajectory.predictor]
-        return uneven_rows_bias(problem.design, estimate, train)
+        return uneven_rows_bias(problem.design, estimate.path, train)
 
     def test_gaussian_rows_are_even(self, rng):
         assert self.bias(rng.standard_normal((300, 150)), rng) < 0.01

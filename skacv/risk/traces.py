@@ -1,0 +1,259 @@
+"""The ways to take the traces in the memory matrix: spectrum, basis, probes.
+
+Each solves E = F + (A / n) E on the temporal modes of the residuals F, where
+A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .modes import FLOOR, residual_modes
+from .tangents import (
+    Probes,
+    column_working_sets,
+    spectral_working_sets,
+    tangent_pass,
+)
+
+# Sides up to this are probed by a complete basis, so that traces are exact.
+# For the sake of memory, only while tangents have so many entries a mode.
+EXACT_SIZE = 100
+EXACT_ENTRIES = 2_000_000
+# Linear updates take the spectrum up to this size of the smaller side.
+SPECTRAL_SIZE = 2000
+# Random probes are added until their standard error is at most this share of
+# sqrt(2 / n), the relative standard error that the estimate has on Gaussian rows
+# whatever the probes. It is asked of the rows within two such errors of the least.
+PROBE_ERROR_SHARE = 1.0
+FIRST_ROUND = 10
+MAX_PROBES = 128
+# On any one mode, so that their spread can be seen.
+MIN_PROBES = 2
+# The share of the residuals that the carried modes may miss. What is missing is
+# orthogonal to what is carried, so the risk errs by its square only. Modes that
+# are not carried follow by what the others show of the memory matrix; the
+# factors of E keep modes up to the last share.
+PROBED_TOLERANCE = 0.07
+COMPLETE_TOLERANCE = 0.02
+SPECTRAL_TOLERANCE = 1e-4
+KEPT_SPECTRAL = (SPECTRAL_TOLERANCE, FLOOR)
+# Where the number of probes is left to the error, closely fitted iterates may be
+# missed by a larger share of the largest residuals, and still err by less than
+# probes do.
+ROUNDS_FLOOR = 0.1
+KEPT = (5e-3, ROUNDS_FLOOR)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """E = F + (A / n) E on the temporal modes.
+
+    Attributes
+    ----------
+    temporal : ndarray of shape (n_iterates, n_modes)
+    deviations : ndarray of shape (n_iterates, n_probes, n_modes)
+        How each random probe moves ``temporal`` away from its mean, scaled so
+        that the sum of squares over probes is the variance.
+    """
+
+    temporal: np.ndarray
+    deviations: np.ndarray
+
+    @property
+    def n_probes(self):
+        return self.deviations.shape[1]
+
+    def squares(self):
+        """Squared norm of every row of E."""
+        return (self.temporal**2).sum(axis=1)
+
+    def squares_error(self):
+        """Standard error of ``squares`` due to the probes."""
+        change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
+        return np.sqrt((change**2).sum(axis=1))
+
+    def relative_error(self, within):
+        """Relative standard error due to the probes where the path is read.
+
+        Root mean square over the rows whose risk is at most ``1 + within``
+        times the least.
+        """
+        squares = np.maximum(self.squares(), np.finfo(float).tiny)
+        near = squares <= (1 + within) * squares.min()
+        return np.sqrt(np.mean((self.squares_error() / squares)[near] ** 2))
+
+    def pooled_with(self, other):
+        """Two rounds of probes together, each with the weight of its number."""
+        total = self.n_probes + other.n_probes
+        own, others = self.n_probes / total, other.n_probes / total
+        return Solution(
+            own * self.temporal + others * other.temporal,
+            np.concatenate([own * self.deviations, others * other.deviations], axis=1),
+        )
+
+
+class TraceSolver:
+    """Solves for E by the spectrum, a complete basis, or random probes.
+
+    Parameters
+    ----------
+    problem : Problem
+    trajectory : Trajectory
+    degrees : int
+        What A is divided by: rows, less one for an intercept.
+    method : "auto", "exact", "hutchinson" or int
+        As :func:`skacv.risk.memory_matrix.estimate_risk` takes it.
+    """
+
+    def __init__(self, problem, trajectory, degrees, method):
+        self.design, _ = problem.whitened()
+        self.trajectory = trajectory
+        self.degrees = degrees
+        self.smaller_side = min(self.design.shape)
+        if method == "auto":
+            method = "exact" if self._is_exact_cheap() else "hutchinson"
+        self.method = method
+        self.is_spectral = method == "exact" and trajectory.has_linear_updates()
+        kept = KEPT_SPECTRAL if self.is_spectral else KEPT
+        self.modes = residual_modes(problem, trajectory, *kept)
+
+    def _is_exact_cheap(self):
+        if self.trajectory.has_linear_updates():
+            return self.smaller_side <= SPECTRAL_SIZE
+        widest = np.count_nonzero(self.trajectory.coef[:, :, 0], axis=1).max()
+        is_small = self.smaller_side * widest <= EXACT_ENTRIES
+        return self.smaller_side <= EXACT_SIZE and is_small
+
+    def solve(self, rng):
+        """E on the temporal modes.
+
+        Returns
+        -------
+        Solution
+        """
+        if self.is_spectral:
+            return self.spectral()
+        if self.method == "exact":
+            return self.complete()
+        if self.method == "hutchinson":
+            return self.in_rounds(rng)
+        return self.equally_probed(self.method, rng)
+
+    def spectral(self):
+        """Linear updates: A is a function of the spectrum alone."""
+        eigenvalues = self.design.spectrum()
+        n_leading = self.modes.n_leading(SPECTRAL_TOLERANCE)
+        ones = np.ones(n_leading, int)
+        probes = Probes(
+            source=np.ones((len(eigenvalues), 1)),
+            readout=eigenvalues[:, None] / self.degrees,
+            n_by_mode=ones,
+            weight=ones,
+        )
+        working_sets = spectral_working_sets(self.trajectory, eigenvalues)
+        return self._without_error(probes, working_sets)
+
+    def complete(self):
+        """A complete basis of the smaller side: traces without error."""
+        n_leading = self.modes.n_leading(COMPLETE_TOLERANCE)
+        probes = Probes(
+            *self._ends(np.eye(self.smaller_side)),
+            n_by_mode=np.full(n_leading, self.smaller_side),
+            weight=np.ones(n_leading),
+        )
+        working_sets = self._working_sets(probes)
+        return self._without_error(probes, working_sets)
+
+    def in_rounds(self, rng):
+        """Random probes until their standard error is small enough."""
+        intrinsic = np.sqrt(2 / self.degrees)
+        most = min(MAX_PROBES, self.smaller_side)
+        n_probes = min(FIRST_ROUND, most)
+        found = self.probed(self._by_size(n_probes), rng)
+        while found.n_probes < most:
+            ratio = found.relative_error(2 * intrinsic) / intrinsic
+            if ratio <= PROBE_ERROR_SHARE:
+                break
+            # As many as should do by what has been seen so far.
+            wanted = found.n_probes * (ratio / PROBE_ERROR_SHARE) ** 2
+            missing = int(np.ceil(wanted)) - found.n_probes
+            n_probes = np.clip(missing, FIRST_ROUND // 2, most - found.n_probes)
+            found = found.pooled_with(self.probed(self._by_size(n_probes), rng))
+        return found
+
+    def equally_probed(self, n_probes, rng):
+        """So many random probes for every mode: the textbook's pooled trace."""
+        n_leading = self.modes.n_leading(PROBED_TOLERANCE)
+        return self.probed(np.full(n_leading, n_probes), rng)
+
+    def probed(self, n_by_mode, rng):
+        """One tangent pass over random probes, with the error they leave."""
+        n_probes = int(n_by_mode.max())
+        signs = rng.choice([-1.0, 1.0], size=(self.smaller_side, n_probes))
+        probes = Probes(*self._ends(signs), n_by_mode, 1 / n_by_mode)
+        working_sets = self._working_sets(probes)
+        temporal, responses = self._carried(probes, working_sets)
+        through = self._feedback(temporal[:, : len(n_by_mode)])
+        deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
+        for k, n in enumerate(n_by_mode):
+            own = responses[:, probes.mode == k]
+            spread = own - own.mean(axis=1, keepdims=True)
+            deviations[:, :n, k] = through(spread) / np.sqrt(n * max(n - 1, 1))
+        return Solution(temporal, deviations)
+
+    def _by_size(self, n_probes):
+        """Probes in proportion to the size of a mode, as its error matters."""
+        n_leading = self.modes.n_leading(PROBED_TOLERANCE, ROUNDS_FLOOR)
+        sizes = np.linalg.norm(self.modes.temporal[:, :n_leading], axis=0)
+        wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
+        return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
+
+    def _ends(self, vectors):
+        """Source and readout of vectors on the smaller side, rows or columns.
+
+        tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
+        r'(X'X/n) M r.
+        """
+        n_rows, n_columns = self.design.shape
+        vectors = vectors.astype(self.design.dtype, copy=False)
+        if n_rows <= n_columns:
+            source = self.design.t_dot(vectors)
+            readout = source / n_rows
+        else:
+            source = vectors
+            readout = self.design.t_dot(self.design.dot(vectors)) / n_rows
+        readout = readout / self.degrees
+        return source.astype(np.float32), readout.astype(np.float32)
+
+    def _working_sets(self, probes):
+        return column_working_sets(
+            self.design, self.trajectory, probes.n_tangents, probes.source.dtype
+        )
+
+    def _without_error(self, probes, working_sets):
+        temporal, _ = self._carried(probes, working_sets)
+        return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
+
+    def _carried(self, probes, working_sets):
+        """Carry the leading modes; let the others follow what is known then."""
+        temporal = self.modes.temporal.copy()
+        n_leading = len(probes.n_by_mode)
+        solution, responses = tangent_pass(
+            self.trajectory, temporal[:, :n_leading], probes, working_sets
+        )
+        through = self._feedback(solution)
+        temporal[:, :n_leading] = solution
+        temporal[:, n_leading:] = through(temporal[:, n_leading:])
+        return temporal, responses
+
+    def _feedback(self, solution):
+        """The map x -> (I - A/n)^-1 x, as far as ``solution`` determines it.
+
+        (A/n) z = z - v is known for the carried modes; elsewhere x is taken at
+        its projection on them (Galerkin).
+        """
+        driven = solution - self.modes.temporal[:, : solution.shape[1]]
+        inverse = np.linalg.pinv(solution)
+        closed = np.linalg.pinv(np.eye(solution.shape[1]) - inverse @ driven)
+        return lambda x: x + driven @ (closed @ (inverse @ x))
