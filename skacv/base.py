@@ -6,7 +6,6 @@ from copy import copy
 from numbers import Integral, Real
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
@@ -17,13 +16,12 @@ from ._compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    _check_sample_weight,
     _fit_context,
     with_callbacks,
 )
 from ._progress import FitProgress
-from .optim.design import Design
-from .optim.trajectory import Phase, Problem, n_planned_updates, run
+from ._training_data import training_data
+from .optim.trajectory import Phase, n_planned_updates, run
 from .risk.memory_matrix import estimate_risk
 from .risk.row_norms import uneven_rows_bias
 
@@ -31,7 +29,6 @@ N_ALPHAS = 30
 ALPHA_RATIO = 1e-3
 # Warn where uneven rows may make risk_path_ read low by more than this share.
 UNEVEN_ROWS_TOLERANCE = 0.1
-NAMES = ("n_features_in_", "feature_names_in_")
 
 
 class LowRankPath(NamedTuple):
@@ -45,31 +42,6 @@ class LowRankPath(NamedTuple):
 
     temporal: np.ndarray
     spatial: np.ndarray
-
-
-class TrainingData(NamedTuple):
-    """What validated data become for the algorithm, and the way back."""
-
-    problem: Problem
-    center: np.ndarray  # (n_features, 1): means of X, or zeros
-    offset: np.ndarray  # (1, n_targets): means of y, or zeros
-    total_weight: float
-    is_flat: bool  # whether y was one-dimensional
-    names: dict  # n_features_in_ and feature_names_in_
-    digest: str | None  # tells whether two fits saw the same data
-
-    def coefficients(self, coef):
-        """Iterates (T + 1, n_features, n_targets) in scikit-learn's shapes.
-
-        Returns
-        -------
-        coef : (T + 1, n_features) or (T + 1, n_targets, n_features)
-        intercept : (T + 1,) or (T + 1, n_targets)
-        """
-        intercept = self.offset - (self.center * coef).sum(axis=1)
-        if self.is_flat:
-            return coef[:, :, 0], intercept[:, 0]
-        return np.moveaxis(coef, 2, 1), intercept
 
 
 class TrajectoryRegressor(
@@ -155,7 +127,7 @@ class TrajectoryRegressor(
             left as it was.
         """
         # Nothing reaches self before everything has succeeded.
-        data = self._validated(X, y, sample_weight)
+        data = training_data(self, X, y, sample_weight, multi_output=self._multi_output)
         start, done = self._starting_point(data)
         alphas = self._alphas(data)
         step_size = self._step_size(alphas, data)
@@ -182,49 +154,6 @@ class TrajectoryRegressor(
         progress.finish(trajectory.coef[-1])
         self._replace_fitted(attributes)
         return self
-
-    def _validated(self, X, y, sample_weight):
-        """Validated data as the algorithm wants them; marks nothing on self."""
-        shell = copy(self)
-        X, y = validate_data(
-            shell,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            multi_output=self._multi_output,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        target = y.reshape(len(y), -1).astype(X.dtype, copy=False)
-        weights = np.ones(len(y))
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            X, target, weights = _without_zero_weights(X, target, weights)
-        digest = None
-        if self.warm_start:
-            digest = joblib.hash((X, target, weights, self.fit_intercept))
-        row_weights = (weights / weights.sum())[:, None]
-        if self.fit_intercept:
-            design = Design.centered(X, row_weights)
-            center = design.center
-            offset = (row_weights.T @ target).astype(X.dtype)
-            target = target - offset
-        else:
-            design = Design(X)
-            center = np.zeros((X.shape[1], 1), X.dtype)
-            offset = np.zeros((1, target.shape[1]), X.dtype)
-        return TrainingData(
-            problem=Problem(design, target, row_weights.astype(X.dtype)),
-            center=center,
-            offset=offset,
-            total_weight=weights.sum(),
-            is_flat=y.ndim == 1,
-            names={key: getattr(shell, key) for key in NAMES if hasattr(shell, key)},
-            digest=digest,
-        )
 
     def _starting_point(self, data):
         """Recorded coefficients to go on from, and the phases that led there."""
@@ -444,15 +373,3 @@ class TrajectoryRegressor(
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = self._multi_output
         return tags
-
-
-def _without_zero_weights(X, target, weights):
-    kept = weights > 0
-    if kept.sum() < 2:
-        raise ValueError(
-            "sample_weight must be positive on at least two rows, it is on "
-            f"{kept.sum()}."
-        )
-    if kept.all():
-        return X, target, weights
-    return X[kept], target[kept], weights[kept]
