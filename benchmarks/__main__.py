@@ -10,9 +10,11 @@ import platform
 import sys
 import tracemalloc
 from datetime import date
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+import joblib
 import numpy as np
 import scipy
 import sklearn
@@ -141,7 +143,7 @@ def alpha_path(n, p, n_nonzero, asked):
     for seed in range(1, 6):
         X, y, beta = sparse_regression(n, p, n_nonzero, seed)
         stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))
-        pair = [seconds(lambda m=m: m.fit(X, y)) for m in (stopping, lasso_cv())]
+        pair = [seconds(partial(m.fit, X, y)) for m in (stopping, lasso_cv())]
         times.append([elapsed for elapsed, _ in pair])
         ratios.append(times[-1][1] / times[-1][0])
         ours, theirs = (
@@ -240,14 +242,8 @@ def heading():
     return (
         f"{date.today()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
-        f"{platform.machine()} with {len_cpus()} CPUs"
+        f"{platform.machine()} with {joblib.cpu_count()} CPUs"
     )
-
-
-def len_cpus():
-    import joblib
-
-    return joblib.cpu_count()
 
 
 def main(names, output):
