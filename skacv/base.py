@@ -235,7 +235,7 @@ class TrajectoryRegressor(
         train_path = [2 * problem.value(z) / n_targets for z in trajectory.predictor]
         attributes = {
             **data.names,
-            "coef_": coef_path[-1],
+            "coef_": coef_path[-1].copy(),
             "intercept_": intercept_path[-1],
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
@@ -364,7 +364,7 @@ class TrajectoryRegressor(
             raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
         stopped = copy(self)
         stopped.iteration_ = int(t) % n_rows
-        stopped.coef_ = self.coef_path_[t]
+        stopped.coef_ = self.coef_path_[t].copy()
         stopped.intercept_ = self.intercept_path_[t]
         return stopped
 

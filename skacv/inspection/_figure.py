@@ -46,8 +46,9 @@ def recorded(estimator, X=None):
 
 
 def iteration_scale(estimator):
-    """Early iterates matter most; along several alphas all phases do."""
-    return "symlog" if np.ptp(estimator.alpha_path_) == 0 else "linear"
+    """Early iterates of a long run matter most; along several alphas all do."""
+    is_long = estimator.n_iter_ > 100 and np.ptp(estimator.alpha_path_) == 0
+    return "symlog" if is_long else "linear"
 
 
 def draw_iterations(ax, n_iter, scale):

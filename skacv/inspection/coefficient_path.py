@@ -132,7 +132,10 @@ class CoefficientPathDisplay:
                 f"{self.estimator_name}: {kept} of {path.shape[1]} coefficients in use",
                 loc="left",
             )
-        ax.legend(frameon=False, fontsize="small", ncols=2)
+        # Beside the curves: there is no corner that they never cross.
+        ax.legend(
+            frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5)
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

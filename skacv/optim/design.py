@@ -44,6 +44,12 @@ class Design:
         """
         return cls(X, center=X.T @ weights.astype(X.dtype, copy=False))
 
+    def replica(self, r):
+        """The design as replica ``r`` sees it."""
+        if self.center is None or self.center.shape[1] == 1:
+            return self
+        return Design(self.X, self.center[:, [r]], self.row_scale)
+
     @property
     def shape(self):
         return self.X.shape

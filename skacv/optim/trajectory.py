@@ -50,15 +50,26 @@ class Problem:
         f is then ||target - design b||^2 / (2 n_rows) for the squared error.
         Weights must be shared by the replicas.
         """
-        n_rows = len(self.target)
-        scale = np.sqrt(n_rows * self.row_weights)
+        scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
             return self.design, self.target
         return self.design.scaled_rows(scale), self.target * scale
 
+    def replica(self, r):
+        """The problem of one replica that has its own weights."""
+        return replace(
+            self,
+            design=self.design.replica(r),
+            target=self.target[:, [r]],
+            row_weights=self.row_weights[:, [r]],
+        )
+
     @cached_property
     def smoothness(self):
-        """Lipschitz constant of the gradient of f."""
+        """Lipschitz constant of the gradient of f, the largest of the replicas'."""
+        n_weights = self.row_weights.shape[1]
+        if n_weights > 1:
+            return max(self.replica(r).smoothness for r in range(n_weights))
         design, _ = self.whitened()
         return self.loss.curvature_bound * design.top_eigenvalue()
 

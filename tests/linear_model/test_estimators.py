@@ -93,6 +93,22 @@ def test_several_targets_equal_ridge(data, rng):
     assert ours.predict(X).shape == Y.shape
 
 
+def test_one_target_in_a_column_keeps_its_column(data):
+    X, y = data
+    flat, column = IterativeRidge().fit(X, y), IterativeRidge().fit(X, y[:, None])
+    assert column.coef_.shape == (1, 8)
+    assert column.predict(X).shape == (60, 1)
+    np.testing.assert_array_equal(column.coef_path_[:, 0], flat.coef_path_)
+    np.testing.assert_array_equal(column.risk_path_, flat.risk_path_)
+
+
+def test_coef_is_not_a_view_of_the_path(data):
+    X, y = data
+    model = TrajectoryLasso(0.1).fit(X, y)
+    model.coef_ += 1
+    assert (model.coef_path_[-1] != model.coef_).all()
+
+
 @pytest.mark.parametrize("cls", ALL)
 def test_weights_are_repetitions(cls, data, rng):
     X, y = data
@@ -233,6 +249,16 @@ def test_warm_start_equals_one_longer_run(cls, solver, data):
             getattr(part, name), getattr(whole, name), rtol=1e-8, atol=1e-10
         )
     assert part.n_iter_ == 50
+
+
+def test_warm_start_of_several_targets(data, rng):
+    X, y = data
+    Y = np.column_stack([y, rng.standard_normal(60)])
+    whole = IterativeRidge(0.1, max_iter=50, tol=0).fit(X, Y)
+    part = IterativeRidge(0.1, max_iter=20, tol=0, warm_start=True).fit(X, Y)
+    part.set_params(max_iter=50).fit(X, Y)
+    for name in ("coef_path_", "intercept_path_", "risk_path_"):
+        np.testing.assert_allclose(getattr(part, name), getattr(whole, name))
 
 
 def test_warm_start_survives_pickling_and_stopping(data):

@@ -80,6 +80,18 @@ def test_replicas_are_separate_runs(schedule, rng):
         np.testing.assert_allclose(together.coef[:, :, [r]], expected.coef, atol=1e-12)
 
 
+def test_replicas_have_the_largest_smoothness(rng):
+    weights = rng.random((20, 3))
+    weights /= weights.sum(axis=0)
+    X = rng.standard_normal((20, 6))
+    problem = Problem(Design.centered(X, weights), np.ones((20, 3)), weights)
+    expected = []
+    for w in weights.T:
+        centered = X - w @ X
+        expected.append(np.linalg.eigvalsh(centered.T @ (w[:, None] * centered)).max())
+    assert problem.smoothness == pytest.approx(max(expected))
+
+
 def test_two_products_with_X_an_update(rng, monkeypatch):
     counts = {"dot": 0, "t_dot": 0}
     for name in counts:
