@@ -17,7 +17,6 @@ MAX_INNER_PRODUCTS = 300
 N_COMBINATIONS = 256
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
-FLOOR = 0.01
 ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
 
 
@@ -43,28 +42,28 @@ class ResidualModes:
         represented = (self.temporal**2).sum(axis=1)
         return np.clip(self.squared_norms - represented, 0, None)
 
-    def n_leading(self, tolerance, floor=FLOOR):
-        """How many modes represent every iterate to ``tolerance``."""
+    def n_leading(self, tolerance, floor):
+        """How many modes represent every iterate to ``tolerance``.
+
+        Relative to the norm of its residuals, or to ``floor`` times their
+        largest norm along the path where that is more: the risk of an iterate
+        that fits its rows closely is not small as its residuals are.
+        """
         return _n_leading(self.temporal, self.squared_norms, tolerance, floor)
 
 
-def _n_leading(temporal, squared_norms, tolerance, floor=FLOOR):
-    """How many columns represent every iterate to ``tolerance``.
-
-    Relative to the norm of its residuals, or to ``floor`` times their largest
-    norm along the path where that is more: the risk of an iterate that fits
-    its rows closely is not small as its residuals are.
-    """
+def _n_leading(temporal, squared_norms, tolerance, floor):
+    """:meth:`ResidualModes.n_leading` before there are any."""
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
     missing = squared_norms[:, None] - np.cumsum(temporal**2, axis=1)
     enough = (missing <= tolerance**2 * norms[:, None]).all(axis=0)
     return int(np.argmax(enough)) + 1 if enough.any() else len(enough)
 
 
-def residual_modes(problem, trajectory, tolerance, floor=FLOOR):
+def residual_modes(problem, trajectory, tolerance, floor):
     """Factor the whitened residuals of every iterate to ``tolerance``.
 
-    That is relative to what :meth:`ResidualModes.n_leading` says.
+    Relative to what :meth:`ResidualModes.n_leading` says of ``floor``.
 
     The rows are gone through in blocks; no second copy of the predictors is
     made.

@@ -5,10 +5,12 @@ A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
 """
 
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from .modes import FLOOR, residual_modes
+from .modes import residual_modes
 from .tangents import (
     Probes,
     column_working_sets,
@@ -30,19 +32,34 @@ FIRST_ROUND = 10
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
-# The share of the residuals that the carried modes may miss. What is missing is
-# orthogonal to what is carried, so the risk errs by its square only. Modes that
-# are not carried follow by what the others show of the memory matrix; the
-# factors of E keep modes up to the last share.
-PROBED_TOLERANCE = 0.07
-COMPLETE_TOLERANCE = 0.02
-SPECTRAL_TOLERANCE = 1e-4
-KEPT_SPECTRAL = (SPECTRAL_TOLERANCE, FLOOR)
-# Where the number of probes is left to the error, closely fitted iterates may be
-# missed by a larger share of the largest residuals, and still err by less than
-# probes do.
-ROUNDS_FLOOR = 0.1
-KEPT = (5e-3, ROUNDS_FLOOR)
+
+
+class Accuracy(NamedTuple):
+    """What the modes of a way to take traces may miss of the residuals.
+
+    Attributes
+    ----------
+    carried : float
+        By the modes that tangents carry. What is missing is orthogonal to what
+        is carried, so the risk errs by its square only.
+    kept : float
+        By the modes that the factors of E keep. Those that are not carried
+        follow by what the others show of the memory matrix.
+    floor : float
+        Both are shares of the norm of an iterate's residuals, or of ``floor``
+        times their largest norm where that is more.
+    """
+
+    carried: float
+    kept: float
+    floor: float
+
+
+SPECTRAL = Accuracy(carried=1e-4, kept=1e-4, floor=0.01)
+COMPLETE = Accuracy(carried=0.02, kept=0.01, floor=0.01)
+EQUALLY_PROBED = Accuracy(carried=0.07, kept=0.01, floor=0.01)
+# Closely fitted iterates may miss more here, and still err by less than probes do.
+IN_ROUNDS = Accuracy(carried=0.07, kept=0.005, floor=0.1)
 
 
 @dataclass(frozen=True)
@@ -113,10 +130,10 @@ class TraceSolver:
         self.smaller_side = min(self.design.shape)
         if method == "auto":
             method = "exact" if self._is_exact_cheap() else "hutchinson"
-        self.method = method
-        self.is_spectral = method == "exact" and trajectory.has_linear_updates()
-        kept = KEPT_SPECTRAL if self.is_spectral else KEPT
-        self.modes = residual_modes(problem, trajectory, *kept)
+        self._solve, self.accuracy = self._way(method)
+        self.modes = residual_modes(
+            problem, trajectory, self.accuracy.kept, self.accuracy.floor
+        )
 
     def _is_exact_cheap(self):
         if self.trajectory.has_linear_updates():
@@ -132,19 +149,26 @@ class TraceSolver:
         -------
         Solution
         """
-        if self.is_spectral:
-            return self.spectral()
-        if self.method == "exact":
-            return self.complete()
-        if self.method == "hutchinson":
-            return self.in_rounds(rng)
-        return self.equally_probed(self.method, rng)
+        return self._solve(rng)
 
-    def spectral(self):
+    def _way(self, method):
+        """What solves, as a function of the generator, and how accurately."""
+        if method == "exact" and self.trajectory.has_linear_updates():
+            return self.spectral, SPECTRAL
+        if method == "exact":
+            return self.complete, COMPLETE
+        if method == "hutchinson":
+            return self.in_rounds, IN_ROUNDS
+        return partial(self.equally_probed, method), EQUALLY_PROBED
+
+    def _n_leading(self):
+        """How many modes tangents carry."""
+        return self.modes.n_leading(self.accuracy.carried, self.accuracy.floor)
+
+    def spectral(self, rng):
         """Linear updates: A is a function of the spectrum alone."""
         eigenvalues = self.design.spectrum()
-        n_leading = self.modes.n_leading(SPECTRAL_TOLERANCE)
-        ones = np.ones(n_leading, int)
+        ones = np.ones(self._n_leading(), int)
         probes = Probes(
             source=np.ones((len(eigenvalues), 1)),
             readout=eigenvalues[:, None] / self.degrees,
@@ -154,9 +178,9 @@ class TraceSolver:
         working_sets = spectral_working_sets(self.trajectory, eigenvalues)
         return self._without_error(probes, working_sets)
 
-    def complete(self):
+    def complete(self, rng):
         """A complete basis of the smaller side: traces without error."""
-        n_leading = self.modes.n_leading(COMPLETE_TOLERANCE)
+        n_leading = self._n_leading()
         probes = Probes(
             *self._ends(np.eye(self.smaller_side)),
             n_by_mode=np.full(n_leading, self.smaller_side),
@@ -184,8 +208,7 @@ class TraceSolver:
 
     def equally_probed(self, n_probes, rng):
         """So many random probes for every mode: the textbook's pooled trace."""
-        n_leading = self.modes.n_leading(PROBED_TOLERANCE)
-        return self.probed(np.full(n_leading, n_probes), rng)
+        return self.probed(np.full(self._n_leading(), n_probes), rng)
 
     def probed(self, n_by_mode, rng):
         """One tangent pass over random probes, with the error they leave."""
@@ -204,8 +227,7 @@ class TraceSolver:
 
     def _by_size(self, n_probes):
         """Probes in proportion to the size of a mode, as its error matters."""
-        n_leading = self.modes.n_leading(PROBED_TOLERANCE, ROUNDS_FLOOR)
-        sizes = np.linalg.norm(self.modes.temporal[:, :n_leading], axis=0)
+        sizes = np.linalg.norm(self.modes.temporal[:, : self._n_leading()], axis=0)
         wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
         return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 
