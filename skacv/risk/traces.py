@@ -29,9 +29,16 @@ SPECTRAL_SIZE = 2000
 # whatever the probes. It is asked of the rows within two such errors of the least.
 PROBE_ERROR_SHARE = 1.0
 FIRST_ROUND = 10
+MIN_ROUND = 5
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
+# Where half as many probes would be missing, a complete basis of up to this size.
+EXACT_INSTEAD_SIZE = 512
+
+
+# How far the floor of an accuracy is lowered, where the noise is little.
+LEAST_FLOOR = 1e-5
 
 
 class Accuracy(NamedTuple):
@@ -90,15 +97,15 @@ class Solution:
         change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
         return np.sqrt((change**2).sum(axis=1))
 
-    def relative_error(self, within):
-        """Relative standard error due to the probes where the path is read.
+    def share_of(self, quantity, within):
+        """A quantity of every row, as a share of ``squares`` where the path is read.
 
         Root mean square over the rows whose risk is at most ``1 + within``
         times the least.
         """
         squares = np.maximum(self.squares(), np.finfo(float).tiny)
         near = squares <= (1 + within) * squares.min()
-        return np.sqrt(np.mean((self.squares_error() / squares)[near] ** 2))
+        return np.sqrt(np.mean((quantity / squares)[near] ** 2))
 
     def pooled_with(self, other):
         """Two rounds of probes together, each with the weight of its number."""
@@ -124,6 +131,7 @@ class TraceSolver:
     """
 
     def __init__(self, problem, trajectory, degrees, method):
+        self.problem = problem
         self.design, _ = problem.whitened()
         self.trajectory = trajectory
         self.degrees = degrees
@@ -131,9 +139,7 @@ class TraceSolver:
         if method == "auto":
             method = "exact" if self._is_exact_cheap() else "hutchinson"
         self._solve, self.accuracy = self._way(method)
-        self.modes = residual_modes(
-            problem, trajectory, self.accuracy.kept, self.accuracy.floor
-        )
+        self.modes = None
 
     def _is_exact_cheap(self):
         if self.trajectory.has_linear_updates():
@@ -143,13 +149,33 @@ class TraceSolver:
         return self.smaller_side <= EXACT_SIZE and is_small
 
     def solve(self, rng):
-        """E on the temporal modes.
+        """E on the temporal modes, which stay in ``modes``.
+
+        How small the least risk is beside the first residuals shows afterwards:
+        modes are added until they represent the iterates near it.
 
         Returns
         -------
         Solution
         """
-        return self._solve(rng)
+        while True:
+            _, kept, floor = self.accuracy
+            self.modes = residual_modes(self.problem, self.trajectory, kept, floor)
+            solution = self._solve(rng)
+            if self._is_represented(solution) or floor <= LEAST_FLOOR:
+                return solution
+            self.accuracy = self.accuracy._replace(floor=floor / 10)
+
+    def _is_represented(self, solution):
+        """Whether what is not carried is a small share of E where E is least."""
+        carried = self.modes.temporal[:, : self._n_leading()]
+        missing = self.modes.squared_norms - (carried**2).sum(axis=1)
+        share = solution.share_of(missing, self._near())
+        return share <= self.accuracy.carried**2
+
+    def _near(self):
+        """Twice the relative standard error of the estimate on Gaussian rows."""
+        return 2 * np.sqrt(2 / self.degrees)
 
     def _way(self, method):
         """What solves, as a function of the generator, and how accurately."""
@@ -190,19 +216,22 @@ class TraceSolver:
         return self._without_error(probes, working_sets)
 
     def in_rounds(self, rng):
-        """Random probes until their standard error is small enough."""
-        intrinsic = np.sqrt(2 / self.degrees)
-        most = min(MAX_PROBES, self.smaller_side)
-        n_probes = min(FIRST_ROUND, most)
-        found = self.probed(self._by_size(n_probes), rng)
-        while found.n_probes < most:
-            ratio = found.relative_error(2 * intrinsic) / intrinsic
-            if ratio <= PROBE_ERROR_SHARE:
+        """Random probes until their standard error is small enough.
+
+        A complete basis instead, where that takes about as many.
+        """
+        target = PROBE_ERROR_SHARE * np.sqrt(2 / self.degrees)
+        found = self.probed(self._by_size(FIRST_ROUND), rng)
+        while found.n_probes < MAX_PROBES and self._is_represented(found):
+            ratio = found.share_of(found.squares_error(), self._near()) / target
+            if ratio <= 1:
                 break
             # As many as should do by what has been seen so far.
-            wanted = found.n_probes * (ratio / PROBE_ERROR_SHARE) ** 2
-            missing = int(np.ceil(wanted)) - found.n_probes
-            n_probes = np.clip(missing, FIRST_ROUND // 2, most - found.n_probes)
+            missing = int(np.ceil(found.n_probes * (ratio**2 - 1)))
+            if self.smaller_side <= min(2 * missing, EXACT_INSTEAD_SIZE):
+                self._solve, self.accuracy = self.complete, COMPLETE
+                return self.solve(rng)
+            n_probes = np.clip(missing, MIN_ROUND, MAX_PROBES - found.n_probes)
             found = found.pooled_with(self.probed(self._by_size(n_probes), rng))
         return found
 

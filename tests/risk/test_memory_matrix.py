@@ -266,6 +266,49 @@ def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
     assert abs(many.path[best] - exact[best]) < 4 * many.mc_se_path[best]
 
 
+@pytest.mark.parametrize("noise", [1.0, 0.1, 0.01, 0.001])
+@pytest.mark.parametrize("penalty", [Zero, L1])
+def test_little_noise_needs_more_modes(penalty, noise, rng):
+    """The least risk may be 1e-6 of the first and still stand on all its modes."""
+    X = rng.standard_normal((60, 40))
+    y = X[:, :5].sum(axis=1, keepdims=True) + noise * rng.standard_normal((60, 1))
+    phases = phases_for(
+        X, Zero() if penalty is Zero else L1(0.05 * noise), Nesterov, 80
+    )
+    problem, trajectory = run_on(X, y, phases)
+    expected = np.diag(expected_gram(X, y, trajectory))
+    estimate = estimate_risk(problem, trajectory)
+    tolerance = 1e-8 if penalty is Zero else 1e-3
+    np.testing.assert_allclose(estimate.path, expected, rtol=tolerance)
+
+
+def test_a_complete_basis_where_probes_would_be_as_many(rng):
+    """p > n and little noise: what probes leave is amplified beyond use."""
+    X = rng.standard_normal((60, 100))
+    y = X[:, :5].sum(axis=1, keepdims=True) + 1e-3 * rng.standard_normal((60, 1))
+    phases = phases_for(X, L1(5e-5), Nesterov, 200)
+    problem, trajectory = run_on(X, y, phases)
+    exact = estimate_risk(problem, trajectory, method="exact")
+    rounds = estimate_risk(
+        problem, trajectory, method="hutchinson", rng=np.random.default_rng(0)
+    )
+    assert rounds.n_probes == 0
+    np.testing.assert_allclose(rounds.path, exact.path)
+
+
+def test_auto_is_exact_while_memory_allows(rng, monkeypatch):
+    X = rng.standard_normal((40, 300))
+    y = X[:, [0]] + rng.standard_normal((40, 1))
+    problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), Nesterov))
+
+    def n_probes():
+        return estimate_risk(problem, trajectory, rng=np.random.default_rng(0)).n_probes
+
+    assert n_probes() == 0
+    monkeypatch.setattr(traces, "EXACT_ENTRIES", 100)
+    assert n_probes() > 0
+
+
 def test_products_with_X_are_linear_in_the_updates(rng, monkeypatch):
     """Tangents cost two products per probe, mode and update, never T^2."""
     X = rng.standard_normal((150, 200))
