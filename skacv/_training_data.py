@@ -3,7 +3,6 @@
 from copy import copy
 from typing import NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.utils.validation import validate_data
 
@@ -23,7 +22,6 @@ class TrainingData(NamedTuple):
     total_weight: float
     is_flat: bool  # whether y was one-dimensional
     names: dict  # n_features_in_ and feature_names_in_
-    digest: str | None  # tells whether two fits saw the same data
 
     def coefficients(self, coef):
         """Iterates (T + 1, n_features, n_targets) in scikit-learn's shapes.
@@ -42,8 +40,7 @@ class TrainingData(NamedTuple):
 def training_data(estimator, X, y, sample_weight, *, multi_output):
     """Validate, leave out rows of zero weight, centre lazily.
 
-    Nothing is marked on ``estimator``, whose ``fit_intercept`` and
-    ``warm_start`` are read.
+    Nothing is marked on ``estimator``, whose ``fit_intercept`` is read.
 
     Returns
     -------
@@ -67,9 +64,6 @@ def training_data(estimator, X, y, sample_weight, *, multi_output):
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
         X, target, weights = _without_zero_weights(X, target, weights)
-    digest = None
-    if estimator.warm_start:
-        digest = joblib.hash((X, target, weights, estimator.fit_intercept))
     row_weights = (weights / weights.sum())[:, None]
     if estimator.fit_intercept:
         design = Design.centered(X, row_weights)
@@ -87,7 +81,6 @@ def training_data(estimator, X, y, sample_weight, *, multi_output):
         total_weight=weights.sum(),
         is_flat=y.ndim == 1,
         names={key: getattr(shell, key) for key in NAMES if hasattr(shell, key)},
-        digest=digest,
     )
 
 

@@ -44,6 +44,11 @@ class LowRankPath(NamedTuple):
     spatial: np.ndarray
 
 
+def train_error(problem, predictor):
+    """Mean squared error over (weighted) rows and targets."""
+    return 2 * problem.value(predictor) / predictor.shape[1]
+
+
 class TrajectoryRegressor(
     CallbackSupportMixin, RegressorMixin, BaseEstimator, metaclass=ABCMeta
 ):
@@ -168,7 +173,7 @@ class TrajectoryRegressor(
                 f"{path.shape[1:]} (features, targets), got {shape}."
             )
         path = path.astype(data.problem.design.dtype, copy=False)
-        if data.digest == self._digest:
+        if self._has_run_on(data.problem, path):
             return path, self._phases
         warnings.warn(
             "warm_start=True with other data than before: a new trajectory starts "
@@ -178,6 +183,16 @@ class TrajectoryRegressor(
             stacklevel=4,
         )
         return path[self.iteration_ : self.iteration_ + 1], []
+
+    def _has_run_on(self, problem, path):
+        """Whether the recorded training errors are those of ``path`` on these data.
+
+        Only shifts of X and y that the intercept takes up leave them unchanged,
+        and those do not change the trajectory either.
+        """
+        ends = [train_error(problem, problem.design.dot(path[t])) for t in (0, -1)]
+        tolerance = np.sqrt(np.finfo(path.dtype).eps) * self.train_path_[0]
+        return np.allclose(ends, self.train_path_[[0, -1]], rtol=0, atol=tolerance)
 
     def _alphas(self, data):
         """The values of alpha in the order in which they are walked."""
@@ -231,8 +246,7 @@ class TrajectoryRegressor(
             for n_updates, strength in [(1, strengths[0][1]), *strengths]
             for _ in range(n_updates)
         ]
-        n_targets = problem.target.shape[1]
-        train_path = [2 * problem.value(z) / n_targets for z in trajectory.predictor]
+        train_path = np.array([train_error(problem, z) for z in trajectory.predictor])
         attributes = {
             **data.names,
             "coef_": coef_path[-1].copy(),
@@ -240,12 +254,11 @@ class TrajectoryRegressor(
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
             "objective_path_": trajectory.objective,
-            "train_path_": np.array(train_path),
+            "train_path_": train_path,
             "alpha_path_": np.array(alphas),
             "n_iter_": trajectory.n_updates,
             "iteration_": trajectory.n_updates,
             "_phases": trajectory.phases,
-            "_digest": data.digest,
         }
         if self.risk is not False:
             attributes.update(self._read_risk(trajectory, data, train_path))
@@ -287,10 +300,9 @@ class TrajectoryRegressor(
         """
         if not hasattr(self, "risk_residual_path_"):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
+        # The weighted rows of the spatial factor are orthonormal.
         temporal, spatial = self.risk_residual_path_
-        n_entries = spatial[0].size
-        gram = np.einsum("kj,lj->kl", *[spatial.reshape(len(spatial), -1)] * 2)
-        return temporal @ (gram / n_entries) @ temporal.T
+        return temporal @ temporal.T / spatial[0].size
 
     def _replace_fitted(self, attributes):
         """Put new fitted attributes in the place of all former ones."""

@@ -45,7 +45,8 @@ class TrajectoryLasso(TrajectoryRegressor):
         Fitting again continues the recorded trajectory: with a larger
         ``max_iter``, all paths equal those of one longer run; with another
         alpha, solver or step size, the trajectory goes on under the new rule.
-        With other data, a new trajectory starts from ``coef_``.
+        With other data (those that do not reproduce the recorded training
+        errors), a new trajectory starts from ``coef_``, with a warning.
     random_state : int, RandomState instance or None, default=None
         Draws the probes.
     verbose : int or bool, default=0

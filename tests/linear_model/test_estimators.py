@@ -134,19 +134,23 @@ def test_rows_of_zero_weight_are_left_out(cls, data):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cls", ALL)
-def test_paths_have_a_row_per_iterate(cls, fit_intercept, data):
+def test_paths_have_a_row_per_iterate(cls, weighted, fit_intercept, data, rng):
     X, y = data
-    model = cls(0.1, max_iter=30, tol=0, fit_intercept=fit_intercept).fit(X, y)
+    weights = rng.uniform(0.5, 2, 60) if weighted else np.ones(60)
+    model = cls(0.1, max_iter=30, tol=0, fit_intercept=fit_intercept)
+    model.fit(X, y, sample_weight=weights)
     assert model.n_iter_ == model.iteration_ == 30
     assert all(len(getattr(model, name)) == 31 for name in PATHS)
     assert (model.coef_path_[0] == 0).all()
     np.testing.assert_array_equal(model.coef_, model.coef_path_[-1])
     assert model.intercept_ == model.intercept_path_[-1]
-    errors = [np.mean((y - z) ** 2) for z in model.staged_predict(X)]
+    staged = np.array(list(model.staged_predict(X)))
+    errors = np.average((y - staged) ** 2, axis=1, weights=weights)
     np.testing.assert_allclose(errors, model.train_path_)
     temporal, spatial = model.risk_residual_path_
-    risk = np.mean((temporal @ spatial) ** 2, axis=1)
+    risk = np.average((temporal @ spatial) ** 2, axis=1, weights=weights)
     np.testing.assert_allclose(risk, model.risk_path_, rtol=1e-4)
     np.testing.assert_allclose(np.diag(model.risk_gram_), risk)
     assert (model.risk_path_ > model.train_path_)[1:].all()
@@ -298,14 +302,42 @@ def test_warm_start_again_changes_nothing(data):
     np.testing.assert_allclose(model.coef_path_, before, atol=1e-13)
 
 
-def test_warm_start_with_other_data_warns_and_starts_from_coef(data, rng):
+def test_warm_start_may_be_switched_on_later(data):
     X, y = data
-    model = TrajectoryLasso(0.1, max_iter=20, warm_start=True).fit(X, y)
+    whole = TrajectoryLasso(0.1, max_iter=50, tol=0).fit(X, y)
+    part = TrajectoryLasso(0.1, max_iter=20, tol=0).fit(X, y)
+    part.set_params(max_iter=50, warm_start=True).fit(X, y)
+    np.testing.assert_allclose(part.coef_path_, whole.coef_path_, atol=1e-12)
+
+
+OTHER_DATA = {
+    "noise": lambda X, y: (X, y + np.sin(np.arange(60)), None),
+    "order_of_y": lambda X, y: (X, y[::-1], None),
+    "order_of_columns": lambda X, y: (X[:, ::-1], y, None),
+    "weights": lambda X, y: (X, y, np.linspace(0.5, 1.5, 60)),
+    "one_entry": lambda X, y: (X + 0.1 * (np.arange(480).reshape(60, 8) == 0), y, None),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_DATA)
+def test_warm_start_with_other_data_warns_and_starts_from_coef(case, data):
+    X, y = data
+    model = TrajectoryLasso(0.1, max_iter=20, tol=0, warm_start=True).fit(X, y)
     kept = model.coef_.copy()
+    X, y, weights = OTHER_DATA[case](X, y)
     with pytest.warns(UserWarning, match="other data"):
-        model.fit(X, y + rng.standard_normal(60))
+        model.fit(X, y, sample_weight=weights)
     assert model.n_iter_ == 20
     np.testing.assert_array_equal(model.coef_path_[0], kept)
+
+
+def test_warm_start_takes_up_a_shift_of_y(data):
+    X, y = data
+    model = TrajectoryLasso(0.1, max_iter=20, tol=0, warm_start=True).fit(X, y)
+    model.set_params(max_iter=50).fit(X, y + 10)
+    whole = TrajectoryLasso(0.1, max_iter=50, tol=0).fit(X, y + 10)
+    np.testing.assert_allclose(model.coef_path_, whole.coef_path_, atol=1e-10)
+    np.testing.assert_allclose(model.intercept_path_, whole.intercept_path_)
 
 
 @pytest.mark.parametrize(
