@@ -17,6 +17,8 @@ import numpy as np
 # for at least so many updates.
 WORKING_SET_SLACK = 1.2
 MIN_BLOCK_LENGTH = 8
+# A Gram matrix serves whole where so much of it is needed.
+NEARLY_ALL = 0.85
 # Of all columns; above, float32 data serve as they are.
 WIDE = 0.75
 
@@ -150,11 +152,6 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
     ]
     shared, gram = np.empty(0, int), None
     for i, (n_updates, index) in enumerate(unions):
-
-        def derivative(t, step, penalty, index=index):
-            slope = penalty.prox_derivative(coef[t, index], step.step_size)
-            return slope.astype(dtype, copy=False)[:, None]
-
         if not np.isin(index, shared, assume_unique=True).all():
             gram = None  # its memory is needed for the next one
             shared = _columns_worth_a_gram(design, unions[i:], n_tangents, dtype)
@@ -163,11 +160,16 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
                 gram /= design.shape[0]
         if gram is None:
             operator = FactoredGram(design.columns(index, dtype))
-        elif len(index) == len(shared):
-            operator = ExplicitGram(gram)
+        elif len(index) >= NEARLY_ALL * len(shared):
+            index, operator = shared, ExplicitGram(gram)
         else:
             position = np.searchsorted(shared, index)
             operator = ExplicitGram(gram[np.ix_(position, position)])
+
+        def derivative(t, step, penalty, index=index):
+            slope = penalty.prox_derivative(coef[t, index], step.step_size)
+            return slope.astype(dtype, copy=False)[:, None]
+
         yield WorkingSet(n_updates, index, operator, derivative)
         del operator  # before the columns of the next one are copied
 
@@ -195,7 +197,7 @@ def _columns_worth_a_gram(design, unions, n_tangents, dtype):
         joined[index] = True
         width = int(joined.sum())
         # The matrix itself, and the columns it is formed from or a part of it.
-        n_entries = width * (width + max(n_rows, width))
+        n_entries = width * (width + max(n_rows, NEARLY_ALL**2 * width))
         if n_entries * np.dtype(dtype).itemsize > design.n_bytes:
             break
         each = (2 * density - len(index)) * len(index)
