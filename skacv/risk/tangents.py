@@ -19,6 +19,10 @@ WORKING_SET_SLACK = 1.2
 MIN_BLOCK_LENGTH = 8
 # A Gram matrix serves whole where so much of it is needed.
 NEARLY_ALL = 0.85
+# Arrays of the tangents' shape that an update holds.
+TANGENT_COPIES = 8
+# Bytes that are no matter, however small X is.
+ALWAYS_FITS = 1 << 23
 # Of all columns; above, float32 data serve as they are.
 WIDE = 0.75
 
@@ -196,9 +200,10 @@ def _columns_worth_a_gram(design, unions, n_tangents, dtype):
     for n_updates, index in unions:
         joined[index] = True
         width = int(joined.sum())
-        # The matrix itself, and the columns it is formed from or a part of it.
-        n_entries = width * (width + max(n_rows, NEARLY_ALL**2 * width))
-        if n_entries * np.dtype(dtype).itemsize > design.n_bytes:
+        # The matrix, the columns it is formed from or a part of it, the tangents.
+        beside = max(n_rows, NEARLY_ALL**2 * width) + TANGENT_COPIES * n_tangents
+        n_entries = width * (width + beside)
+        if n_entries * np.dtype(dtype).itemsize > max(design.n_bytes, ALWAYS_FITS):
             break
         each = (2 * density - len(index)) * len(index)
         saved += n_updates * n_tangents * each
