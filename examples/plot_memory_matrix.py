@@ -9,7 +9,8 @@ so the truth stands beside the estimate.
 
 By default everything is a tenth of the published size. With ``--full`` (10,000
 rows, 15,000 features, 100 iterates; about 2 GB of memory) it takes tens of
-seconds: the textbook carries 50,000 tangent vectors to the end, this fewer than a hundred.
+seconds: the textbook carries 50,000 tangent vectors to the end, this fewer than
+a hundred.
 
 Reference: Bellec and Tan (2024), "Uncertainty quantification for iterative
 algorithms in linear models with application to early stopping",
