@@ -3,9 +3,7 @@
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
-    Hidden,
     Interval,
-    Options,
     StrOptions,
 )
 from sklearn.utils.validation import _check_sample_weight
@@ -29,9 +27,7 @@ def has_callbacks(estimator):
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
-    "Hidden",
     "Interval",
-    "Options",
     "StrOptions",
     "_check_sample_weight",
     "_fit_context",

@@ -40,7 +40,8 @@ class TrajectoryLasso(TrajectoryRegressor):
         How the traces of ``risk_path_`` are taken: exactly; by random probes,
         added until their standard error is below that of the estimate; by so
         many random probes. "auto" and True: exactly where the smaller side of
-        X is at most 100, else by probes. False: no ``risk_path_``.
+        X is at most 100 (and the active columns few enough for memory), else
+        by probes. False: no ``risk_path_``.
     warm_start : bool, default=False
         Fitting again continues the recorded trajectory: with a larger
         ``max_iter``, all paths equal those of one longer run; with another

@@ -430,7 +430,7 @@ def test_unbiased(fit_intercept, rows, rng):
         ratios.append(estimate.path / truth)
     ratios = np.array(ratios)[:, [0, 3, 10, 20]]
     standard_error = ratios.std(axis=0, ddof=1) / np.sqrt(n_repeats)
-    assert (np.abs(ratios.mean(axis=0) - 1) < 3 * standard_error + 0.01).all()
+    assert (np.abs(ratios.mean(axis=0) - 1) < 3 * standard_error).all()
 
 
 class TestUnevenRows:
