@@ -83,28 +83,51 @@ class Design:
         return Design(self.X, self.center, row_scale.astype(self.dtype, copy=False))
 
     def columns(self, index, dtype):
-        """The design of the columns in ``index``, as ``dtype``.
+        """The design of the columns in ``index``, increasing, as ``dtype``.
 
-        A dense selection is a copy in any case, so centre and scale are
-        applied to it, a block of rows at a time; a sparse one keeps them lazy.
         All columns as they are, are the design itself.
         """
         if len(index) == self.shape[1] and dtype == self.dtype:
             return self
+        return self.selection(index, dtype)
+
+    def selection(self, index, dtype):
+        """A design of its own with the columns in ``index``, as ``dtype``.
+
+        A dense selection is a copy in any case, so centre and scale are
+        applied to it; a sparse one keeps them lazy.
+        """
+        if not sparse.issparse(self.X):
+            return Design(self.dense_columns(index, dtype))
         center = None if self.center is None else self.center[index].astype(dtype)
         scale = None if self.row_scale is None else self.row_scale.astype(dtype)
-        if sparse.issparse(self.X):
-            return Design(self.X[:, index].astype(dtype, copy=False), center, scale)
+        return Design(self.X[:, index].astype(dtype, copy=False), center, scale)
+
+    def dense_columns(self, index, dtype):
+        """The columns in ``index`` as an array, a block of rows at a time."""
         selection = np.empty((self.shape[0], len(index)), dtype)
         for first in range(0, self.shape[0], ROW_BLOCK):
             rows = slice(first, first + ROW_BLOCK)
             block = selection[rows]
-            block[:] = np.take(self.X[rows], index, axis=1)
-            if center is not None:
-                block -= center.T
-            if scale is not None:
-                block *= scale[rows]
-        return Design(selection)
+            if sparse.issparse(self.X):
+                block[:] = self.X[rows][:, index].toarray()
+            else:
+                block[:] = np.take(self.X[rows], index, axis=1)
+            if self.center is not None:
+                block -= self.center[index].T
+            if self.row_scale is not None:
+                block *= self.row_scale[rows]
+        return selection
+
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+        if sparse.issparse(self.X):
+            center = None
+            if self.center is not None:
+                center = np.concatenate([self.center, other.center])
+            X = sparse.hstack([self.X, other.X], format="csr")
+            return Design(X, center, self.row_scale)
+        return Design(np.concatenate([self.X, other.X], axis=1))
 
     def rows(self, index):
         """The design of the rows in ``index``."""
@@ -205,6 +228,39 @@ class Design:
         if self.row_scale is not None:
             norms = norms * self.row_scale**2
         return norms.ravel()
+
+    def column_sizes(self):
+        """Euclidean norm and largest absolute entry of every column.
+
+        Exact where X is dense; upper bounds where it is sparse, the centre being
+        added to the entries.
+
+        Returns
+        -------
+        norms, largest : ndarray of shape (n_columns,)
+        """
+        if sparse.issparse(self.X):
+            return self._sparse_column_sizes()
+        squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        every = np.arange(self.shape[1])
+        for first in range(0, self.shape[0], ROW_BLOCK):
+            rows = np.arange(first, min(first + ROW_BLOCK, self.shape[0]))
+            block = self.rows(rows).dense_columns(every, self.dtype)
+            squares += np.einsum("ij,ij->j", block, block)
+            np.maximum(largest, np.abs(block).max(axis=0), out=largest)
+        return np.sqrt(squares), largest
+
+    def _sparse_column_sizes(self):
+        X, scale = self.X, np.ones((self.shape[0], 1), self.dtype)
+        if self.row_scale is not None:
+            X, scale = X.multiply(self.row_scale).tocsr(), self.row_scale
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
+        largest = np.asarray(abs(X).max(axis=0).toarray()).ravel()
+        if self.center is not None:
+            size = np.abs(self.center[:, 0])
+            norms = norms + size * np.linalg.norm(scale)
+            largest = largest + size * scale.max()
+        return norms, largest
 
 
 def _subtract_outer(product, left, right):

@@ -259,15 +259,31 @@ def _allocate(problem, start, n_total, done, first_penalty):
     return trajectory
 
 
+def advanced(penalty, step, current, earlier, gradient, penalty_scale=1.0):
+    """One update: the iterate after ``current``, which followed ``earlier``.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    step : Step
+    current, earlier : ndarray of shape (n_columns, n_replicas)
+    gradient : ndarray of shape (n_columns, n_replicas)
+        Of the loss, at the step's gradient point.
+    penalty_scale : float or ndarray of shape (n_replicas,)
+        Multiplies the penalty, for every replica.
+    """
+    if penalty.curvature:
+        point = step.gradient_point(current, earlier)
+        gradient = gradient + (penalty_scale * penalty.curvature) * point
+    moved = step.moved(current, earlier) - step.step_size * gradient
+    return penalty.prox(moved, step.step_size * penalty_scale)
+
+
 def _update(problem, penalty, step, trajectory, t, before):
-    """One update: row t + 1 of the trajectory from rows t and ``before``."""
+    """Row t + 1 of the trajectory from rows t and ``before``."""
     coef, predictor = trajectory.coef, trajectory.predictor
     gradient = problem.gradient(step.gradient_point(predictor[t], predictor[before]))
-    if penalty.curvature:
-        point = step.gradient_point(coef[t], coef[before])
-        gradient += penalty.curvature * point
-    moved = step.moved(coef[t], coef[before]) - step.step_size * gradient
-    coef[t + 1] = penalty.prox(moved, step.step_size)
+    coef[t + 1] = advanced(penalty, step, coef[t], coef[before], gradient)
     predictor[t + 1] = problem.design.dot(coef[t + 1])
     trajectory.objective[t + 1] = problem.value(predictor[t + 1]) + penalty.value(
         coef[t + 1]

@@ -1,0 +1,96 @@
+"""Replicas of the recorded run that leave rows out, in lockstep: exact, any loss.
+
+Every replica takes the steps of the recorded run, on rows weighted its own
+way; all share each pass over X. Leaving out folds and leaving out single rows
+are the same thing here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..optim.trajectory import advanced
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Runs of one problem with other row weights.
+
+    Attributes
+    ----------
+    row_weights : ndarray of shape (n_rows, n_replicas)
+        Zero on the rows left out; every column sums to one.
+    penalty_scale : ndarray of shape (n_replicas,)
+        What the penalty's strength is multiplied by.
+    fit_intercept : bool
+        Whether every replica centres X and y by its own means.
+    """
+
+    row_weights: np.ndarray
+    penalty_scale: np.ndarray
+    fit_intercept: bool
+
+    @classmethod
+    def without(cls, problem, stays, fit_intercept, penalty_scale):
+        """Replicas on the rows that stay, (n_rows, n_replicas) of bool.
+
+        The weights of a problem with shared weights are brought back to a sum
+        of one; ``penalty_scale`` is a function of the share of them that stays.
+        """
+        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
+        share = weights.sum(axis=0)
+        scale = np.broadcast_to(penalty_scale(share), share.shape)
+        return cls(weights / share, scale, fit_intercept)
+
+    def __len__(self):
+        return self.row_weights.shape[1]
+
+    def blocks(self, size):
+        """The same, at most ``size`` replicas at a time."""
+        for first in range(0, len(self), size):
+            part = slice(first, first + size)
+            yield Replicas(
+                self.row_weights[:, part], self.penalty_scale[part], self.fit_intercept
+            )
+
+
+def replayed(problem, trajectory, replicas):
+    """The iterates of one target's run, as every replica would have them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one target.
+    trajectory : Trajectory
+        Of that problem: its start and its updates are taken.
+    replicas : Replicas
+
+    Yields
+    ------
+    ndarray of shape (n_rows, n_replicas)
+        Predictions less targets on all rows, for every iterate.
+    """
+    dtype = problem.design.dtype
+    weights = replicas.row_weights.astype(dtype)
+    scale = replicas.penalty_scale.astype(dtype)
+
+    def predictor(coef):
+        """Linear predictors, with every replica's own intercept."""
+        product = problem.design.dot(coef)
+        if replicas.fit_intercept:
+            product -= (weights * (product - problem.target)).sum(axis=0)
+        return product
+
+    coef = before_coef = np.repeat(trajectory.coef[0], len(replicas), axis=1)
+    found = before_found = predictor(coef)
+    yield found - problem.target
+    for t, before, step, penalty in trajectory.updates():
+        if before == t:
+            before_coef, before_found = coef, found
+        point = step.gradient_point(found, before_found)
+        slope = problem.loss.derivative(problem.target, point)
+        gradient = problem.design.t_dot(weights * slope)
+        following = advanced(penalty, step, coef, before_coef, gradient, scale)
+        before_coef, coef = coef, following
+        before_found, found = found, predictor(coef)
+        yield found - problem.target

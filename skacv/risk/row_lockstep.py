@@ -1,0 +1,243 @@
+"""Leave-one-out along updates with a prox: exact, every row a replica of the run.
+
+The replica that never sees row i differs from the recorded iterate by a small
+deviation, on few columns. In the notation of :mod:`skacv.risk.spectral` its
+gradient is
+
+    c_i (gradient(b) + G d_i - w_i z_i h_i),        G = Z'Z / n,
+
+so an update costs the working columns squared per replica (or two passes over
+them, where that is less), whatever the width of X.
+
+A column outside the working columns is zero in every replica. It stays out
+while a bound says that no replica can move it: the recorded gradient plus the
+largest shift that leaving out a row causes (its ``reach``). When a column is
+looked at, its reach is known exactly; from then on it can grow by no more than
+what the deviations have travelled since,
+
+    ||z_j|| max_i ||Z (d_i - d_i')|| / n + max_i |w_i z_ij| max_i |h_i - h_i'|.
+
+A column is looked at again only when its bound crosses the threshold of the
+prox, and joins the working columns when a replica really moves it.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from .working_columns import WorkingColumns
+
+# Memory for the replicas of a block of rows, and for columns looked at together.
+BLOCK_BYTES = 1 << 28
+LOOKED_AT_BYTES = 1 << 26
+# Arrays of the replicas' shape that an update holds.
+ARRAYS_PER_REPLICA = 9
+# Working columns that no replica uses are dropped so many updates apart.
+DROP_EVERY = 8
+# Columns this close to the threshold join together with those beyond it.
+NEAR = 0.9
+# Rounding errors of a squared length, in units of the machine precision.
+ROUNDING = 64
+
+
+def leave_one_out(problem, trajectory, left_out, map_blocks=map):
+    """Held-out residuals of every iterate of a run with the squared error.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one target.
+    trajectory : Trajectory
+    left_out : LeftOutRows
+    map_blocks : callable
+        ``map_blocks(function, blocks)``; blocks of rows are independent.
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_left_out, 1)
+        Prediction less target, row by row.
+    """
+    design, _ = problem.whitened()
+    whitening = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
+    residuals = trajectory.predictor[:, :, 0] - problem.target[:, 0]
+    residuals *= whitening
+    gradients = design.t_dot(residuals.T).T / len(whitening)
+    recorded = trajectory.coef[:, :, 0], gradients
+    replay = partial(_replayed, design, trajectory, recorded, design.column_sizes())
+    size = _rows_at_a_time(trajectory)
+    blocks = [(block, residuals[:, block.rows]) for block in left_out.blocks(size)]
+    found = map_blocks(replay, blocks)
+    return np.concatenate(list(found), axis=1)[:, :, None]
+
+
+def _rows_at_a_time(trajectory):
+    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    coef = trajectory.coef[:, :, 0]
+    # Replicas together use more columns than the recorded run.
+    widest = min(2 * np.count_nonzero(coef, axis=1).max() + 1, coef.shape[1])
+    return max(1, BLOCK_BYTES // (ARRAYS_PER_REPLICA * coef.itemsize * int(widest)))
+
+
+def _replayed(design, trajectory, recorded, column_sizes, block):
+    """Held-out residuals of one block of rows, (n_iterates, n_rows)."""
+    left_out, residuals = block
+    replicas = RowReplicas(design, trajectory, recorded, column_sizes, block)
+    held_out = np.empty_like(residuals)
+    held_out[0] = replicas.held_out(0)
+    for update in trajectory.updates():
+        replicas.take(update, held_out)
+        held_out[update[0] + 1] = replicas.held_out(update[0] + 1)
+    return held_out / left_out.whitening
+
+
+class RowReplicas:
+    """The replicas of a block of rows, one update after the other.
+
+    Parameters
+    ----------
+    design : Design
+        Whitened.
+    trajectory : Trajectory
+    recorded : tuple of ndarray of shape (n_iterates, n_columns)
+        Coefficients and gradients of the loss.
+    column_sizes : tuple of ndarray of shape (n_columns,)
+        Norms of the columns, and their largest entries.
+    block : tuple of LeftOutRows and ndarray of shape (n_iterates, n_replicas)
+        The rows left out, and their whitened recorded residuals.
+    """
+
+    def __init__(self, design, trajectory, recorded, column_sizes, block):
+        self.coef, self.gradient = recorded
+        self.column_sizes = column_sizes
+        self.left_out, self.residuals = block
+        self.working = WorkingColumns(design, self.left_out.rows)
+        started = np.flatnonzero(self.coef[0])
+        dtype = design.dtype
+        self.working.joined_by(started, design.dense_columns(started, dtype))
+        shape = len(self.left_out.rows), len(started)
+        # Deviations of this iterate and the one before, (n_replicas, n_working).
+        self.current = self.before = np.zeros(shape, dtype)
+        # At the gradient point: what the gradient is shifted by, the squared
+        # length of Z d / sqrt(n), and the residuals without the row.
+        self.shift = np.zeros(shape, dtype)
+        self.length = np.zeros(shape[0])
+        self.pull = np.zeros(shape[0])
+        # Of every column outside: the largest shift of its gradient.
+        self.reach = np.zeros(self.coef.shape[1])
+        self.loss_scale = self.left_out.loss_scale.astype(dtype)
+        self.penalty_scale = self.left_out.penalty_scale.astype(dtype)
+
+    def held_out(self, t):
+        """Whitened residuals of the rows left out, at iterate t."""
+        predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
+        return self.left_out.residual_scale * (self.residuals[t] + predicted)
+
+    def take(self, update, held_out):
+        """Take the update that leads from iterate t to t + 1.
+
+        ``held_out`` has the whitened residuals of the rows left out up to t.
+        """
+        t, before, step, penalty = update
+        if before == t:
+            self.before = self.current
+        point = step.gradient_point(self.current, self.before)
+        gradient = step.gradient_point(self.gradient[t], self.gradient[before])
+        pull = step.gradient_point(held_out[t], held_out[before]) / self.working.n_rows
+        self._travel(point, pull)
+        self._look(point, gradient, step, penalty)
+        self._advance(update, gradient)
+        if t % DROP_EVERY == DROP_EVERY - 1:
+            self._drop(t + 1)
+
+    def _travel(self, point, pull):
+        """Let every column's reach grow by what the deviations have moved."""
+        norms, largest = self.column_sizes
+        shift = self.working.gram_of(point)
+        length = np.einsum("ij,ij->i", point, shift)
+        across = np.einsum("ij,ij->i", point, self.shift)
+        moved = np.clip(length + self.length - 2 * across, 0, None)
+        moved += ROUNDING * np.finfo(shift.dtype).eps * (length + self.length)
+        travelled = np.sqrt(moved.max(initial=0) / self.working.n_rows)
+        turned = np.abs(pull - self.pull).max(initial=0)
+        self.reach += norms * travelled + largest * turned
+        self.shift, self.length, self.pull = shift, length, pull
+
+    def _look(self, point, gradient, step, penalty):
+        """Take in the columns outside that some replica moves."""
+        bound = self.loss_scale.max() * (np.abs(gradient) + self.reach)
+        outside = self._moves(bound, step, penalty)
+        outside[self.working.index] = False
+        outside = np.flatnonzero(outside)
+        itemsize = self.shift.itemsize
+        size = max(1, LOOKED_AT_BYTES // (itemsize * self.working.n_rows))
+        for first in range(0, len(outside), size):
+            index = outside[first : first + size]
+            columns = self.working.design.dense_columns(index, self.shift.dtype)
+            shift = self.working.gradient_shift(point, columns)
+            turned = shift - columns[self.left_out.rows] * self.pull[:, None]
+            highest, lowest = turned.max(axis=0), turned.min(axis=0)
+            self.reach[index] = np.maximum(highest, -lowest)
+            ends = np.abs(gradient[index] + [highest, lowest])
+            bound = self.loss_scale.max() * ends.max(axis=0)
+            if self._moves(bound, step, penalty).any():
+                joins = self._moves(bound / NEAR, step, penalty)
+                self._join(index[joins], columns[:, joins], shift[:, joins])
+                point = _widened(point, len(self.working))
+
+    def _moves(self, gradient, step, penalty):
+        """Whether a zero coefficient with a gradient of this size becomes nonzero.
+
+        In a replica, or in the recorded run.
+        """
+        scale = min(1.0, self.penalty_scale.min())
+        return penalty.prox(step.step_size * gradient, step.step_size * scale) != 0
+
+    def _join(self, index, columns, shift):
+        """Take in columns whose gradient the deviations shift by ``shift``."""
+        self.working.joined_by(index, columns)
+        self.current = _widened(self.current, len(self.working))
+        self.before = _widened(self.before, len(self.working))
+        self.shift = np.concatenate([self.shift, shift], axis=1)
+
+    def _advance(self, update, gradient):
+        """The update itself, for every replica on the working columns."""
+        t, before, step, penalty = update
+        index = self.working.index
+        loss_scale = self.loss_scale[:, None]
+        recorded, recorded_before = self.coef[t, index], self.coef[before, index]
+        change = self.working.left_out * self.pull[:, None]
+        change -= self.shift
+        change -= gradient[index]
+        change *= step.step_size * loss_scale
+        if penalty.curvature:
+            point = step.gradient_point(self.current, self.before)
+            point = point + step.gradient_point(recorded, recorded_before)
+            scale = step.step_size * penalty.curvature * self.penalty_scale
+            change -= scale[:, None] * point
+        change += step.moved(self.current, self.before)
+        change += step.moved(recorded, recorded_before)
+        size = step.step_size * self.penalty_scale[:, None]
+        following = penalty.prox(change, size)
+        following -= self.coef[t + 1, index]
+        self.before, self.current = self.current, following
+
+    def _drop(self, t):
+        """Drop working columns that were zero everywhere at iterates t and t - 1."""
+        index = self.working.index
+        used = (self.coef[t, index] != 0) | (self.coef[t - 1, index] != 0)
+        used |= self.current.any(axis=0) | self.before.any(axis=0)
+        if used.all():
+            return
+        turned = self.working.left_out[:, ~used] * self.pull[:, None]
+        turned -= self.shift[:, ~used]
+        self.reach[index[~used]] = np.abs(turned).max(axis=0)
+        self.working.reduced_to(used)
+        self.current = self.current[:, used]
+        self.before = self.before[:, used]
+        self.shift = self.shift[:, used]
+
+
+def _widened(coef, n_columns):
+    """Zeros appended for columns that have joined."""
+    new = np.zeros((len(coef), n_columns - coef.shape[1]), coef.dtype)
+    return np.concatenate([coef, new], axis=1)

@@ -1,0 +1,202 @@
+"""Linear updates: leave-one-out at every iterate, from one eigendecomposition.
+
+Leaving row i of weight w_i out of a weighted mean of squared errors scales the
+gradient by c_i = 1 / (1 - w_i) and takes away the row's own part,
+
+    gradient_{-i}(b) = c_i (gradient(b) - w_i z_i h_i(b)),
+
+with z_i the (centred) row and h_i the prediction less the target *of the
+replica that never saw the row*: h_i = k_i (z_i'b - y_i), k_i = c_i where an
+intercept is fitted and 1 where not. In the eigenbasis of Z'Z / n an update
+without a prox is elementwise, so the part v_ik = z_ik b_ik of the prediction
+that direction k contributes obeys
+
+    v_ik <- (the update at curvature c_i lambda_k) v_ik
+            + step_size c_i (z_ik (Z'y)_k / n + w_i z_ik^2 h_i),
+
+and the prediction is their sum over k. An eigenvalue enters this only through
+a smooth function, so a few of them, with the sums of z_ik^2 and z_ik (Z'y)_k
+moved onto them, stand for all to rounding (an interpolative decomposition).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.linalg import eigh, qr, solve_triangular
+
+# Entries of a block of rows: a few arrays of that size stay in cache.
+ENTRIES_PER_BLOCK = 1 << 15
+# Directions with a smaller share of the top eigenvalue carry no start.
+NULL_DIRECTION = 1e-14
+# The functions of the eigenvalue that nodes are chosen by: responses to random
+# drives, at times along the run. Many more than they have dimensions.
+N_DRIVES = 16
+N_TIMES = 64
+NODE_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class Eigenbasis:
+    """A design in the eigenbasis of (design' design) / n_rows.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (rank,)
+    rows : ndarray of shape (n_rows, rank)
+    """
+
+    eigenvalues: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, design):
+        """Decompose the smaller side, in double precision."""
+        n_rows, n_columns = design.shape
+        if n_columns <= n_rows:
+            values, vectors = _eigh(design.gram())
+            rows = design.dot(vectors.astype(design.dtype))
+        else:
+            values, vectors = _eigh(design.outer_gram())
+            rows = vectors * np.sqrt(values)
+        return cls(values / n_rows, rows.astype(np.float64, copy=False))
+
+    def coordinates(self, predictor):
+        """Coordinates of the coefficients with these predictors, (n_rows, k)."""
+        size = len(self.rows) * self.eigenvalues
+        seen = size > NULL_DIRECTION * size.max(initial=0)
+        inverse = np.zeros_like(size)
+        inverse[seen] = 1 / size[seen]
+        return (self.rows.T @ predictor) * inverse[:, None]
+
+
+def _eigh(matrix):
+    values, vectors = eigh(matrix.astype(np.float64, copy=False), check_finite=False)
+    return np.clip(values, 0, None), vectors
+
+
+def leave_one_out(problem, trajectory, left_out, map_blocks=map):
+    """Held-out residuals of every iterate of linear updates, exactly.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the squared error as loss; weights shared by its targets.
+    trajectory : Trajectory
+        With linear updates.
+    left_out : LeftOutRows
+    map_blocks : callable
+        ``map_blocks(function, blocks)``; blocks of rows are independent.
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_left_out, n_targets), float64
+        Prediction less target, row by row.
+    """
+    design, target = problem.whitened()
+    basis = Eigenbasis.of(design)
+    nodes, transfer = _nodes(basis.eigenvalues, trajectory)
+    whitening = np.sqrt(len(target) * problem.row_weights)
+    start = basis.coordinates(trajectory.predictor[0] * whitening)
+    drive = basis.rows.T @ target / len(target)
+    replay = partial(_replayed, basis.rows, target, trajectory, start, drive)
+    size = max(1, ENTRIES_PER_BLOCK // len(nodes))
+    blocks = map_blocks(partial(replay, nodes, transfer), left_out.blocks(size))
+    return np.concatenate(list(blocks), axis=1)
+
+
+def _nodes(eigenvalues, trajectory):
+    """Eigenvalues that stand for all, and how the others' weights move to them.
+
+    Returns
+    -------
+    nodes : ndarray of shape (n_nodes,)
+    transfer : ndarray of shape (rank, n_nodes)
+        f(eigenvalues) = transfer @ f(nodes) for every f that the run can make.
+    """
+    functions = _sampled_responses(eigenvalues, trajectory)
+    factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(factor))
+    n_nodes = max(1, np.count_nonzero(size > NODE_TOLERANCE * size[0]))
+    if 2 * n_nodes > len(eigenvalues):
+        return eigenvalues, np.eye(len(eigenvalues))
+    transfer = np.empty((len(eigenvalues), n_nodes))
+    transfer[order[:n_nodes]] = np.eye(n_nodes)
+    transfer[order[n_nodes:]] = solve_triangular(
+        factor[:n_nodes, :n_nodes], factor[:n_nodes, n_nodes:]
+    ).T
+    return eigenvalues[order[:n_nodes]], transfer
+
+
+def _sampled_responses(eigenvalues, trajectory):
+    """Responses of every direction to random drives, (n_functions, rank)."""
+    rng = np.random.default_rng(0)
+    last = max(trajectory.n_updates, 1)
+    times = set(np.unique(np.geomspace(1, last, N_TIMES).astype(int)))
+    state = before_state = np.ones((N_DRIVES, len(eigenvalues)))
+    sampled = [state]
+    for t, before, step, penalty in trajectory.updates():
+        if before == t:
+            before_state = state
+        own, earlier = _multipliers(step, eigenvalues + penalty.curvature)
+        following = own * state + earlier * before_state
+        following += rng.standard_normal((N_DRIVES, 1))
+        before_state, state = state, following
+        if t + 1 in times:
+            sampled.append(state / np.abs(state).max(axis=1, keepdims=True))
+    return np.concatenate(sampled)
+
+
+def _multipliers(step, curvature):
+    """What an update multiplies this iterate and the one before by."""
+    slope = step.step_size * curvature
+    own = (1 + step.momentum) - (1 + step.lookahead) * slope
+    return own, step.lookahead * slope - step.momentum
+
+
+def _replayed(rows, target, trajectory, start, drive, nodes, transfer, left_out):
+    """Held-out residuals of a block of rows, target by target."""
+    rows, target = rows[left_out.rows], target[left_out.rows]
+    moved = transfer.T
+    leverage = moved @ (rows**2).T / left_out.n_rows
+    residuals = [
+        _replayed_target(
+            nodes,
+            leverage,
+            moved @ (rows * begun).T,
+            moved @ (rows * driven).T,
+            own_target,
+            trajectory,
+            left_out,
+        )
+        for begun, driven, own_target in zip(start.T, drive.T, target.T)
+    ]
+    return np.stack(residuals, axis=2) / left_out.whitening[:, None]
+
+
+def _replayed_target(nodes, leverage, start, drive, target, trajectory, left_out):
+    """Whitened held-out residuals of a block of rows, (n_iterates, n_rows).
+
+    ``leverage``, ``start`` and ``drive`` have shape (n_nodes, n_rows).
+    """
+    loss_scale, penalty_scale = left_out.shared_scales()
+    drive = left_out.loss_scale * drive
+    leverage = left_out.loss_scale * leverage
+    parts = before_parts = start
+    held_out = np.empty((trajectory.n_updates + 1, len(target)))
+    held_out[0] = left_out.residual_scale * (parts.sum(axis=0) - target)
+    for t, before, step, penalty in trajectory.updates():
+        if before == t:
+            before_parts = parts
+        curvature = loss_scale * nodes[:, None] + penalty_scale * penalty.curvature
+        own, earlier = _multipliers(step, curvature)
+        following = leverage * step.gradient_point(held_out[t], held_out[before])
+        following += drive
+        following *= step.step_size
+        following += own * parts
+        if step.momentum or step.lookahead:
+            following += earlier * before_parts
+        before_parts, parts = parts, following
+        predictor = parts.sum(axis=0)
+        held_out[t + 1] = left_out.residual_scale * (predictor - target)
+    return held_out
