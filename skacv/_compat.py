@@ -1,6 +1,7 @@
 """Every private or version-dependent import from scikit-learn, and only those."""
 
 from sklearn.base import _fit_context
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -31,6 +32,7 @@ __all__ = [
     "StrOptions",
     "_check_sample_weight",
     "_fit_context",
+    "_safe_indexing",
     "has_callbacks",
     "with_callbacks",
 ]

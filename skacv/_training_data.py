@@ -20,6 +20,8 @@ class TrainingData(NamedTuple):
     center: np.ndarray  # (n_features, 1): means of X, or zeros
     offset: np.ndarray  # (1, n_targets): means of y, or zeros
     total_weight: float
+    rows: np.ndarray  # which samples the problem's rows are
+    n_samples: int
     is_flat: bool  # whether y was one-dimensional
     names: dict  # n_features_in_ and feature_names_in_
 
@@ -63,7 +65,9 @@ def training_data(estimator, X, y, sample_weight, *, multi_output):
         weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-        X, target, weights = _without_zero_weights(X, target, weights)
+    rows = _rows_of_positive_weight(weights)
+    if len(rows) < len(weights):
+        X, target, weights = X[rows], target[rows], weights[rows]
     row_weights = (weights / weights.sum())[:, None]
     if estimator.fit_intercept:
         design = Design.centered(X, row_weights)
@@ -79,18 +83,18 @@ def training_data(estimator, X, y, sample_weight, *, multi_output):
         center=center,
         offset=offset,
         total_weight=weights.sum(),
+        rows=rows,
+        n_samples=len(y),
         is_flat=y.ndim == 1,
         names={key: getattr(shell, key) for key in NAMES if hasattr(shell, key)},
     )
 
 
-def _without_zero_weights(X, target, weights):
-    kept = weights > 0
-    if kept.sum() < 2:
+def _rows_of_positive_weight(weights):
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) < 2:
         raise ValueError(
             "sample_weight must be positive on at least two rows, it is on "
-            f"{kept.sum()}."
+            f"{len(rows)}."
         )
-    if kept.all():
-        return X, target, weights
-    return X[kept], target[kept], weights[kept]
+    return rows

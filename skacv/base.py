@@ -7,9 +7,16 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._compat import (
@@ -19,9 +26,17 @@ from ._compat import (
     _fit_context,
     with_callbacks,
 )
+from ._held_out import (
+    FEWEST_ROWS,
+    check_loo,
+    folds_of,
+    read_folds,
+    read_leave_one_out,
+)
 from ._progress import FitProgress
 from ._training_data import training_data
-from .optim.trajectory import Phase, n_planned_updates, run
+from .optim.trajectory import Phase, first_updates, n_planned_updates, run
+from .risk.held_out import n_rows_worth
 from .risk.memory_matrix import estimate_risk
 from .risk.row_norms import uneven_rows_bias
 
@@ -61,7 +76,10 @@ class TrajectoryRegressor(
     ``_penalty(strength)``
         the penalty of a strength, in the mean form (1/n) sum_i (...) + g(b);
     ``_strength_of(alpha, total_weight)``, ``_alpha_of(strength, total_weight)``
-        what ``alpha`` means.
+        what ``alpha`` means;
+    ``_penalty_scale(share)``
+        what the strength is multiplied by where that share of the rows'
+        weight stays.
     """
 
     _parameter_constraints: dict = {
@@ -82,7 +100,14 @@ class TrajectoryRegressor(
             Interval(Integral, 2, None, closed="left"),
             "boolean",
         ],
+        "loo": [
+            StrOptions({"auto"}),
+            Interval(Integral, 2, None, closed="left"),
+            "boolean",
+        ],
+        "cv": ["cv_object"],
         "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -100,6 +125,9 @@ class TrajectoryRegressor(
     def _alpha_of(self, strength, total_weight):
         return float(strength)
 
+    def _penalty_scale(self, share):
+        return np.ones_like(share)
+
     def _schedule(self, step_size):
         return self._solvers[self.solver](step_size)
 
@@ -107,7 +135,7 @@ class TrajectoryRegressor(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, **params):
         """Run the algorithm once and read the risk of every iterate.
 
         Parameters
@@ -118,6 +146,9 @@ class TrajectoryRegressor(
             Targets; several only where the class takes them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, not negative. A row of weight zero is left out.
+        **params : dict
+            For the splitter ``cv``: ``groups``, or with metadata routing enabled
+            what the splitter requests.
 
         Returns
         -------
@@ -131,12 +162,31 @@ class TrajectoryRegressor(
             (the message names the largest stable step). The estimator is then
             left as it was.
         """
+        self._fit(X, y, sample_weight, params, resume=self.warm_start)
+        return self
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
+        """Fit, or go on with a fit, to at most ``n_updates`` of the planned updates.
+
+        Returns
+        -------
+        bool
+            Whether that was the whole plan.
+        """
+        return self._fit(X, y, sample_weight, params, resume=True, n_updates=n_updates)
+
+    def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
         data = training_data(self, X, y, sample_weight, multi_output=self._multi_output)
-        start, done = self._starting_point(data)
+        check_loo(self.loo, len(data.rows))
+        folds = self._folds(X, y, data, params)
+        start, done = self._starting_point(data, resume)
         alphas = self._alphas(data)
         step_size = self._step_size(alphas, data)
-        planned = self._plan(alphas, step_size, data)
+        whole_plan = self._plan(alphas, step_size, data)
+        planned = first_updates(whole_plan, n_updates)
 
         def reconstruct(coef):
             paths = data.coefficients(coef[None])
@@ -154,16 +204,57 @@ class TrajectoryRegressor(
         trajectory = run(
             data.problem, planned, start, done=done, tol=self.tol, progress=progress
         )
-        attributes = self._read(trajectory, data)
+        attributes = self._read(trajectory, data, folds)
         attributes["step_size_"] = step_size
         progress.finish(trajectory.coef[-1])
         self._replace_fitted(attributes)
-        return self
+        return planned == whole_plan
 
-    def _starting_point(self, data):
+    def _folds(self, X, y, data, params):
+        """The folds of ``cv``, none without one."""
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).splitter.split
+        elif set(params) - {"groups"}:
+            unknown = ", ".join(sorted(set(params) - {"groups"}))
+            raise TypeError(f"fit() got unexpected arguments: {unknown}.")
+        if self.cv is None and params:
+            raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
+        return [] if self.cv is None else folds_of(self.cv, X, y, data, params)
+
+    def get_metadata_routing(self):
+        """Metadata routing of this object: fit passes on to the splitter's split.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
+
+    def leaves_one_out_cheaply(self, X):
+        """Whether leaving out every row costs little, whatever the run will do.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        shape = np.shape(X)
+        if len(shape) != 2 or shape[0] < FEWEST_ROWS:
+            return False
+        n_alphas = N_ALPHAS if isinstance(self.alpha, str) else np.size(self.alpha)
+        is_linear = self._penalty(1.0).is_linear
+        n_updates = self.max_iter * n_alphas
+        return n_rows_worth(shape, n_updates, shape[1], is_linear) == shape[0]
+
+    def _starting_point(self, data, resume):
         """Recorded coefficients to go on from, and the phases that led there."""
         shape = data.problem.design.shape[1], data.problem.target.shape[1]
-        if not (self.warm_start and hasattr(self, "coef_path_")):
+        if not (resume and hasattr(self, "coef_path_")):
             return np.zeros((1, *shape), data.problem.design.dtype), []
         path = self.coef_path_
         path = path[:, :, None] if path.ndim == 2 else np.moveaxis(path, 1, 2)
@@ -180,7 +271,7 @@ class TrajectoryRegressor(
             "from coef_. Its estimates hold if those other data are independent of "
             "these.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return path[self.iteration_ : self.iteration_ + 1], []
 
@@ -236,7 +327,7 @@ class TrajectoryRegressor(
 
     # -------------------------------------------------------------- reading
 
-    def _read(self, trajectory, data):
+    def _read(self, trajectory, data, folds):
         """Everything that a trajectory says, as fitted attributes."""
         problem = data.problem
         coef_path, intercept_path = data.coefficients(trajectory.coef)
@@ -262,6 +353,10 @@ class TrajectoryRegressor(
         }
         if self.risk is not False:
             attributes.update(self._read_risk(trajectory, data, train_path))
+        if self.loo is not False:
+            attributes.update(read_leave_one_out(self, trajectory, data))
+        if folds:
+            attributes.update(read_folds(self, trajectory, data, folds))
         return attributes
 
     def _read_risk(self, trajectory, data, train_path):

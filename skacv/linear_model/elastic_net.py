@@ -83,7 +83,10 @@ random_state, verbose
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        loo="auto",
+        cv=None,
         warm_start=False,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -95,7 +98,10 @@ random_state, verbose
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.loo = loo
+        self.cv = cv
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 

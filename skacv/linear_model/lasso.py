@@ -139,7 +139,10 @@ class TrajectoryLasso(TrajectoryRegressor):
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        loo="auto",
+        cv=None,
         warm_start=False,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -150,7 +153,10 @@ class TrajectoryLasso(TrajectoryRegressor):
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.loo = loo
+        self.cv = cv
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 

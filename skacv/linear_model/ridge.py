@@ -103,7 +103,10 @@ class IterativeRidge(TrajectoryRegressor):
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        loo="auto",
+        cv=None,
         warm_start=False,
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -115,7 +118,10 @@ class IterativeRidge(TrajectoryRegressor):
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.loo = loo
+        self.cv = cv
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -127,6 +133,9 @@ class IterativeRidge(TrajectoryRegressor):
 
     def _alpha_of(self, strength, total_weight):
         return float(strength * total_weight)
+
+    def _penalty_scale(self, share):
+        return 1 / share
 
     def _schedule(self, step_size):
         if self.solver == "heavy_ball":

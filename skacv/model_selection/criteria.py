@@ -1,13 +1,21 @@
 """Criteria by which an iteration is chosen, and where an estimator keeps them.
 
-Add a criterion here, list it in ``CRITERIA``.
+Add a criterion here, list it in ``CRITERIA``. Any scikit-learn scorer is a
+criterion too, on the held-out predictions of one of them.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import check_scoring
+
+from .._compat import _safe_indexing
 
 
 class Criterion(NamedTuple):
-    """A path that a fitted estimator may have.
+    """A path that a fitted estimator may have; smaller is better.
 
     Attributes
     ----------
@@ -16,14 +24,164 @@ class Criterion(NamedTuple):
         at "auto", it is switched off for every other criterion.
     path, se_path : str
         Fitted attributes: the estimate of every iterate and its standard error.
+    predictions, indices : str or None
+        Fitted attributes: held-out predictions of every iterate, and the rows
+        that they are for. None where there are no held-out rows.
+    default : object
+        What the parameter becomes where it says None.
     """
 
     parameter: str
     path: str
     se_path: str
+    predictions: str | None = None
+    indices: str | None = None
+    default: object = None
 
 
-CRITERIA = {"risk": Criterion("risk", "risk_path_", "risk_se_path_")}
+CRITERIA = {
+    "risk": Criterion("risk", "risk_path_", "risk_se_path_"),
+    "loo": Criterion(
+        "loo", "loo_path_", "loo_se_path_", "loo_prediction_path_", "loo_indices_"
+    ),
+    "cv": Criterion(
+        "cv", "cv_path_", "cv_se_path_", "cv_prediction_path_", "cv_indices_", 5
+    ),
+}
 
-# What "auto" means.
-DEFAULT_CRITERION = "risk"
+
+def automatic(estimator, X):
+    """The criterion that "auto" stands for.
+
+    "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
+    where the estimator computes neither, "cv".
+    """
+    if estimator.loo is True:
+        return "loo"
+    if estimator.loo == "auto" and estimator.leaves_one_out_cheaply(X):
+        return "loo"
+    return "cv" if estimator.risk is False else "risk"
+
+
+@dataclass(frozen=True)
+class PathJudge:
+    """Judges iterates by a path that the estimator has computed.
+
+    Attributes
+    ----------
+    name : str
+    sign : float
+        1 where smaller is better.
+    """
+
+    name: str
+    sign = 1.0
+
+    @property
+    def computed(self):
+        """Name of the criterion that the estimator has to compute."""
+        return self.name
+
+    def path(self, estimator):
+        """Value of every iterate."""
+        return getattr(estimator, CRITERIA[self.name].path)
+
+    def standard_error(self, estimator, t):
+        """Of the value of iterate ``t``."""
+        return float(getattr(estimator, CRITERIA[self.name].se_path)[t])
+
+
+N_GROUPS = 20
+
+
+class HeldOutPredictions(RegressorMixin, BaseEstimator):
+    """Stands in for an estimator where a scorer asks for predictions."""
+
+    def __init__(self, predictions=None):
+        self.predictions = predictions
+
+    def predict(self, X):
+        return self.predictions
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@dataclass(frozen=True)
+class ScorerJudge:
+    """Judges iterates by a scorer on their pooled held-out predictions.
+
+    Attributes
+    ----------
+    name : str
+    computed : str
+        The criterion whose held-out predictions are taken.
+    scorer : callable
+        ``scorer(estimator, X, y)``, greater is better.
+    X, y : as passed to fit
+    params : dict
+        Metadata that the scorer has asked for.
+    """
+
+    name: str
+    computed: str
+    scorer: object
+    X: object
+    y: object
+    params: dict
+    sign = -1.0
+
+    @classmethod
+    def of(cls, scoring, computed, X, y, params):
+        """The judge of a scorer's name or a callable, tried before anything is run.
+
+        Raises
+        ------
+        ValueError
+            If the scorer does not take the predictions of a regressor.
+        """
+        shell = HeldOutPredictions(np.asarray(y))
+        scorer = check_scoring(shell, scoring=scoring)
+        name = scoring if isinstance(scoring, str) else repr(scoring)
+        try:
+            scorer(shell, X, y, **params)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"criterion={name} does not score the predictions of a regressor: "
+                f"{error}"
+            ) from error
+        return cls(name, computed, scorer, X, y, params)
+
+    def path(self, estimator):
+        predictions, rows = self._held_out(estimator)
+        X, y, params = self._rows(rows)
+        return np.array(
+            [self.scorer(HeldOutPredictions(p), X, y, **params) for p in predictions]
+        )
+
+    def standard_error(self, estimator, t):
+        """By the jackknife over groups of held-out rows."""
+        predictions, rows = self._held_out(estimator)
+        order = np.random.default_rng(0).permutation(len(rows))
+        groups = np.array_split(order, min(N_GROUPS, len(rows)))
+        scores = []
+        for group in groups:
+            kept = np.setdiff1d(order, group)
+            X, y, params = self._rows(rows[kept])
+            shell = HeldOutPredictions(predictions[t][kept])
+            scores.append(self.scorer(shell, X, y, **params))
+        n = len(groups)
+        return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
+
+    def _held_out(self, estimator):
+        criterion = CRITERIA[self.computed]
+        rows = np.concatenate(np.atleast_2d(getattr(estimator, criterion.indices)))
+        return getattr(estimator, criterion.predictions), rows
+
+    def _rows(self, rows):
+        """The data of the held-out rows, and what goes with them."""
+        params = {
+            key: value if value is None else _safe_indexing(value, rows)
+            for key, value in self.params.items()
+        }
+        return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), params

@@ -1,11 +1,14 @@
 """The estimator that runs once and keeps the best iterate."""
 
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from time import perf_counter
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -19,14 +22,25 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import (
     CallbackSupportMixin,
     HasMethods,
+    Interval,
     StrOptions,
     _fit_context,
     has_callbacks,
     with_callbacks,
 )
 from ..linear_model import TrajectoryLasso
-from .criteria import CRITERIA, DEFAULT_CRITERION
+from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic
 from .rules import RULES
+
+RESULTS = (
+    "params",
+    "criterion",
+    "best_iter",
+    "best_score",
+    "best_score_se",
+    "n_iter",
+    "fit_time",
+)
 
 
 class TrajectoryEarlyStoppingCV(
@@ -44,12 +58,22 @@ class TrajectoryEarlyStoppingCV(
         Of skacv, such as :class:`TrajectoryLasso` or :class:`IterativeRidge`.
         None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
         alpha and the iteration in one run.
-    criterion : {"auto", "risk"}, default="auto"
-        What is minimised. "risk": the estimator's ``risk_path_``, the
-        memory-matrix estimate. "auto" is "risk".
+    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
+        What the choice is made by: the estimator's ``risk_path_`` (memory
+        matrix), ``loo_path_`` (leave-one-out) or ``cv_path_`` (folds; 5 where
+        its ``cv`` is None). The name of a scikit-learn scorer, or a callable
+        ``scorer(estimator, X, y)``, is evaluated on the pooled held-out
+        predictions of every iterate: those of the folds where the estimator
+        has ``cv``, else of leave-one-out. "auto" is "loo" where leaving out
+        every row is cheap (linear updates with up to 2000 rows or columns and
+        10,000 rows; others, small data) or asked for by ``loo=True``; else
+        "risk"; "cv" where the estimator has ``risk=False``.
     rule : {"min", "one_se"}, default="min"
-        The iterate of least estimate, or the earliest within one standard
-        error of it.
+        The best iterate, or the earliest within one standard error of it.
+    patience : int, default=None
+        Stop running when the best iterate has been followed by so many others.
+        The run is extended in stages that double, ``patience`` updates first,
+        each going on with the trajectory. None runs ``max_iter`` updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
@@ -66,19 +90,20 @@ class TrajectoryEarlyStoppingCV(
     best_iter_ : int
         Its row in the paths.
     best_score_ : float
-        The estimated risk there (smaller is better).
+        The estimated risk there (smaller is better), or the scorer's value.
     best_score_se_ : float
         Its standard error.
     best_params_ : dict
         The chosen combination of ``param_grid``; with a sequence of alphas in
         one trajectory, also the alpha in force at the chosen iterate.
     criterion_ : str
-        The criterion that was minimised.
+        The criterion that was taken.
     path_ : ndarray of shape (n_iter_ + 1,)
-        The path that was minimised.
+        Its value for every iterate.
     results_ : dict of lists
-        One entry per combination: "params", "best_iter", "best_score",
-        "best_score_se", "n_iter", "fit_time" (seconds).
+        One entry per combination and criterion that was computed: "params",
+        "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
+        "fit_time" (seconds).
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,8 +133,9 @@ class TrajectoryEarlyStoppingCV(
 
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict", "at_iteration"]), None],
-        "criterion": [StrOptions({"auto", *CRITERIA})],
+        "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
+        "patience": [Interval(Integral, 1, None, closed="left"), None],
         "param_grid": [dict, list, None],
         "n_jobs": [None, Integral],
     }
@@ -120,12 +146,14 @@ class TrajectoryEarlyStoppingCV(
         *,
         criterion="auto",
         rule="min",
+        patience=None,
         param_grid=None,
         n_jobs=None,
     ):
         self.estimator = estimator
         self.criterion = criterion
         self.rule = rule
+        self.patience = patience
         self.param_grid = param_grid
         self.n_jobs = n_jobs
 
@@ -159,22 +187,24 @@ class TrajectoryEarlyStoppingCV(
         ValueError
             On invalid parameters or data; the estimator is left as it was.
         """
-        criterion_name = (
-            DEFAULT_CRITERION if self.criterion == "auto" else self.criterion
-        )
-        criterion = CRITERIA[criterion_name]
         grid = list(ParameterGrid(self.param_grid or {}))
         candidates = [
-            _prepared(self._inner(), candidate, criterion_name) for candidate in grid
+            clone(self._inner()).set_params(**clone(candidate, safe=False))
+            for candidate in grid
         ]
-        fit_params = self._routed("fit", params)
-        found = self._run(candidates, X, y, fit_params, params)
+        judge = self._judge(candidates[0], X, y, params)
+        for candidate in candidates:
+            _prepare(candidate, judge.computed)
+        fit_params = self._routed("estimator", "fit", params)
+        stages = Stages(judge, self.patience)
+        found = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
-            _choice(estimator, criterion, RULES[self.rule]) for estimator, _ in found
+            _choice(estimator, judge, RULES[self.rule]) for estimator, _ in found
         ]
-        best = int(np.argmin([score for _, score, _ in choices]))
+        best = int(np.argmin([judge.sign * score for _, score, _ in choices]))
         best_iter, best_score, best_score_se = choices[best]
         estimator = found[best][0]
+        results = self._results(grid, found, choices, judge)
         self.estimator_ = estimator.at_iteration(best_iter)
         self.best_iter_ = best_iter
         self.best_score_ = best_score
@@ -182,23 +212,44 @@ class TrajectoryEarlyStoppingCV(
         self.best_params_ = dict(grid[best])
         if np.ndim(estimator.alpha) or isinstance(estimator.alpha, str):
             self.best_params_["alpha"] = float(estimator.alpha_path_[best_iter])
-        self.criterion_ = criterion_name
-        self.path_ = getattr(estimator, criterion.path)
-        self.results_ = {
-            "params": grid,
-            "best_iter": [row for row, _, _ in choices],
-            "best_score": [score for _, score, _ in choices],
-            "best_score_se": [se for _, _, se in choices],
-            "n_iter": [estimator.n_iter_ for estimator, _ in found],
-            "fit_time": [seconds for _, seconds in found],
-        }
+        self.criterion_ = judge.name
+        self.path_ = judge.path(estimator)
+        self.results_ = results
         return self
 
-    def _run(self, candidates, X, y, fit_params, params):
+    def _judge(self, candidate, X, y, params):
+        """What judges the iterates of all candidates."""
+        criterion = self.criterion
+        if isinstance(criterion, str) and criterion == "auto":
+            criterion = automatic(candidate, X)
+        if isinstance(criterion, str) and criterion in CRITERIA:
+            return PathJudge(criterion)
+        routed = {}
+        if get_config()["enable_metadata_routing"]:
+            routed = self._routed("scorer", "score", params)
+        held_out = "loo" if candidate.cv is None else "cv"
+        return ScorerJudge.of(criterion, held_out, X, y, routed)
+
+    def _results(self, grid, found, choices, judge):
+        """A row for every candidate and every criterion that it has computed."""
+        rows = []
+        for params, (estimator, seconds), choice in zip(grid, found, choices):
+            chosen = {judge.name: choice}
+            for name, criterion in CRITERIA.items():
+                if hasattr(estimator, criterion.path) and name != judge.name:
+                    own = _choice(estimator, PathJudge(name), RULES[self.rule])
+                    chosen[name] = own
+            rows += [
+                (params, name, *choice, estimator.n_iter_, seconds)
+                for name, choice in chosen.items()
+            ]
+        return dict(zip(RESULTS, map(list, zip(*rows))))
+
+    def _run(self, stages, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
         if not has_callbacks(self):
             return Parallel(n_jobs=self.n_jobs)(
-                delayed(_timed_fit)(candidate, X, y, fit_params)
+                delayed(stages.timed_fit)(candidate, X, y, fit_params)
                 for candidate in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
@@ -206,7 +257,9 @@ class TrajectoryEarlyStoppingCV(
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_with_callbacks)(self, candidate, task, data, fit_params)
+            delayed(_fit_with_callbacks)(
+                self, stages, candidate, task, data, fit_params
+            )
             for candidate, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
@@ -241,7 +294,7 @@ class TrajectoryEarlyStoppingCV(
         float
         """
         check_is_fitted(self)
-        return self.estimator_.score(X, y, **self._routed("score", params))
+        return self.estimator_.score(X, y, **self._routed("estimator", "score", params))
 
     def at_iteration(self, t):
         """The fitted estimator at iterate ``t`` of the chosen trajectory."""
@@ -289,11 +342,12 @@ class TrajectoryEarlyStoppingCV(
             )
         return getattr(self.estimator_, name)
 
-    def _routed(self, method, params):
-        """What the estimator's method is to get of ``params``."""
+    def _routed(self, receiver, method, params):
+        """What the method of the estimator, or the scorer, is to get of ``params``."""
         if not get_config()["enable_metadata_routing"]:
             return params
-        return process_routing(self, method, **params).estimator[method]
+        caller = "score" if (receiver, method) == ("estimator", "score") else "fit"
+        return process_routing(self, caller, **params)[receiver][method]
 
     def get_metadata_routing(self):
         """Metadata routing of this object.
@@ -307,9 +361,14 @@ class TrajectoryEarlyStoppingCV(
             .add(caller="fit", callee="fit")
             .add(caller="score", callee="score")
         )
-        return MetadataRouter(owner=self).add(
-            estimator=self._inner(), method_mapping=mapping
-        )
+        router = MetadataRouter(owner=self)
+        router.add(estimator=self._inner(), method_mapping=mapping)
+        if self.criterion not in ("auto", *CRITERIA):
+            router.add(
+                scorer=check_scoring(self._inner(), scoring=self.criterion),
+                method_mapping=MethodMapping().add(caller="fit", callee="score"),
+            )
+        return router
 
     def __sklearn_is_fitted__(self):
         return "estimator_" in vars(self)
@@ -325,40 +384,58 @@ class TrajectoryEarlyStoppingCV(
         return tags
 
 
-def _prepared(estimator, candidate, criterion_name):
-    """A clone that computes what the criterion needs, and nothing else."""
-    prepared = clone(estimator).set_params(**clone(candidate, safe=False))
-    parameters = prepared.get_params(deep=False)
+def _prepare(estimator, computed):
+    """Have the estimator compute what the criterion needs, and nothing unasked."""
+    parameters = estimator.get_params(deep=False)
     for name, criterion in CRITERIA.items():
         value = parameters.get(criterion.parameter, False)
-        if name == criterion_name and value is False:
+        if name == computed and value is False:
             raise ValueError(
                 f"criterion={name!r} needs {criterion.path}, which "
                 f"{type(estimator).__name__} does not compute with "
                 f"{criterion.parameter}={value!r}."
             )
-        if name != criterion_name and value == "auto":
-            prepared.set_params(**{criterion.parameter: False})
-    return prepared
+        if name == computed and value is None:
+            estimator.set_params(**{criterion.parameter: criterion.default})
+        if name != computed and value == "auto":
+            estimator.set_params(**{criterion.parameter: False})
 
 
-def _choice(estimator, criterion, rule):
-    """Row, estimate and standard error that the rule picks."""
-    path = getattr(estimator, criterion.path)
-    se_path = getattr(estimator, criterion.se_path)
-    row = rule(path, se_path)
-    return row, float(path[row]), float(se_path[row])
+def _choice(estimator, judge, rule):
+    """Row, value and standard error that the rule picks."""
+    path = judge.path(estimator)
+    error = partial(judge.standard_error, estimator)
+    row = rule(judge.sign * path, error)
+    return row, float(path[row]), error(row)
 
 
-def _timed_fit(estimator, X, y, fit_params):
-    begun = perf_counter()
-    estimator.fit(X, y, **fit_params)
-    return estimator, perf_counter() - begun
+@dataclass(frozen=True)
+class Stages:
+    """A run that goes on while its best iterate is less than ``patience`` old."""
+
+    judge: object
+    patience: int | None
+
+    def timed_fit(self, estimator, X, y, fit_params):
+        begun = perf_counter()
+        if self.patience is None:
+            estimator.fit(X, y, **fit_params)
+        else:
+            self._extend(estimator, X, y, fit_params)
+        return estimator, perf_counter() - begun
+
+    def _extend(self, estimator, X, y, fit_params):
+        n_updates, is_whole, age = self.patience, False, -1
+        while not is_whole and age < self.patience:
+            is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
+            best = np.argmin(self.judge.sign * self.judge.path(estimator))
+            age = estimator.n_iter_ - best
+            n_updates *= 2
 
 
-def _fit_with_callbacks(owner, estimator, task, data, fit_params):
+def _fit_with_callbacks(owner, stages, estimator, task, data, fit_params):
     with task.propagate_callback_context(estimator):
         task.call_on_fit_task_begin(estimator=owner, **data)
-        found = _timed_fit(estimator, data["X"], data["y"], fit_params)
+        found = stages.timed_fit(estimator, data["X"], data["y"], fit_params)
     task.call_on_fit_task_end(estimator=owner, **data)
     return found

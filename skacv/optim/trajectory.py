@@ -138,6 +138,19 @@ class Trajectory:
         return all(phase.penalty.is_linear for phase in self.phases)
 
 
+def first_updates(planned, n_updates):
+    """The beginning of a plan, at most ``n_updates``; all of it if None."""
+    if n_updates is None:
+        return list(planned)
+    phases = []
+    for phase in planned:
+        phase = replace(phase, n_updates=min(phase.n_updates, n_updates))
+        n_updates -= phase.n_updates
+        if phase.n_updates:
+            phases.append(phase)
+    return phases
+
+
 def remaining_phases(planned, done):
     """What a plan still asks for after the phases already ``done``.
 

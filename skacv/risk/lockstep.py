@@ -45,14 +45,6 @@ class Replicas:
     def __len__(self):
         return self.row_weights.shape[1]
 
-    def blocks(self, size):
-        """The same, at most ``size`` replicas at a time."""
-        for first in range(0, len(self), size):
-            part = slice(first, first + size)
-            yield Replicas(
-                self.row_weights[:, part], self.penalty_scale[part], self.fit_intercept
-            )
-
 
 def replayed(problem, trajectory, replicas):
     """The iterates of one target's run, as every replica would have them.

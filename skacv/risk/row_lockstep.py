@@ -28,8 +28,8 @@ import numpy as np
 from .working_columns import WorkingColumns
 
 # Memory for the replicas of a block of rows, and for columns looked at together.
-BLOCK_BYTES = 1 << 28
-LOOKED_AT_BYTES = 1 << 26
+BLOCK_BYTES = 1 << 29
+LOOKED_AT_BYTES = 1 << 23
 # Arrays of the replicas' shape that an update holds.
 ARRAYS_PER_REPLICA = 9
 # Working columns that no replica uses are dropped so many updates apart.
@@ -40,7 +40,7 @@ NEAR = 0.9
 ROUNDING = 64
 
 
-def leave_one_out(problem, trajectory, left_out, map_blocks=map):
+def leave_one_out(problem, trajectory, left_out, largest_block, map):
     """Held-out residuals of every iterate of a run with the squared error.
 
     Parameters
@@ -49,12 +49,13 @@ def leave_one_out(problem, trajectory, left_out, map_blocks=map):
         Of one target.
     trajectory : Trajectory
     left_out : LeftOutRows
-    map_blocks : callable
-        ``map_blocks(function, blocks)``; blocks of rows are independent.
+    largest_block : int
+    map : callable
+        ``map(function, blocks)``; blocks of rows are independent.
 
     Returns
     -------
-    ndarray of shape (n_iterates, n_left_out, 1)
+    ndarray of shape (n_iterates, n_left_out)
         Prediction less target, row by row.
     """
     design, _ = problem.whitened()
@@ -63,11 +64,11 @@ def leave_one_out(problem, trajectory, left_out, map_blocks=map):
     residuals *= whitening
     gradients = design.t_dot(residuals.T).T / len(whitening)
     recorded = trajectory.coef[:, :, 0], gradients
-    replay = partial(_replayed, design, trajectory, recorded, design.column_sizes())
-    size = _rows_at_a_time(trajectory)
+    updates = list(trajectory.updates())
+    replay = partial(_replayed, design, updates, recorded, design.column_sizes())
+    size = min(_rows_at_a_time(trajectory), largest_block)
     blocks = [(block, residuals[:, block.rows]) for block in left_out.blocks(size)]
-    found = map_blocks(replay, blocks)
-    return np.concatenate(list(found), axis=1)[:, :, None]
+    return np.concatenate(list(map(replay, blocks)), axis=1)
 
 
 def _rows_at_a_time(trajectory):
@@ -78,13 +79,13 @@ def _rows_at_a_time(trajectory):
     return max(1, BLOCK_BYTES // (ARRAYS_PER_REPLICA * coef.itemsize * int(widest)))
 
 
-def _replayed(design, trajectory, recorded, column_sizes, block):
+def _replayed(design, updates, recorded, column_sizes, block):
     """Held-out residuals of one block of rows, (n_iterates, n_rows)."""
     left_out, residuals = block
-    replicas = RowReplicas(design, trajectory, recorded, column_sizes, block)
+    replicas = RowReplicas(design, recorded, column_sizes, block)
     held_out = np.empty_like(residuals)
     held_out[0] = replicas.held_out(0)
-    for update in trajectory.updates():
+    for update in updates:
         replicas.take(update, held_out)
         held_out[update[0] + 1] = replicas.held_out(update[0] + 1)
     return held_out / left_out.whitening
@@ -97,7 +98,6 @@ class RowReplicas:
     ----------
     design : Design
         Whitened.
-    trajectory : Trajectory
     recorded : tuple of ndarray of shape (n_iterates, n_columns)
         Coefficients and gradients of the loss.
     column_sizes : tuple of ndarray of shape (n_columns,)
@@ -106,7 +106,7 @@ class RowReplicas:
         The rows left out, and their whitened recorded residuals.
     """
 
-    def __init__(self, design, trajectory, recorded, column_sizes, block):
+    def __init__(self, design, recorded, column_sizes, block):
         self.coef, self.gradient = recorded
         self.column_sizes = column_sizes
         self.left_out, self.residuals = block

@@ -19,6 +19,7 @@ a smooth function, so a few of them, with the sums of z_ik^2 and z_ik (Z'y)_k
 moved onto them, stand for all to rounding (an interpolative decomposition).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -43,31 +44,37 @@ class Eigenbasis:
     Attributes
     ----------
     eigenvalues : ndarray of shape (rank,)
-    rows : ndarray of shape (n_rows, rank)
+    drive : ndarray of shape (rank, n_targets)
+        Coordinates of design' target / n_rows.
+    start : ndarray of shape (rank, n_targets)
+        Coordinates of the coefficients that a run starts from.
+    rows : callable
+        ``rows(index)`` are the coordinates of some rows, (n, rank).
     """
 
     eigenvalues: np.ndarray
-    rows: np.ndarray
+    drive: np.ndarray
+    start: np.ndarray
+    rows: Callable
 
     @classmethod
-    def of(cls, design):
+    def of(cls, design, target, coef):
         """Decompose the smaller side, in double precision."""
         n_rows, n_columns = design.shape
         if n_columns <= n_rows:
             values, vectors = _eigh(design.gram())
-            rows = design.dot(vectors.astype(design.dtype))
-        else:
-            values, vectors = _eigh(design.outer_gram())
-            rows = vectors * np.sqrt(values)
-        return cls(values / n_rows, rows.astype(np.float64, copy=False))
-
-    def coordinates(self, predictor):
-        """Coordinates of the coefficients with these predictors, (n_rows, k)."""
-        size = len(self.rows) * self.eigenvalues
-        seen = size > NULL_DIRECTION * size.max(initial=0)
-        inverse = np.zeros_like(size)
-        inverse[seen] = 1 / size[seen]
-        return (self.rows.T @ predictor) * inverse[:, None]
+            drive = vectors.T @ design.t_dot(target)
+            rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
+            return cls(values / n_rows, drive / n_rows, vectors.T @ coef, rows)
+        values, vectors = _eigh(design.outer_gram())
+        root = np.sqrt(values)
+        # Only what the rows see of a start matters.
+        seen = values > NULL_DIRECTION * values[-1]
+        inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+        start = inverse[:, None] * (vectors.T @ design.dot(coef))
+        drive = root[:, None] * (vectors.T @ target)
+        scaled = vectors * root
+        return cls(values / n_rows, drive / n_rows, start, scaled.__getitem__)
 
 
 def _eigh(matrix):
@@ -75,7 +82,11 @@ def _eigh(matrix):
     return np.clip(values, 0, None), vectors
 
 
-def leave_one_out(problem, trajectory, left_out, map_blocks=map):
+def _rotated_rows(design, vectors, index):
+    return design.rows(index).dot(vectors).astype(np.float64, copy=False)
+
+
+def leave_one_out(problem, trajectory, left_out, largest_block, map):
     """Held-out residuals of every iterate of linear updates, exactly.
 
     Parameters
@@ -85,8 +96,9 @@ def leave_one_out(problem, trajectory, left_out, map_blocks=map):
     trajectory : Trajectory
         With linear updates.
     left_out : LeftOutRows
-    map_blocks : callable
-        ``map_blocks(function, blocks)``; blocks of rows are independent.
+    largest_block : int
+    map : callable
+        ``map(function, blocks)``; blocks of rows are independent.
 
     Returns
     -------
@@ -94,15 +106,12 @@ def leave_one_out(problem, trajectory, left_out, map_blocks=map):
         Prediction less target, row by row.
     """
     design, target = problem.whitened()
-    basis = Eigenbasis.of(design)
+    basis = Eigenbasis.of(design, target, trajectory.coef[0])
     nodes, transfer = _nodes(basis.eigenvalues, trajectory)
-    whitening = np.sqrt(len(target) * problem.row_weights)
-    start = basis.coordinates(trajectory.predictor[0] * whitening)
-    drive = basis.rows.T @ target / len(target)
-    replay = partial(_replayed, basis.rows, target, trajectory, start, drive)
-    size = max(1, ENTRIES_PER_BLOCK // len(nodes))
-    blocks = map_blocks(partial(replay, nodes, transfer), left_out.blocks(size))
-    return np.concatenate(list(blocks), axis=1)
+    updates = list(trajectory.updates())
+    replay = partial(_replayed, basis, target, updates, nodes, transfer)
+    size = max(1, min(ENTRIES_PER_BLOCK // len(nodes), largest_block))
+    return np.concatenate(list(map(replay, left_out.blocks(size))), axis=1)
 
 
 def _nodes(eigenvalues, trajectory):
@@ -154,27 +163,27 @@ def _multipliers(step, curvature):
     return own, step.lookahead * slope - step.momentum
 
 
-def _replayed(rows, target, trajectory, start, drive, nodes, transfer, left_out):
+def _replayed(basis, target, updates, nodes, transfer, left_out):
     """Held-out residuals of a block of rows, target by target."""
-    rows, target = rows[left_out.rows], target[left_out.rows]
+    rows, target = basis.rows(left_out.rows), target[left_out.rows]
     moved = transfer.T
     leverage = moved @ (rows**2).T / left_out.n_rows
     residuals = [
         _replayed_target(
             nodes,
             leverage,
-            moved @ (rows * begun).T,
-            moved @ (rows * driven).T,
+            moved @ (rows * start).T,
+            moved @ (rows * drive).T,
             own_target,
-            trajectory,
+            updates,
             left_out,
         )
-        for begun, driven, own_target in zip(start.T, drive.T, target.T)
+        for start, drive, own_target in zip(basis.start.T, basis.drive.T, target.T)
     ]
     return np.stack(residuals, axis=2) / left_out.whitening[:, None]
 
 
-def _replayed_target(nodes, leverage, start, drive, target, trajectory, left_out):
+def _replayed_target(nodes, leverage, start, drive, target, updates, left_out):
     """Whitened held-out residuals of a block of rows, (n_iterates, n_rows).
 
     ``leverage``, ``start`` and ``drive`` have shape (n_nodes, n_rows).
@@ -183,9 +192,9 @@ def _replayed_target(nodes, leverage, start, drive, target, trajectory, left_out
     drive = left_out.loss_scale * drive
     leverage = left_out.loss_scale * leverage
     parts = before_parts = start
-    held_out = np.empty((trajectory.n_updates + 1, len(target)))
+    held_out = np.empty((len(updates) + 1, len(target)))
     held_out[0] = left_out.residual_scale * (parts.sum(axis=0) - target)
-    for t, before, step, penalty in trajectory.updates():
+    for t, before, step, penalty in updates:
         if before == t:
             before_parts = parts
         curvature = loss_scale * nodes[:, None] + penalty_scale * penalty.curvature

@@ -510,6 +510,7 @@ def test_peak_memory(cls, weighted, shape, dtype, fit_intercept, rng):
     X = rng.standard_normal(shape).astype(dtype)
     y = (X[:, 0] + rng.standard_normal(shape[0])).astype(dtype)
     model = cls(0.01, max_iter=20, fit_intercept=fit_intercept, random_state=0)
+    model.set_params(loo=False)
     weights = rng.uniform(0.5, 2, shape[0]) if weighted else None
     tracemalloc.start()
     model.fit(X, y, sample_weight=weights)

@@ -1,0 +1,153 @@
+"""Rows and folds to leave out, and the fitted attributes that come of it."""
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from .risk.held_out import (
+    leave_folds_out,
+    leave_one_out,
+    mean_with_error,
+    n_rows_worth,
+)
+
+FEWEST_ROWS = 3
+
+
+def check_loo(loo, n_rows):
+    """Raise where ``loo`` asks for more than the rows can give."""
+    if loo is True and n_rows < FEWEST_ROWS:
+        raise ValueError(f"loo=True needs at least {FEWEST_ROWS} rows, got {n_rows}.")
+    if loo not in (True, False, "auto") and loo > n_rows:
+        raise ValueError(
+            f"loo={loo} is more than the {n_rows} rows (of positive weight) that "
+            "there are."
+        )
+
+
+def folds_of(cv, X, y, data, split_params):
+    """The splitter's folds as rows of the problem.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+    X, y : as passed to fit
+    data : TrainingData
+    split_params : dict
+        For the splitter, such as ``groups``.
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by. Rows of zero weight are in neither.
+    """
+    position = np.full(data.n_samples, -1)
+    position[data.rows] = np.arange(len(data.rows))
+    folds = []
+    for number, split in enumerate(check_cv(cv).split(X, y, **split_params)):
+        fold = [position[part] for part in split]
+        fitted, judged = (part[part >= 0] for part in fold)
+        for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
+            if not rows.size:
+                raise ValueError(
+                    f"Fold {number} of cv={cv!r} leaves no row of positive weight "
+                    f"{purpose}."
+                )
+        folds.append((fitted, judged))
+    if not folds:
+        raise ValueError(f"cv={cv!r} gives no folds.")
+    return folds
+
+
+def read_leave_one_out(estimator, trajectory, data):
+    """Fitted attributes of leave-one-out; none where there are too few rows."""
+    problem = data.problem
+    n_rows = len(problem.target)
+    n_left_out = n_rows if estimator.loo is True else estimator.loo
+    if estimator.loo == "auto":
+        if n_rows < FEWEST_ROWS:
+            return {}
+        n_left_out = n_rows_worth(
+            problem.design.shape,
+            trajectory.n_updates,
+            int(np.count_nonzero(trajectory.coef, axis=1).max()),
+            trajectory.has_linear_updates(),
+        )
+    rows = np.arange(n_rows)
+    if n_left_out < n_rows:
+        rng = check_random_state(estimator.random_state)
+        rows = np.sort(rng.choice(n_rows, n_left_out, replace=False))
+    with np.errstate(over="ignore", invalid="ignore"):
+        residuals = leave_one_out(
+            problem,
+            trajectory,
+            rows,
+            fit_intercept=estimator.fit_intercept,
+            penalty_scale=estimator._penalty_scale,
+            **_parallel(estimator.n_jobs),
+        )
+    path, se_path = _path(residuals, rows, data)
+    return {
+        "loo_path_": path,
+        "loo_se_path_": se_path,
+        "loo_prediction_path_": _predictions(residuals, rows, data),
+        "loo_indices_": data.rows[rows],
+    }
+
+
+def read_folds(estimator, trajectory, data, folds):
+    """Fitted attributes of cross-validation on the given folds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        residuals = leave_folds_out(
+            data.problem,
+            trajectory,
+            folds,
+            fit_intercept=estimator.fit_intercept,
+            penalty_scale=estimator._penalty_scale,
+            **_parallel(estimator.n_jobs),
+        )
+    judged = [judged for _, judged in folds]
+    weights = np.array([data.problem.row_weights[rows].sum() for rows in judged])
+    fold_paths = [_path(r, rows, data)[0] for r, rows in zip(residuals, judged)]
+    path, se_path = mean_with_error(np.stack(fold_paths, axis=1), weights)
+    if len(folds) == 1:  # no spread over folds: that over rows
+        path, se_path = _path(residuals[0], judged[0], data)
+    rows, residuals = np.concatenate(judged), np.concatenate(residuals, axis=1)
+    return {
+        "cv_path_": path,
+        "cv_se_path_": se_path,
+        "cv_fold_path_": np.stack(fold_paths, axis=1),
+        "cv_prediction_path_": _predictions(residuals, rows, data),
+        "cv_indices_": [data.rows[rows] for rows in judged],
+    }
+
+
+def _parallel(n_jobs):
+    """How blocks are worked on: as many at a time as there are jobs."""
+
+    def parallel_map(function, blocks):
+        return Parallel(n_jobs=n_jobs)(delayed(function)(block) for block in blocks)
+
+    return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
+
+
+def _path(residuals, rows, data):
+    """Weighted mean of the squared residuals and its standard error."""
+    squares = residuals.astype(np.float64) ** 2
+    weights = data.problem.row_weights[rows, 0].astype(np.float64)
+    path, se_path = mean_with_error(squares.mean(axis=2), weights)
+    if not np.isfinite(path).all():
+        raise ValueError(
+            "Iterates that leave out rows diverge, though those on all rows do not: "
+            'use a smaller step_size, or step_size="auto".'
+        )
+    return path, se_path
+
+
+def _predictions(residuals, rows, data):
+    """Held-out predictions in the shape and the units of the target."""
+    predictions = residuals + (data.problem.target[rows] + data.offset)
+    predictions = predictions.astype(data.problem.target.dtype, copy=False)
+    return predictions[:, :, 0] if data.is_flat else predictions
