@@ -114,6 +114,11 @@ def mean_ratio(ratios):
     return ratios.mean(), ratios.std(ddof=1) / np.sqrt(len(ratios))
 
 
+def mean_cell(ratios):
+    mean, error = mean_ratio(ratios)
+    return f"{mean:.3f} ({error:.3f})"
+
+
 def rows_of(kind, n, p, rng):
     """Rows of a design, and the root of their covariance (None: identity)."""
     draw = rng.standard_normal((n, p))
@@ -123,47 +128,75 @@ def rows_of(kind, n, p, rng):
         return draw @ root.T, root
     if kind == "Rademacher":
         return np.sign(draw), None
-    if kind == "t5 rows":
+    if kind in ("t5 rows", "t3 rows"):
+        degrees = int(kind[1])
         # Scaled to the covariance of the others, identity.
-        return draw / np.sqrt(rng.chisquare(5, (n, 1)) / 3), None
+        chi2 = rng.chisquare(degrees, (n, 1))
+        return draw * np.sqrt((degrees - 2) / chi2), None
+    if kind == "two groups":
+        # Each half of the rows on its own half of the columns, one twice as large.
+        first = rng.random((n, 1)) < 0.5
+        is_left = np.arange(p) < p // 2
+        scale = np.where(is_left, 2.0, 1.0)
+        return draw * scale * (first == is_left), np.diag(scale / np.sqrt(2))
     return draw, None
 
 
 def designs(n_repeats=200):
-    """Mean of estimate / truth at iterate 10, GD and ISTA, by kind of rows.
+    """Mean of estimate / truth by kind of rows, without row scales and with them.
 
-    n=300, 200 repeats, standard error in brackets, intercept fitted. Published
-    for GD: Gaussian 1.03 / 1.03, AR(.5) 1.02 / 1.03, Rademacher 1.00 / 1.01,
-    t5 rows .86 / .77 at p=150 / p=450. Rows of unequal norm break the
-    averaging; the estimator warns.
+    n=300, coefficients of squared norm 4, noise level 1, intercept fitted, GD
+    and ISTA with alpha=.05, exact traces; 200 repeats, standard error in
+    brackets. "Even" is risk_row_scales=False, the published estimate, which
+    gives every row the leverage of the average row; "scaled" the default, with
+    the mean row_scale_share_ in the last column. The two groups of rows live on
+    a half of the columns each, one of twice the size: their leverages do not
+    follow their norms by one factor. (Published for GD at iterate
+    10, at a signal of its own: Gaussian 1.03 / 1.03, AR(.5) 1.02 / 1.03,
+    Rademacher 1.00 / 1.01, t5 rows .86 / .77 at p=150 / p=450.)
     """
-    yield "| rows | p | GD | ISTA |"
-    yield "|---|---|---|---|"
-    for number, kind in enumerate(("Gaussian", "AR(.5)", "Rademacher", "t5 rows")):
+    yield (
+        "| rows | p | solver | t=10, even | t=10, scaled | t=30, even "
+        "| t=30, scaled | share |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    kinds = ("Gaussian", "AR(.5)", "Rademacher", "t5 rows", "t3 rows", "two groups")
+    models = {
+        "GD": IterativeRidge(0.0, max_iter=30, tol=0),
+        "ISTA": TrajectoryLasso(0.05, solver="ista", max_iter=30, tol=0, risk="exact"),
+    }
+    for number, kind in enumerate(kinds):
         for p in (150, 450):
-            ratios = {"gd": [], "ista": []}
+            found = {solver: [] for solver in models}
             for seed in range(n_repeats):
                 rng = np.random.default_rng([seed, number, p])
                 X, root = rows_of(kind, 300, p, rng)
-                beta = np.zeros(p)
-                beta[:20] = 1 / np.sqrt(20)
-                y = X @ beta + rng.standard_normal(300) + 2.0
-                for solver, model in {
-                    "gd": IterativeRidge(0.0, max_iter=10, tol=0),
-                    "ista": TrajectoryLasso(
-                        0.05, solver="ista", max_iter=10, tol=0, risk="exact"
-                    ),
-                }.items():
-                    with warnings.catch_warnings():
-                        warnings.filterwarnings("ignore", "The rows of X have very")
-                        model.fit(X, y)
-                    error = model.coef_ - beta
-                    error = error if root is None else root.T @ error
-                    truth = error @ error + (model.intercept_ - 2.0) ** 2 + 1
-                    ratios[solver].append(model.risk_path_[-1] / truth)
-            cells = [mean_ratio(np.array(ratios[solver])) for solver in ratios]
-            text = " | ".join(f"{mean:.3f} ({error:.3f})" for mean, error in cells)
-            yield f"| {kind} | {p} | {text} |"
+                for solver, row in ratios_on(X, root, rng, models).items():
+                    found[solver].append(row)
+            for solver, rows in found.items():
+                *ratios, share = np.transpose(rows)
+                cells = " | ".join(mean_cell(ratio) for ratio in ratios)
+                yield f"| {kind} | {p} | {solver} | {cells} | {share.mean():.2f} |"
+
+
+def ratios_on(X, root, rng, models):
+    """Estimate / truth at iterates 10 and 30, even and scaled, and the share."""
+    n, p = X.shape
+    beta = np.zeros(p)
+    beta[:20] = 2 / np.sqrt(20)
+    y = X @ beta + rng.standard_normal(n) + 2.0
+    found = {}
+    for solver, model in models.items():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The rows of X have very")
+            even = model.set_params(risk_row_scales=False).fit(X, y).risk_path_
+        scaled = model.set_params(risk_row_scales=True).fit(X, y).risk_path_
+        error = model.coef_path_ - beta
+        error = error if root is None else error @ root
+        truth = (error**2).sum(axis=1) + (model.intercept_path_ - 2.0) ** 2 + 1
+        ratios = [path[t] / truth[t] for t in (10, 30) for path in (even, scaled)]
+        found[solver] = [*ratios, model.row_scale_share_]
+    return found
 
 
 def few_rows(n_repeats=50):

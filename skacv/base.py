@@ -42,7 +42,8 @@ from .risk.row_norms import uneven_rows_bias
 
 N_ALPHAS = 30
 ALPHA_RATIO = 1e-3
-# Warn where uneven rows may make risk_path_ read low by more than this share.
+# Without row scales, warn where uneven rows may make risk_path_ read low by more
+# than this share.
 UNEVEN_ROWS_TOLERANCE = 0.1
 
 
@@ -62,6 +63,20 @@ class LowRankPath(NamedTuple):
 def train_error(problem, predictor):
     """Mean squared error over (weighted) rows and targets."""
     return 2 * problem.value(predictor) / predictor.shape[1]
+
+
+def _warn_of_uneven_rows(problem, risk_path, train_path):
+    """Say so where the published estimate may read low."""
+    design, _ = problem.whitened()
+    bias = uneven_rows_bias(design, risk_path, train_path)
+    if bias > UNEVEN_ROWS_TOLERANCE:
+        warnings.warn(
+            "The rows of X have very uneven norms, heavier-tailed than Gaussian "
+            f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it is "
+            "least. risk_row_scales=True allows for that.",
+            UserWarning,
+            stacklevel=6,
+        )
 
 
 class TrajectoryRegressor(
@@ -100,6 +115,7 @@ class TrajectoryRegressor(
             Interval(Integral, 2, None, closed="left"),
             "boolean",
         ],
+        "risk_row_scales": ["boolean"],
         "loo": [
             StrOptions({"auto"}),
             Interval(Integral, 2, None, closed="left"),
@@ -365,18 +381,11 @@ class TrajectoryRegressor(
             trajectory,
             method="auto" if self.risk is True else self.risk,
             fit_intercept=self.fit_intercept,
+            row_scales=self.risk_row_scales,
             rng=check_random_state(self.random_state),
         )
-        design, _ = data.problem.whitened()
-        bias = uneven_rows_bias(design, estimate.path, train_path)
-        if bias > UNEVEN_ROWS_TOLERANCE:
-            warnings.warn(
-                "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-                f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
-                "is least.",
-                UserWarning,
-                stacklevel=5,
-            )
+        if not self.risk_row_scales:
+            _warn_of_uneven_rows(data.problem, estimate.path, train_path)
         spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
         return {
             "risk_path_": estimate.path,
@@ -384,6 +393,7 @@ class TrajectoryRegressor(
             "risk_mc_se_path_": estimate.mc_se_path,
             "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
             "n_probes_": estimate.n_probes,
+            "row_scale_share_": estimate.row_scale_share,
         }
 
     @property
@@ -395,7 +405,7 @@ class TrajectoryRegressor(
         """
         if not hasattr(self, "risk_residual_path_"):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
-        # The weighted rows of the spatial factor are orthonormal.
+        # Its weighted rows are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
         return temporal @ temporal.T / spatial[0].size
 

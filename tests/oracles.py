@@ -56,6 +56,26 @@ def risk_gram(A, residuals, fit_intercept=False):
     return (E @ E.T) / degrees * (1 + 1 / n if fit_intercept else 1)
 
 
+def row_scale_matrix(A, scales, n_rounds=1000, tolerance=1e-11):
+    """B with mean_i t_i B (I + t_i B)^-1 = A, by plain iteration, row by row."""
+    identity, B = np.eye(len(A)), A
+    for _ in range(n_rounds):
+        mean = np.mean([t * np.linalg.inv(identity + t * B) for t in scales], axis=0)
+        former, B = B, np.tril(A @ np.linalg.inv(mean), -1)
+        if np.abs(B - former).max() <= tolerance:
+            return B
+    raise RuntimeError("The row scales do not converge.")
+
+
+def row_scaled_path(A, residuals, scales, fit_intercept=False):
+    """mean_i E_i^2 of every iterate, with E_i = (I + t_i B) F_i."""
+    n = residuals.shape[1]
+    degrees = n - 1 if fit_intercept else n
+    B = row_scale_matrix(A / degrees, scales)
+    E = residuals + scales * (B @ residuals)
+    return (E**2).sum(axis=1) / degrees * (1 + 1 / n if fit_intercept else 1)
+
+
 def probed_memory_matrix(X, coef_path, step_size, probes):
     """The textbook's memory matrix of ISTA: T^2 m / 2 tangent columns."""
     n, p = X.shape

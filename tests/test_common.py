@@ -1,6 +1,5 @@
 """scikit-learn's own battery, on every estimator."""
 
-import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skacv import (
@@ -25,9 +24,6 @@ ESTIMATORS = [
 ]
 
 
-# Constant targets and designs of a few rows make estimates degenerate on
-# purpose; the battery asks that nothing breaks, not that nothing warns.
-@pytest.mark.filterwarnings("ignore:The rows of X have very uneven norms")
 @parametrize_with_checks(ESTIMATORS)
 def test_sklearn_compatible(estimator, check):
     check(estimator)

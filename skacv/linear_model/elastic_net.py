@@ -25,8 +25,8 @@ class TrajectoryElasticNet(TrajectoryRegressor):
         :class:`TrajectoryLasso`.
     l1_ratio : float, default=0.5
         Share of the l1 norm, between 0 and 1.
-    fit_intercept, solver, max_iter, tol, step_size, risk, warm_start, \
-random_state, verbose
+    fit_intercept, solver, max_iter, tol, step_size, risk, risk_row_scales, \
+warm_start, random_state, verbose
         As in :class:`TrajectoryLasso`.
 
     Attributes
@@ -83,6 +83,7 @@ random_state, verbose
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        risk_row_scales=True,
         loo="auto",
         cv=None,
         warm_start=False,
@@ -98,6 +99,7 @@ random_state, verbose
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
         self.warm_start = warm_start

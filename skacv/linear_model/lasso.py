@@ -42,6 +42,10 @@ class TrajectoryLasso(TrajectoryRegressor):
         many random probes. "auto" and True: exactly where the smaller side of
         X is at most 100 (and the active columns few enough for memory), else
         by probes. False: no ``risk_path_``.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows of uneven norm leverages of their
+        own. False: all rows have that of the average row, the published
+        estimate [1]_, which reads low on heavy-tailed rows.
     warm_start : bool, default=False
         Fitting again continues the recorded trajectory: with a larger
         ``max_iter``, all paths equal those of one longer run; with another
@@ -86,6 +90,10 @@ class TrajectoryLasso(TrajectoryRegressor):
         The risk of any affine combination of iterates, w' risk_gram_ w.
     n_probes_ : int
         Random probes taken; 0 where traces are exact.
+    row_scale_share_ : float
+        Share of the spread of the rows' squared norms that Gaussian rows of
+        the same covariance do not have, between 0 and 1. At 0 (Gaussian rows,
+        or ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int
@@ -139,6 +147,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        risk_row_scales=True,
         loo="auto",
         cv=None,
         warm_start=False,
@@ -153,6 +162,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
         self.warm_start = warm_start

@@ -33,7 +33,7 @@ class IterativeRidge(TrajectoryRegressor):
         Gradient descent, Nesterov's acceleration, or Polyak's heavy ball.
     momentum : float, default=0.9
         Of the heavy ball; the other solvers have none to choose.
-    max_iter, tol, step_size, warm_start, random_state, verbose
+    max_iter, tol, step_size, risk_row_scales, warm_start, random_state, verbose
         As in :class:`TrajectoryLasso`; the automatic step is
         1 / (L + alpha / n).
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
@@ -103,6 +103,7 @@ class IterativeRidge(TrajectoryRegressor):
         tol=1e-6,
         step_size="auto",
         risk="auto",
+        risk_row_scales=True,
         loo="auto",
         cv=None,
         warm_start=False,
@@ -118,6 +119,7 @@ class IterativeRidge(TrajectoryRegressor):
         self.tol = tol
         self.step_size = step_size
         self.risk = risk
+        self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
         self.warm_start = warm_start

@@ -8,13 +8,16 @@ A_{t,s} = tr(X M_{t,s} X')/n, strictly lower triangular,
 
 estimates (b_t - beta)' Sigma (b_t - beta) + sigma^2 with neither Sigma nor
 sigma known. With an intercept, n becomes n - 1 in both formulas and the risk
-is multiplied by 1 + 1/n.
+is multiplied by 1 + 1/n. Rows of uneven norm have residual maps of their own,
+see :mod:`skacv.risk.row_scales`.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from .row_norms import row_scales as scales_of
+from .row_scales import with_row_scales
 from .traces import TraceSolver
 
 
@@ -37,6 +40,9 @@ class RiskEstimate:
         ``path[t]``; in units of the target.
     n_probes : int
         Number of random probes; 0 where traces are exact.
+    row_scale_share : float
+        Share of the spread of the rows' squared norms that scales them; 0 is
+        the published estimate.
     """
 
     path: np.ndarray
@@ -45,9 +51,18 @@ class RiskEstimate:
     temporal: np.ndarray
     spatial: np.ndarray
     n_probes: int
+    row_scale_share: float
 
 
-def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rng=None):
+def estimate_risk(
+    problem,
+    trajectory,
+    *,
+    method="auto",
+    fit_intercept=False,
+    row_scales=False,
+    rng=None,
+):
     """Estimate the risk of every iterate of a recorded trajectory.
 
     Parameters
@@ -65,6 +80,9 @@ def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rn
         "auto": exact where that is cheap, else random probes.
     fit_intercept : bool
         Whether the design and the target were centred by their means.
+    row_scales : bool
+        Whether rows whose norms are more uneven than Gaussian rows' have
+        scales of their own.
     rng : numpy Generator or RandomState
         Draws the probes.
 
@@ -78,18 +96,24 @@ def estimate_risk(problem, trajectory, *, method="auto", fit_intercept=False, rn
     degrees = n_rows - 1 if fit_intercept else n_rows
     solver = TraceSolver(problem, trajectory, degrees, method)
     solution, modes = solver.solve(rng), solver.modes
+    n_probes, spatial = solution.n_probes, modes.spatial
+    scales, share = scales_of(solver.design) if row_scales else (None, 0.0)
+    if share > 0:
+        n_carried = solver.n_carried()
+        solution, spatial = with_row_scales(solution, modes, n_carried, scales)
     inflation = (1 + 1 / n_rows if fit_intercept else 1.0) / degrees
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
     temporal = solution.temporal * np.sqrt(n_rows * inflation)
-    row_se = _standard_error_over_rows(temporal, modes.spatial)
+    row_se = _standard_error_over_rows(temporal, spatial)
     return RiskEstimate(
         path=(solution.squares() + modes.missing()) * inflation / n_replicas,
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
-        spatial=modes.spatial / np.sqrt(n_rows * problem.row_weights),
-        n_probes=solution.n_probes,
+        spatial=spatial / np.sqrt(n_rows * problem.row_weights),
+        n_probes=n_probes,
+        row_scale_share=share,
     )
 
 

@@ -168,7 +168,7 @@ class TraceSolver:
 
     def _is_represented(self, solution):
         """Whether what is not carried is a small share of E where E is least."""
-        carried = self.modes.temporal[:, : self._n_leading()]
+        carried = self.modes.temporal[:, : self.n_carried()]
         missing = self.modes.squared_norms - (carried**2).sum(axis=1)
         share = solution.share_of(missing, self._near())
         return share <= self.accuracy.carried**2
@@ -187,14 +187,14 @@ class TraceSolver:
             return self.in_rounds, IN_ROUNDS
         return partial(self.equally_probed, method), EQUALLY_PROBED
 
-    def _n_leading(self):
+    def n_carried(self):
         """How many modes tangents carry."""
         return self.modes.n_leading(self.accuracy.carried, self.accuracy.floor)
 
     def spectral(self, rng):
         """Linear updates: A is a function of the spectrum alone."""
         eigenvalues = self.design.spectrum()
-        ones = np.ones(self._n_leading(), int)
+        ones = np.ones(self.n_carried(), int)
         probes = Probes(
             source=np.ones((len(eigenvalues), 1)),
             readout=eigenvalues[:, None] / self.degrees,
@@ -206,7 +206,7 @@ class TraceSolver:
 
     def complete(self, rng):
         """A complete basis of the smaller side: traces without error."""
-        n_leading = self._n_leading()
+        n_leading = self.n_carried()
         probes = Probes(
             *self._ends(np.eye(self.smaller_side)),
             n_by_mode=np.full(n_leading, self.smaller_side),
@@ -237,7 +237,7 @@ class TraceSolver:
 
     def equally_probed(self, n_probes, rng):
         """So many random probes for every mode: the textbook's pooled trace."""
-        return self.probed(np.full(self._n_leading(), n_probes), rng)
+        return self.probed(np.full(self.n_carried(), n_probes), rng)
 
     def probed(self, n_by_mode, rng):
         """One tangent pass over random probes, with the error they leave."""
@@ -256,7 +256,7 @@ class TraceSolver:
 
     def _by_size(self, n_probes):
         """Probes in proportion to the size of a mode, as its error matters."""
-        sizes = np.linalg.norm(self.modes.temporal[:, : self._n_leading()], axis=0)
+        sizes = np.linalg.norm(self.modes.temporal[:, : self.n_carried()], axis=0)
         wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
         return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -574,10 +575,13 @@ def test_verbose_prints_lines(data, capsys):
     assert lines[-1].startswith("[TrajectoryLasso] iteration 50 of 50, objective ")
 
 
-def test_uneven_rows_warn(rng):
+def test_uneven_rows_warn_without_row_scales(rng):
     X = rng.standard_normal((200, 400)) / np.sqrt(rng.chisquare(3, (200, 1)) / 3)
     y = X[:, 0] + rng.standard_normal(200)
     with pytest.warns(UserWarning, match="very uneven norms"):
+        IterativeRidge(1.0, risk_row_scales=False).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         IterativeRidge(1.0).fit(X, y)
 
 

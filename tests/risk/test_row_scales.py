@@ -1,0 +1,316 @@
+"""Rows of uneven norm: a residual map of their own, against full matrices."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import brentq
+
+from skacv import IterativeRidge, TrajectoryLasso
+from skacv.optim.design import Design
+from skacv.optim.penalties import L1, SquaredL2, Zero
+from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase, Problem, run
+from skacv.risk import memory_matrix, row_scales, traces
+from skacv.risk.memory_matrix import estimate_risk
+from skacv.risk.row_norms import row_scales as scales_of
+from tests import oracles
+
+SCHEDULES = {
+    "gradient_descent": GradientDescent,
+    "nesterov": Nesterov,
+    "heavy_ball": lambda step_size: HeavyBall(step_size, 0.6),
+}
+PENALTIES = {"zero": Zero(), "ridge": SquaredL2(0.2), "l1": L1(0.05)}
+SHAPES = {"tall": (60, 20), "wide": (50, 75)}
+# Of the path, where traces are exact: what the polynomial and the span of the
+# modes leave. The estimate itself errs by sqrt(2 / n), 18% at these sizes.
+TOLERANCE = 5e-3
+
+
+def heavy_rows(shape, rng, degrees=5):
+    chi2 = rng.chisquare(degrees, (shape[0], 1))
+    return rng.standard_normal(shape) * np.sqrt((degrees - 2) / chi2)
+
+
+def sparse_regression(X, rng, n_targets=1):
+    beta = np.zeros((X.shape[1], n_targets))
+    beta[:4] = 1.0
+    return X @ beta + rng.standard_normal((len(X), n_targets))
+
+
+def run_on(X, y, phases, fit_intercept=False):
+    weights = np.full((len(y), 1), 1 / len(y))
+    design = Design.centered(X, weights) if fit_intercept else Design(X)
+    if fit_intercept:
+        y = y - y.mean(axis=0)
+    problem = Problem(design, y, weights)
+    return problem, run(problem, phases, np.zeros((1, X.shape[1], y.shape[1])))
+
+
+def phases_for(X, penalty, schedule, n_updates=40):
+    top = np.linalg.norm(X, 2) ** 2 / len(X) + penalty.curvature
+    return [Phase(penalty, schedule(0.9 / top), n_updates)]
+
+
+def expected_paths(problem, trajectory, fit_intercept=False):
+    """The published path and that with row scales, from the memory matrix."""
+    X, y = oracles.whitened(
+        problem.design.X, problem.target[:, 0], fit_intercept=fit_intercept
+    )
+    A = oracles.memory_matrix(X, trajectory)
+    residuals = y - trajectory.coef[:, :, 0] @ X.T
+    scales, share = scales_of(problem.design)
+    assert share > 0.5
+    published = np.diag(oracles.risk_gram(A, residuals, fit_intercept))
+    return published, oracles.row_scaled_path(A, residuals, scales, fit_intercept)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercept, rng):
+    X = heavy_rows(SHAPES[shape], rng)
+    y = sparse_regression(X, rng)
+    phases = phases_for(X, PENALTIES[penalty], SCHEDULES[schedule])
+    problem, trajectory = run_on(X, y, phases, fit_intercept)
+    published, expected = expected_paths(problem, trajectory, fit_intercept)
+    estimate = estimate_risk(
+        problem, trajectory, fit_intercept=fit_intercept, row_scales=True
+    )
+    assert np.abs(published / expected - 1).max() > 10 * TOLERANCE
+    np.testing.assert_allclose(estimate.path, expected, rtol=TOLERANCE)
+
+
+def test_a_path_of_strengths(rng):
+    X = heavy_rows((50, 75), rng)
+    y = sparse_regression(X, rng)
+    step_size = 0.9 * 50 / np.linalg.norm(X, 2) ** 2
+    phases = [Phase(L1(a), Nesterov(step_size), 10) for a in (0.5, 0.2, 0.1, 0.05)]
+    problem, trajectory = run_on(X, y, phases)
+    _, expected = expected_paths(problem, trajectory)
+    estimate = estimate_risk(problem, trajectory, row_scales=True)
+    np.testing.assert_allclose(estimate.path, expected, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize("method", ["hutchinson", 10])
+def test_probes_find_the_ratio(method, rng):
+    """The scaled path over the published one, to the 2% that probes leave."""
+    X = heavy_rows((100, 130), rng)
+    y = sparse_regression(X, rng)
+    problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), GradientDescent))
+    published, expected = expected_paths(problem, trajectory)
+    found = [
+        estimate_risk(
+            problem,
+            trajectory,
+            method=method,
+            row_scales=on,
+            rng=np.random.default_rng(0),
+        )
+        for on in (False, True)
+    ]
+    assert found[0].n_probes == found[1].n_probes > 0
+    ratio = found[1].path / found[0].path
+    np.testing.assert_allclose(ratio, expected / published, rtol=0.02)
+
+
+def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
+    X = heavy_rows((60, 20), rng)
+    y = sparse_regression(X, rng, n_targets=2)
+    problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
+    published = estimate_risk(problem, trajectory)
+    equal = np.ones(60), 1.0
+    monkeypatch.setattr(memory_matrix, "scales_of", lambda design: equal)
+    scaled = estimate_risk(problem, trajectory, row_scales=True)
+    assert scaled.temporal.shape[1] > published.temporal.shape[1]
+    np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
+    np.testing.assert_allclose(scaled.se_path, published.se_path, rtol=1e-8)
+
+
+@pytest.mark.parametrize("rows", ["gaussian", "ar", "rademacher", "decaying"])
+def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
+    """The share is what chance leaves of it, and moves the path by below 1%."""
+    n_scaled = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((150, 60))
+        if rows == "ar":
+            distance = np.abs(np.subtract.outer(np.arange(60), np.arange(60)))
+            X = X @ np.linalg.cholesky(0.5**distance).T
+        elif rows == "rademacher":
+            X = np.sign(X)
+        elif rows == "decaying":
+            X /= np.arange(1, 61)
+        y = sparse_regression(X, rng)
+        problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov), True)
+        paths = [
+            estimate_risk(problem, trajectory, fit_intercept=True, row_scales=on).path
+            for on in (False, True)
+        ]
+        np.testing.assert_allclose(paths[1], paths[0], rtol=0.01)
+        n_scaled += (paths[1] != paths[0]).any()
+    assert n_scaled <= 4
+
+
+def test_even_rows_cost_nothing(rng, monkeypatch):
+    """Neither do uneven ones, in tangents."""
+    passes, scaled = [], []
+    original = traces.tangent_pass
+    monkeypatch.setattr(
+        traces, "tangent_pass", lambda *args: passes.append(0) or original(*args)
+    )
+    monkeypatch.setattr(
+        memory_matrix,
+        "with_row_scales",
+        lambda *args: scaled.append(0) or row_scales.with_row_scales(*args),
+    )
+    for X in (np.sign(rng.standard_normal((60, 80))), heavy_rows((60, 80), rng)):
+        problem, trajectory = run_on(
+            X, sparse_regression(X, rng), phases_for(X, L1(0.1), GradientDescent)
+        )
+        estimate_risk(problem, trajectory, row_scales=True)
+    assert len(passes) == 2
+    assert len(scaled) == 1
+
+
+@pytest.mark.parametrize("degrees", [5, 20])
+def test_polynomial_is_the_transform(degrees, rng):
+    scales = 1 / rng.chisquare(degrees, 300)
+    scales /= scales.mean()
+
+    def excess(b, a):
+        return np.mean(scales * b / (1 + scales * b)) - a
+
+    wanted = np.linspace(0.02, 0.9, 12)
+    b = np.array([brentq(excess, 0, 1e6, args=(a,)) for a in wanted])
+    found = 1 + np.diag(row_scales._s_less_one(np.diag(wanted), scales))
+    np.testing.assert_allclose(found, b * (1 - wanted) / wanted, rtol=5e-3)
+
+
+def test_targets_share_the_scales(rng):
+    X = heavy_rows((60, 20), rng)
+    y = sparse_regression(X, rng, n_targets=3)
+    phases = phases_for(X, Zero(), Nesterov)
+    together = estimate_risk(*run_on(X, y, phases), row_scales=True)
+    alone = [
+        estimate_risk(*run_on(X, y[:, [r]], phases), row_scales=True).path
+        for r in range(3)
+    ]
+    np.testing.assert_allclose(together.path, np.mean(alone, axis=0), rtol=1e-3)
+
+
+def test_standard_error_of_probes_is_their_spread(rng):
+    X = heavy_rows((150, 200), rng)
+    y = sparse_regression(X, rng)
+    problem, trajectory = run_on(X, y, phases_for(X, L1(0.05), GradientDescent))
+    repeats = [
+        estimate_risk(
+            problem,
+            trajectory,
+            method=8,
+            row_scales=True,
+            rng=np.random.default_rng(seed),
+        )
+        for seed in range(60)
+    ]
+    paths = np.array([repeat.path for repeat in repeats])[:, [5, 15, 40]]
+    claimed = np.array([repeat.mc_se_path for repeat in repeats])[:, [5, 15, 40]]
+    ratio = paths.std(axis=0, ddof=1) / np.sqrt((claimed**2).mean(axis=0))
+    assert (0.7 < ratio).all()
+    assert (ratio < 1.4).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cls", [TrajectoryLasso, IterativeRidge])
+def test_factors_give_residuals_and_all_pairs(cls, weighted, rng):
+    X = heavy_rows((80, 40), rng)
+    y = sparse_regression(X, rng)[:, 0]
+    weights = rng.uniform(0.5, 2, 80) if weighted else np.ones(80)
+    model = cls(0.1, max_iter=30, tol=0).fit(X, y, sample_weight=weights)
+    assert model.row_scale_share_ > 0.5
+    temporal, spatial = model.risk_residual_path_
+    E = temporal @ spatial
+    gram = (E * weights) @ E.T / weights.sum()
+    np.testing.assert_allclose(gram, model.risk_gram_, rtol=1e-6, atol=1e-10)
+    np.testing.assert_allclose(np.diag(gram), model.risk_path_, rtol=1e-4)
+
+
+def test_residuals_estimate_leave_one_out(rng):
+    """Row by row, and better than one map for all rows does."""
+    X = heavy_rows((200, 100), rng)
+    y = sparse_regression(X, rng)
+    phases = [Phase(Zero(), GradientDescent(0.15), 20)]
+    problem, trajectory = run_on(X, y, phases)
+    held_out = np.empty(200)
+    for i in range(200):
+        rest = np.delete(np.arange(200), i)
+        _, alone = run_on(X[rest], y[rest], phases)
+        held_out[i] = y[i, 0] - X[i] @ alone.coef[20, :, 0]
+    errors = []
+    for on in (False, True):
+        estimate = estimate_risk(problem, trajectory, row_scales=on)
+        E = estimate.temporal[20] @ estimate.spatial[:, :, 0]
+        errors.append(np.sqrt(np.mean((E - held_out) ** 2) / np.mean(held_out**2)))
+    assert errors[1] < 0.1
+    assert errors[1] < errors[0] / 3
+
+
+@pytest.mark.parametrize("penalty", ["zero", "l1"])
+def test_unbiased_on_heavy_rows(penalty, rng):
+    """Mean of estimate over truth within its standard error; below it without."""
+    n, p, n_repeats = 200, 300, 40
+    ratios = {True: [], False: []}
+    for _ in range(n_repeats):
+        X = heavy_rows((n, p), rng)
+        beta = np.zeros((p, 1))
+        beta[:10] = 2 / np.sqrt(10)
+        y = X @ beta + rng.standard_normal((n, 1))
+        phases = phases_for(X, PENALTIES[penalty], GradientDescent, 30)
+        problem, trajectory = run_on(X, y, phases)
+        truth = ((trajectory.coef[:, :, 0].T - beta) ** 2).sum(axis=0) + 1
+        for on, found in ratios.items():
+            estimate = estimate_risk(problem, trajectory, method="exact", row_scales=on)
+            found.append(estimate.path[[10, 30]] / truth[[10, 30]])
+    scaled, published = np.array(ratios[True]), np.array(ratios[False])
+    standard_error = scaled.std(axis=0, ddof=1) / np.sqrt(n_repeats)
+    assert (np.abs(scaled.mean(axis=0) - 1) < 3 * standard_error).all()
+    assert (published.mean(axis=0) < 0.93).all()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", ["zero", "l1"])
+def test_a_single_outlier_breaks_nothing(penalty, schedule, rng):
+    X = rng.standard_normal((60, 90))
+    X[0] *= 30
+    y = sparse_regression(X, rng)
+    phases = phases_for(X, PENALTIES[penalty], SCHEDULES[schedule], 100)
+    problem, trajectory = run_on(X, y, phases)
+    estimate = estimate_risk(problem, trajectory, row_scales=True)
+    assert np.isfinite(estimate.path).all()
+    assert (estimate.path > 0).all()
+    assert np.isfinite(estimate.se_path).all()
+
+
+def test_sparse_designs_with_empty_rows(rng):
+    X = rng.standard_normal((60, 30)) * (rng.random((60, 30)) < 0.2)
+    X[:5] = 0
+    y = sparse_regression(X, rng)[:, 0]
+    dense, csr = (
+        IterativeRidge(0.0, max_iter=20).fit(data, y)
+        for data in (X, sparse.csr_matrix(X))
+    )
+    assert 0 < dense.row_scale_share_ <= 1
+    assert csr.row_scale_share_ == pytest.approx(dense.row_scale_share_)
+    np.testing.assert_allclose(csr.risk_path_, dense.risk_path_, rtol=1e-6)
+
+
+def test_estimators_can_do_without(rng):
+    X = heavy_rows((80, 40), rng)
+    y = sparse_regression(X, rng)[:, 0]
+    with pytest.warns(UserWarning, match="very uneven norms"):
+        published = IterativeRidge(1.0, risk_row_scales=False).fit(X, y)
+    assert published.row_scale_share_ == 0
+    scaled = IterativeRidge(1.0).fit(X, y)
+    assert 0.5 < scaled.row_scale_share_ <= 1
+    assert (scaled.risk_path_[1:] != published.risk_path_[1:]).all()
