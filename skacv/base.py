@@ -259,7 +259,7 @@ class TrajectoryRegressor(
         -------
         bool
         """
-        shape = np.shape(X)
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
         n_alphas = N_ALPHAS if isinstance(self.alpha, str) else np.size(self.alpha)

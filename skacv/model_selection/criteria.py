@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import get_scorer
 
 from .._compat import _safe_indexing
 
@@ -91,7 +91,22 @@ class PathJudge:
         return float(getattr(estimator, CRITERIA[self.name].se_path)[t])
 
 
+# Groups of held-out rows that the standard error of a score is taken over.
 N_GROUPS = 20
+
+
+def scorer_of(scoring):
+    """The scorer of a name, or the callable itself."""
+    if callable(scoring):
+        return scoring
+    try:
+        return get_scorer(scoring)
+    except ValueError as error:
+        known = ", ".join(map(repr, ["auto", *CRITERIA]))
+        raise ValueError(
+            f"criterion must be one of {known}, a callable or the name of a "
+            f"scikit-learn scorer, got {scoring!r}."
+        ) from error
 
 
 class HeldOutPredictions(RegressorMixin, BaseEstimator):
@@ -141,7 +156,7 @@ class ScorerJudge:
             If the scorer does not take the predictions of a regressor.
         """
         shell = HeldOutPredictions(np.asarray(y))
-        scorer = check_scoring(shell, scoring=scoring)
+        scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
             scorer(shell, X, y, **params)

@@ -8,7 +8,6 @@ from time import perf_counter
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -29,7 +28,7 @@ from .._compat import (
     with_callbacks,
 )
 from ..linear_model import TrajectoryLasso
-from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic
+from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
 from .rules import RULES
 
 RESULTS = (
@@ -365,7 +364,7 @@ class TrajectoryEarlyStoppingCV(
         router.add(estimator=self._inner(), method_mapping=mapping)
         if self.criterion not in ("auto", *CRITERIA):
             router.add(
-                scorer=check_scoring(self._inner(), scoring=self.criterion),
+                scorer=scorer_of(self.criterion),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),
             )
         return router
