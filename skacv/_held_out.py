@@ -52,12 +52,11 @@ def folds_of(cv, X, y, data, split_params):
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
             if not rows.size:
                 raise ValueError(
-                    f"Fold {number} of cv={cv!r} leaves no row of positive weight "
-                    f"{purpose}."
+                    f"Fold {number} of cv leaves no row of positive weight {purpose}."
                 )
         folds.append((fitted, judged))
     if not folds:
-        raise ValueError(f"cv={cv!r} gives no folds.")
+        raise ValueError("cv gives no folds.")
     return folds
 
 
@@ -88,11 +87,17 @@ def read_leave_one_out(estimator, trajectory, data):
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
+        predictions = _predictions(residuals, rows, data)
+    if not np.isfinite(predictions).all():
+        raise ValueError(
+            "Iterates that leave out a row diverge, though those on all rows do not: "
+            'use a smaller step_size, or step_size="auto".'
+        )
     path, se_path = _path(residuals, rows, data)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
-        "loo_prediction_path_": _predictions(residuals, rows, data),
+        "loo_prediction_path_": predictions,
         "loo_indices_": data.rows[rows],
     }
 
@@ -137,13 +142,7 @@ def _path(residuals, rows, data):
     """Weighted mean of the squared residuals and its standard error."""
     squares = residuals.astype(np.float64) ** 2
     weights = data.problem.row_weights[rows, 0].astype(np.float64)
-    path, se_path = mean_with_error(squares.mean(axis=2), weights)
-    if not np.isfinite(path).all():
-        raise ValueError(
-            "Iterates that leave out rows diverge, though those on all rows do not: "
-            'use a smaller step_size, or step_size="auto".'
-        )
-    return path, se_path
+    return mean_with_error(squares.mean(axis=2), weights)
 
 
 def _predictions(residuals, rows, data):

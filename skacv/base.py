@@ -200,7 +200,7 @@ class TrajectoryRegressor(
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
         alphas = self._alphas(data)
-        step_size = self._step_size(alphas, data)
+        step_size = self._step_size(alphas, data, folds)
         whole_plan = self._plan(alphas, step_size, data)
         planned = first_updates(whole_plan, n_updates)
 
@@ -322,13 +322,23 @@ class TrajectoryRegressor(
             )
         return alphas
 
-    def _step_size(self, alphas, data):
+    def _step_size(self, alphas, data, folds):
+        """1 / L, or the largest step that is stable on the folds if that is less.
+
+        Rows left out raise L to at most L over the share of the weight that stays.
+        """
         if self.step_size != "auto":
             return float(self.step_size)
         strengths = [self._strength_of(alpha, data.total_weight) for alpha in alphas]
         curvature = max(self._penalty(strength).curvature for strength in strengths)
         smoothness = data.problem.smoothness + curvature
-        return 1.0 / smoothness if smoothness > 0 else 1.0
+        if smoothness == 0:
+            return 1.0
+        step_size = 1 / smoothness
+        weights = data.problem.row_weights[:, 0]
+        share = min((weights[fitted].sum() for fitted, _ in folds), default=1.0)
+        schedule = self._schedule(step_size)
+        return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def _plan(self, alphas, step_size, data):
         schedule = self._schedule(step_size)

@@ -5,6 +5,7 @@ and the penalties.
 """
 
 import numpy as np
+from sklearn.base import clone
 
 
 def jacobians(gram, trajectory):
@@ -101,3 +102,33 @@ def whitened(X, y, sample_weight=None, fit_intercept=False):
         y = y - np.average(y, axis=0, weights=weights)
     root = np.sqrt(weights)
     return X * root[:, None], (y.T * root).T
+
+
+def refitted_predictions(estimator, X, y, fitted, judged, sample_weight=None):
+    """Predictions of every iterate of a refit on some rows, for others.
+
+    What leave-one-out and folds are by definition: this very estimator with
+    the same step size, fitted without the rows that judge it.
+
+    Returns
+    -------
+    ndarray of shape (n_iter + 1, n_judged, ...)
+    """
+    refit = clone(estimator).set_params(
+        step_size=estimator.step_size_, risk=False, loo=False, cv=None
+    )
+    weights = None if sample_weight is None else sample_weight[fitted]
+    refit.fit(X[fitted], y[fitted], sample_weight=weights)
+    return np.array(list(refit.staged_predict(X[judged])))
+
+
+def left_out_one_by_one(estimator, X, y, rows, sample_weight=None):
+    """Held-out predictions of some rows, each by a refit without it."""
+    every = np.arange(len(y))
+    return np.concatenate(
+        [
+            refitted_predictions(estimator, X, y, every != i, [i], sample_weight)
+            for i in rows
+        ],
+        axis=1,
+    )

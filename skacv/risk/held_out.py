@@ -132,6 +132,12 @@ def leave_folds_out(
     -------
     list of ndarray of shape (n_iterates, n_judged, n_targets)
         Prediction less target, fold by fold.
+
+    Raises
+    ------
+    ValueError
+        If the iterates of a fold diverge. The message names the largest stable
+        step.
     """
     n_rows, n_columns = problem.design.shape
     each = ARRAYS_PER_FOLD * (n_rows + n_columns) * problem.design.dtype.itemsize
@@ -152,8 +158,12 @@ def _folds_left_out(problem, trajectory, fit_intercept, penalty_scale, folds):
     found = [np.empty((n_iterates, len(held), n_targets), dtype) for _, held in folds]
     for k, single in enumerate(_targets(problem, trajectory)):
         for t, residuals in enumerate(lockstep.replayed(*single, replicas)):
+            if t == 0:
+                begun = replicas.training_error(residuals)
             for fold, (_, judged) in enumerate(folds):
                 found[fold][t, :, k] = residuals[judged, fold]
+        risen = ~(replicas.training_error(residuals) <= begun)
+        lockstep.check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
     return found
 
 

@@ -5,10 +5,11 @@ way; all share each pass over X. Leaving out folds and leaving out single rows
 are the same thing here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..optim.design import Design
 from ..optim.trajectory import advanced
 
 
@@ -44,6 +45,10 @@ class Replicas:
 
     def __len__(self):
         return self.row_weights.shape[1]
+
+    def training_error(self, residuals):
+        """Mean squared residual of every replica on its own rows."""
+        return (self.row_weights * residuals.astype(np.float64) ** 2).sum(axis=0)
 
 
 def replayed(problem, trajectory, replicas):
@@ -86,3 +91,27 @@ def replayed(problem, trajectory, replicas):
         before_coef, coef = coef, following
         before_found, found = found, predictor(coef)
         yield found - problem.target
+
+
+def check_stable(problem, trajectory, replicas, suspects):
+    """Raise where a step of the run is too large for a replica.
+
+    On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
+    replicas whose training error has risen.
+    """
+    for r in suspects:
+        weights = replicas.row_weights[:, [r]].astype(problem.design.dtype)
+        design = problem.design
+        if replicas.fit_intercept:
+            design = Design.centered(design.X, weights)
+        own = replace(problem, design=design, row_weights=weights)
+        for phase in trajectory.phases:
+            curvature = phase.penalty.curvature * replicas.penalty_scale[r]
+            stable = phase.schedule.largest_stable_step(own.smoothness + curvature)
+            if phase.schedule.step_size > stable:
+                raise ValueError(
+                    "The iterates diverge on some folds with step_size="
+                    f"{phase.schedule.step_size:.6g}, though they do not on all rows: "
+                    f"the largest stable step for them is {stable:.6g}. Use a smaller "
+                    "one, or folds that leave more rows to fit on."
+                )
