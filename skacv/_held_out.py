@@ -1,12 +1,16 @@
 """Rows and folds to leave out, and the fitted attributes that come of it."""
 
+from dataclasses import replace
+
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from .optim.trajectory import Trajectory, first_updates
 from .risk.held_out import (
+    coefficients_without,
     leave_folds_out,
     leave_one_out,
     mean_with_error,
@@ -99,7 +103,36 @@ def read_leave_one_out(estimator, trajectory, data):
         "loo_se_path_": se_path,
         "loo_prediction_path_": predictions,
         "loo_indices_": data.rows[rows],
+        "loo_target_": _predictions(np.zeros((1, 1, 1)), rows, data)[0],
     }
+
+
+def coefficients_without_rows(estimator):
+    """The iterate in use without each held-out row, target by target.
+
+    Yields
+    ------
+    coef : ndarray of shape (n_left_out, n_features)
+    intercept : ndarray of shape (n_left_out,)
+    """
+    data = estimator._data
+    rows = np.searchsorted(data.rows, estimator.loo_indices_)
+    n_updates = estimator.iteration_
+    coef = data.iterates(estimator.coef_path_[: n_updates + 1])
+    for k in range(coef.shape[2]):
+        problem = replace(data.problem, target=data.problem.target[:, [k]])
+        trajectory = Trajectory.recorded(
+            problem, coef[:, :, [k]], first_updates(estimator._phases, n_updates)
+        )
+        found, shift = coefficients_without(
+            problem,
+            trajectory,
+            rows,
+            fit_intercept=estimator.fit_intercept,
+            penalty_scale=estimator._penalty_scale,
+            **_parallel(estimator.n_jobs),
+        )
+        yield found, data.offset[0, k] - found @ data.center[:, 0] + shift
 
 
 def read_folds(estimator, trajectory, data, folds):

@@ -38,6 +38,12 @@ class TrainingData(NamedTuple):
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
 
+    def iterates(self, coef_path):
+        """Iterates (T + 1, n_features, n_targets) from scikit-learn's shapes."""
+        if coef_path.ndim == 2:
+            return coef_path[:, :, None]
+        return np.moveaxis(coef_path, 1, 2)
+
 
 def training_data(estimator, X, y, sample_weight, *, multi_output):
     """Validate, leave out rows of zero weight, centre lazily.

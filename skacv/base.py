@@ -2,22 +2,17 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from copy import copy
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._compat import (
     CallbackSupportMixin,
@@ -26,61 +21,24 @@ from ._compat import (
     _fit_context,
     with_callbacks,
 )
-from ._held_out import (
-    FEWEST_ROWS,
-    check_loo,
-    folds_of,
-    read_folds,
-    read_leave_one_out,
-)
+from ._held_out import FEWEST_ROWS, check_loo, folds_of
 from ._progress import FitProgress
+from ._reading import read, train_error
+from ._recorded import RecordedLinearModel
 from ._training_data import training_data
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
 from .risk.held_out import n_rows_worth
-from .risk.memory_matrix import estimate_risk
-from .risk.row_norms import uneven_rows_bias
 
 N_ALPHAS = 30
 ALPHA_RATIO = 1e-3
-# Without row scales, warn where uneven rows may make risk_path_ read low by more
-# than this share.
-UNEVEN_ROWS_TOLERANCE = 0.1
-
-
-class LowRankPath(NamedTuple):
-    """A quantity of every iterate and row, as ``temporal @ spatial``.
-
-    Attributes
-    ----------
-    temporal : ndarray of shape (n_iter_ + 1, n_modes)
-    spatial : ndarray of shape (n_modes, n_rows) or (n_modes, n_rows, n_targets)
-    """
-
-    temporal: np.ndarray
-    spatial: np.ndarray
-
-
-def train_error(problem, predictor):
-    """Mean squared error over (weighted) rows and targets."""
-    return 2 * problem.value(predictor) / predictor.shape[1]
-
-
-def _warn_of_uneven_rows(problem, risk_path, train_path):
-    """Say so where the published estimate may read low."""
-    design, _ = problem.whitened()
-    bias = uneven_rows_bias(design, risk_path, train_path)
-    if bias > UNEVEN_ROWS_TOLERANCE:
-        warnings.warn(
-            "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-            f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it is "
-            "least. risk_row_scales=True allows for that.",
-            UserWarning,
-            stacklevel=6,
-        )
 
 
 class TrajectoryRegressor(
-    CallbackSupportMixin, RegressorMixin, BaseEstimator, metaclass=ABCMeta
+    CallbackSupportMixin,
+    RecordedLinearModel,
+    RegressorMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
 ):
     """Base class of linear regressors that keep and judge their trajectory.
 
@@ -122,6 +80,7 @@ class TrajectoryRegressor(
             "boolean",
         ],
         "cv": ["cv_object"],
+        "keep_data": ["boolean"],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -220,8 +179,11 @@ class TrajectoryRegressor(
         trajectory = run(
             data.problem, planned, start, done=done, tol=self.tol, progress=progress
         )
-        attributes = self._read(trajectory, data, folds)
+        attributes = read(self, trajectory, data, folds)
         attributes["step_size_"] = step_size
+        attributes["_phases"] = trajectory.phases
+        attributes["_data"] = data if self.keep_data else None
+        attributes["_replicas"] = None
         progress.finish(trajectory.coef[-1])
         self._replace_fitted(attributes)
         return planned == whole_plan
@@ -272,8 +234,7 @@ class TrajectoryRegressor(
         shape = data.problem.design.shape[1], data.problem.target.shape[1]
         if not (resume and hasattr(self, "coef_path_")):
             return np.zeros((1, *shape), data.problem.design.dtype), []
-        path = self.coef_path_
-        path = path[:, :, None] if path.ndim == 2 else np.moveaxis(path, 1, 2)
+        path = data.iterates(self.coef_path_)
         if path.shape[1:] != shape:
             raise ValueError(
                 "warm_start=True needs as many features and targets as before: "
@@ -351,74 +312,6 @@ class TrajectoryRegressor(
             for alpha in alphas
         ]
 
-    # -------------------------------------------------------------- reading
-
-    def _read(self, trajectory, data, folds):
-        """Everything that a trajectory says, as fitted attributes."""
-        problem = data.problem
-        coef_path, intercept_path = data.coefficients(trajectory.coef)
-        strengths = [(p.n_updates, p.penalty.strength) for p in trajectory.phases]
-        alphas = [
-            self._alpha_of(strength, data.total_weight)
-            for n_updates, strength in [(1, strengths[0][1]), *strengths]
-            for _ in range(n_updates)
-        ]
-        train_path = np.array([train_error(problem, z) for z in trajectory.predictor])
-        attributes = {
-            **data.names,
-            "coef_": coef_path[-1].copy(),
-            "intercept_": intercept_path[-1],
-            "coef_path_": coef_path,
-            "intercept_path_": intercept_path,
-            "objective_path_": trajectory.objective,
-            "train_path_": train_path,
-            "alpha_path_": np.array(alphas),
-            "n_iter_": trajectory.n_updates,
-            "iteration_": trajectory.n_updates,
-            "_phases": trajectory.phases,
-        }
-        if self.risk is not False:
-            attributes.update(self._read_risk(trajectory, data, train_path))
-        if self.loo is not False:
-            attributes.update(read_leave_one_out(self, trajectory, data))
-        if folds:
-            attributes.update(read_folds(self, trajectory, data, folds))
-        return attributes
-
-    def _read_risk(self, trajectory, data, train_path):
-        estimate = estimate_risk(
-            data.problem,
-            trajectory,
-            method="auto" if self.risk is True else self.risk,
-            fit_intercept=self.fit_intercept,
-            row_scales=self.risk_row_scales,
-            rng=check_random_state(self.random_state),
-        )
-        if not self.risk_row_scales:
-            _warn_of_uneven_rows(data.problem, estimate.path, train_path)
-        spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
-        return {
-            "risk_path_": estimate.path,
-            "risk_se_path_": estimate.se_path,
-            "risk_mc_se_path_": estimate.mc_se_path,
-            "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
-            "n_probes_": estimate.n_probes,
-            "row_scale_share_": estimate.row_scale_share,
-        }
-
-    @property
-    def risk_gram_(self):
-        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
-
-        The risk of an affine combination of iterates with weights w is
-        w' risk_gram_ w.
-        """
-        if not hasattr(self, "risk_residual_path_"):
-            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
-        # Its weighted rows are orthonormal, with row scales as well.
-        temporal, spatial = self.risk_residual_path_
-        return temporal @ temporal.T / spatial[0].size
-
     def _replace_fitted(self, attributes):
         """Put new fitted attributes in the place of all former ones."""
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -427,73 +320,6 @@ class TrajectoryRegressor(
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")
-
-    # ----------------------------------------------------------- prediction
-
-    def predict(self, X):
-        """Predict with the iterate in use.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        X = self._checked(X)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-
-    def staged_predict(self, X):
-        """Predict with every iterate, from the start to the last.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One array per iterate, n_iter_ + 1 in all.
-        """
-        X = self._checked(X)
-        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield safe_sparse_dot(X, coef.T, dense_output=True) + intercept
-
-    def _checked(self, X):
-        check_is_fitted(self)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
-
-    def at_iteration(self, t):
-        """A fitted copy that predicts with iterate ``t``.
-
-        The copy shares the recorded paths; nothing is run again.
-
-        Parameters
-        ----------
-        t : int
-            Row of the paths, 0 to ``n_iter_``; negative counts from the end.
-
-        Returns
-        -------
-        estimator of the same class
-
-        Raises
-        ------
-        ValueError
-            If there is no such row.
-        """
-        check_is_fitted(self)
-        n_rows = self.n_iter_ + 1
-        if not -n_rows <= t < n_rows:
-            raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
-        stopped = copy(self)
-        stopped.iteration_ = int(t) % n_rows
-        stopped.coef_ = self.coef_path_[t].copy()
-        stopped.intercept_ = self.intercept_path_[t]
-        return stopped
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

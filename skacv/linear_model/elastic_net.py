@@ -86,6 +86,7 @@ warm_start, random_state, verbose
         risk_row_scales=True,
         loo="auto",
         cv=None,
+        keep_data=False,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -102,6 +103,7 @@ warm_start, random_state, verbose
         self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
+        self.keep_data = keep_data
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

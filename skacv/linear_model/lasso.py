@@ -150,6 +150,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         risk_row_scales=True,
         loo="auto",
         cv=None,
+        keep_data=False,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -165,6 +166,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
+        self.keep_data = keep_data
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -106,6 +106,7 @@ class IterativeRidge(TrajectoryRegressor):
         risk_row_scales=True,
         loo="auto",
         cv=None,
+        keep_data=False,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -122,6 +123,7 @@ class IterativeRidge(TrajectoryRegressor):
         self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.cv = cv
+        self.keep_data = keep_data
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

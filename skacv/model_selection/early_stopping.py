@@ -314,6 +314,27 @@ class TrajectoryEarlyStoppingCV(
         check_is_fitted(self)
         yield from self.estimator_.staged_predict(X)
 
+    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+        """Prediction intervals of the chosen iterate, as its estimator makes them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Share of the targets of unseen rows that the intervals should cover.
+        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
+            What they are made from. The fit must have computed it: "risk" needs
+            the estimator's ``risk``, the others its ``loo``, on top of what the
+            criterion needs; "jackknife+" needs ``keep_data=True``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_interval(X, coverage, method)
+
     @property
     def coef_(self):
         """Coefficients of the chosen iterate."""

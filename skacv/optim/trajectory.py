@@ -44,6 +44,13 @@ class Problem:
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
 
+    def predictors(self, coef):
+        """Linear predictors of iterates (T + 1, n_columns, n_replicas), one product."""
+        n_iterates, n_columns, n_replicas = coef.shape
+        side_by_side = np.moveaxis(coef, 0, 1).reshape(n_columns, -1)
+        predictor = self.design.dot(np.ascontiguousarray(side_by_side))
+        return np.moveaxis(predictor.reshape(-1, n_iterates, n_replicas), 1, 0)
+
     def whitened(self):
         """Design and target with rows times sqrt(n_rows w_i): all weights equal.
 
@@ -118,6 +125,11 @@ class Trajectory:
     @property
     def n_updates(self):
         return len(self.coef) - 1
+
+    @classmethod
+    def recorded(cls, problem, coef, phases):
+        """A trajectory from its coefficients, without objectives."""
+        return cls(coef, problem.predictors(coef), np.empty(0), phases)
 
     def updates(self):
         """Every update, in order, as ``(t, before, step, penalty)``.
@@ -259,11 +271,7 @@ def _allocate(problem, start, n_total, done, first_penalty):
         phases=list(done),
     )
     trajectory.coef[:n_start] = start
-    # All recorded iterates side by side: one product with X.
-    side_by_side = np.moveaxis(start, 0, 1).reshape(n_columns, -1)
-    predictor = problem.design.dot(np.ascontiguousarray(side_by_side))
-    predictor = predictor.reshape(n_rows, n_start, n_replicas)
-    trajectory.predictor[:n_start] = np.moveaxis(predictor, 1, 0)
+    trajectory.predictor[:n_start] = problem.predictors(start)
     penalties = [first_penalty] + [penalty for *_, penalty in trajectory.updates()]
     for t, penalty in enumerate(penalties):
         trajectory.objective[t] = problem.value(

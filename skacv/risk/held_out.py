@@ -110,10 +110,40 @@ def leave_one_out(
     if _is_spectral(min(problem.design.shape), trajectory.has_linear_updates()):
         return spectral.leave_one_out(problem, trajectory, left_out, largest_block, map)
     residuals = [
-        row_lockstep.leave_one_out(*single, left_out, largest_block, map)
+        row_lockstep.leave_one_out(*single, left_out, largest_block, map)[0]
         for single in _targets(problem, trajectory)
     ]
     return np.stack(residuals, axis=2)
+
+
+def coefficients_without(
+    problem, trajectory, rows, *, fit_intercept, penalty_scale, n_blocks=1, map=map
+):
+    """The last iterate of one target, as it is without each of some rows.
+
+    Parameters
+    ----------
+    problem, trajectory, rows, fit_intercept, penalty_scale, n_blocks, map
+        As in :func:`leave_one_out`, of one target.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_left_out, n_columns)
+    shift : ndarray of shape (n_left_out,)
+        By how much a replica's intercept, on the centred data, is not zero.
+    """
+    left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
+    largest_block = -(-len(rows) // n_blocks)
+    residuals, deviations = row_lockstep.leave_one_out(
+        problem, trajectory, left_out, largest_block, map
+    )
+    coef = np.repeat(trajectory.coef[-1].T, len(rows), axis=0)
+    first = 0
+    for index, deviation in deviations:
+        coef[first : first + len(deviation), index] += deviation
+        first += len(deviation)
+    share = 1 - 1 / left_out.loss_scale
+    return coef, share * residuals[-1] if fit_intercept else np.zeros(len(rows))
 
 
 def leave_folds_out(

@@ -55,8 +55,11 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
 
     Returns
     -------
-    ndarray of shape (n_iterates, n_left_out)
+    residuals : ndarray of shape (n_iterates, n_left_out)
         Prediction less target, row by row.
+    deviations : list of (ndarray of int, ndarray)
+        For every block of rows, columns and how much the last iterate's
+        coefficients on them differ without each row, (n_rows, n_columns).
     """
     design, _ = problem.whitened()
     whitening = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
@@ -68,7 +71,8 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     replay = partial(_replayed, design, updates, recorded, design.column_sizes())
     size = min(_rows_at_a_time(trajectory), largest_block)
     blocks = [(block, residuals[:, block.rows]) for block in left_out.blocks(size)]
-    return np.concatenate(list(map(replay, blocks)), axis=1)
+    held_out, deviations = zip(*map(replay, blocks))
+    return np.concatenate(held_out, axis=1), deviations
 
 
 def _rows_at_a_time(trajectory):
@@ -80,7 +84,7 @@ def _rows_at_a_time(trajectory):
 
 
 def _replayed(design, updates, recorded, column_sizes, block):
-    """Held-out residuals of one block of rows, (n_iterates, n_rows)."""
+    """Residuals of one block of rows, and its deviations at the end."""
     left_out, residuals = block
     replicas = RowReplicas(design, recorded, column_sizes, block)
     held_out = np.empty_like(residuals)
@@ -88,7 +92,8 @@ def _replayed(design, updates, recorded, column_sizes, block):
     for update in updates:
         replicas.take(update, held_out)
         held_out[update[0] + 1] = replicas.held_out(update[0] + 1)
-    return held_out / left_out.whitening
+    deviations = replicas.working.index, replicas.current
+    return held_out / left_out.whitening, deviations
 
 
 class RowReplicas:

@@ -1,0 +1,199 @@
+"""What a linear model with a recorded trajectory can do: predict with any iterate."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._held_out import coefficients_without_rows
+from .risk.intervals import around_predictions, jackknife_plus, rank_of
+
+
+class RecordedLinearModel:
+    """Prediction with the iterates that ``fit`` has recorded."""
+
+    def predict(self, X):
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        X = self._checked(X)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+    def staged_predict(self, X):
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        X = self._checked(X)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+
+    def _checked(self, X):
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+
+    def at_iteration(self, t):
+        """A fitted copy that predicts with iterate ``t``.
+
+        The copy shares the recorded paths; nothing is run again.
+
+        Parameters
+        ----------
+        t : int
+            Row of the paths, 0 to ``n_iter_``; negative counts from the end.
+
+        Returns
+        -------
+        estimator of the same class
+
+        Raises
+        ------
+        ValueError
+            If there is no such row.
+        """
+        check_is_fitted(self)
+        n_rows = self.n_iter_ + 1
+        if not -n_rows <= t < n_rows:
+            raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
+        stopped = copy(self)
+        stopped.iteration_ = int(t) % n_rows
+        stopped.coef_ = self.coef_path_[t].copy()
+        stopped.intercept_ = self.intercept_path_[t]
+        return stopped
+
+    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+        """Prediction intervals of the iterate in use, from the one run.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Share of the targets of unseen rows that the intervals should cover.
+        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
+            "jackknife+": quantiles over the held-out rows of the prediction
+            without the row, plus and minus its held-out residual [1]_; the
+            replicas are run again up to the iterate in use, which needs
+            ``keep_data=True``. "loo": the prediction plus and minus a quantile
+            of the held-out residuals. "risk": the same with the residuals of
+            the memory matrix, for any number of rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or
+            if fit has not computed what the method needs.
+
+        References
+        ----------
+        .. [1] Barber, Candes, Ramdas and Tibshirani (2021), "Predictive
+               inference with the jackknife+", equation 1.5.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import IterativeRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = IterativeRidge(alpha=0.0, keep_data=True).fit(X, y)
+        >>> best = model.at_iteration(model.loo_path_.argmin())
+        >>> best.predict_interval(X[:3], coverage=0.8).shape
+        (3, 2)
+        """
+        check_is_fitted(self)
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
+        if method not in INTERVALS:
+            raise ValueError(
+                f"method must be one of {list(INTERVALS)}, got {method!r}."
+            )
+        return INTERVALS[method](self, X, coverage)
+
+    def _require(self, attribute, method):
+        if not hasattr(self, attribute):
+            raise ValueError(
+                f"method={method!r} needs {attribute}, which this fit has not "
+                "computed: see the parameters risk and loo."
+            )
+
+    def _interval_by_risk(self, X, coverage):
+        self._require("risk_residual_path_", "risk")
+        temporal, spatial = self.risk_residual_path_
+        residuals = np.tensordot(temporal[self.iteration_], spatial, axes=1)
+        return around_predictions(self.predict(X), residuals, coverage)
+
+    def _interval_by_loo(self, X, coverage):
+        self._require("loo_prediction_path_", "loo")
+        residuals = self.loo_prediction_path_[self.iteration_] - self.loo_target_
+        return around_predictions(self.predict(X), residuals, coverage)
+
+    def _interval_by_jackknife_plus(self, X, coverage):
+        self._require("loo_prediction_path_", "jackknife+")
+        residuals = self.loo_prediction_path_[self.iteration_] - self.loo_target_
+        rank_of(coverage, len(residuals))
+        X = self._checked(X)
+        intervals = [
+            jackknife_plus(
+                safe_sparse_dot(coef, X.T, dense_output=True) + intercept[:, None],
+                own_residuals,
+                coverage,
+            )
+            for (coef, intercept), own_residuals in zip(
+                self._without_rows(), residuals.reshape(len(residuals), -1).T
+            )
+        ]
+        return np.stack(intervals, axis=1) if residuals.ndim > 1 else intervals[0]
+
+    def _without_rows(self):
+        """Coefficients and intercepts without each held-out row, for every target.
+
+        Those of the iterate in use, run again once and then kept.
+        """
+        if self._data is None:
+            raise ValueError(
+                'method="jackknife+" runs the replicas without each row again: fit '
+                'with keep_data=True, or take method="loo" or "risk".'
+            )
+        if self._replicas is None or self._replicas[0] != self.iteration_:
+            self._replicas = self.iteration_, list(coefficients_without_rows(self))
+        return self._replicas[1]
+
+    @property
+    def risk_gram_(self):
+        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
+
+        The risk of an affine combination of iterates with weights w is
+        w' risk_gram_ w.
+        """
+        if not hasattr(self, "risk_residual_path_"):
+            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
+        # Its weighted rows are orthonormal, with row scales as well.
+        temporal, spatial = self.risk_residual_path_
+        return temporal @ temporal.T / spatial[0].size
+
+
+INTERVALS = {
+    "jackknife+": RecordedLinearModel._interval_by_jackknife_plus,
+    "loo": RecordedLinearModel._interval_by_loo,
+    "risk": RecordedLinearModel._interval_by_risk,
+}
