@@ -28,9 +28,10 @@ from skacv import TrajectoryLasso
 
 SIGMA = 1.5
 SHOWN = [0, 1, 2, 3, 4, 10, 30, 95, 99]
+FULL = {"n": 10_000, "p": 15_000, "n_nonzero": 1000}
 
 
-def experiment(n=1000, p=1500, n_nonzero=100, n_iterates=100):
+def experiment(n, p, n_nonzero, n_iterates=100):
     """Estimate and truth of every iterate, and the seconds that it took."""
     rng = np.random.default_rng(2025)
     X = rng.standard_normal((n, p))
@@ -46,6 +47,7 @@ def experiment(n=1000, p=1500, n_nonzero=100, n_iterates=100):
         tol=0,
         fit_intercept=False,
         risk=10,
+        loo=False,
         random_state=2025,
     ).fit(X, y)
     seconds = perf_counter() - begun
@@ -56,7 +58,7 @@ def experiment(n=1000, p=1500, n_nonzero=100, n_iterates=100):
 def draw(model, truth):
     figure, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
     ax.plot(model.risk_path_, color="#0072B2", linewidth=2, label="estimate")
-    ax.plot(truth, color="#D55E00", linestyle="--", label="truth")
+    ax.plot(truth, color="black", linestyle="--", label="truth")
     ax.plot(model.train_path_, color="#009E73", linestyle=":", label="train error")
     ax.set_xlabel("iteration")
     ax.set_ylabel("mean squared error")
@@ -66,10 +68,9 @@ def draw(model, truth):
     return figure
 
 
-def main(full=False, output=None):
+def main(n=1000, p=1500, n_nonzero=100, output=None):
     """Print estimate and truth, and draw them."""
-    size = {"n": 10_000, "p": 15_000, "n_nonzero": 1000} if full else {}
-    model, truth, seconds = experiment(**size)
+    model, truth, seconds = experiment(n, p, n_nonzero)
     print(f"{model.risk_residual_path_.spatial.shape[1]} rows, ", end="")
     print(f"{model.n_features_in_} features, run and estimate: {seconds:.1f} s")
     print(f"{'iteration':>9}{'estimate':>10}{'truth':>8}{'probes s.e.':>13}")
@@ -89,4 +90,4 @@ if __name__ == "__main__":
     parser.add_argument("--full", action="store_true", help="the published size")
     parser.add_argument("--output", help="directory for the figure")
     arguments = parser.parse_args()
-    main(arguments.full, arguments.output)
+    main(**(FULL if arguments.full else {}), output=arguments.output)

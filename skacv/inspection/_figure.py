@@ -5,7 +5,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 # Okabe and Ito's palette, told apart by all readers.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+BLACK, GREY = "#000000", "#666666"
 
 
 def new_axes(ax, figsize=(6.4, 4.2)):
@@ -21,8 +22,13 @@ def new_axes(ax, figsize=(6.4, 4.2)):
     return ax
 
 
+def last_step(estimator):
+    """The last step of a pipeline; anything else is its own."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
 def recorded(estimator, X=None):
-    """The fitted estimator with the paths, its name, and X as it sees it.
+    """The fitted estimator with the paths, and X as it sees it.
 
     Parameters
     ----------
@@ -32,11 +38,10 @@ def recorded(estimator, X=None):
         As the given estimator takes it.
     """
     check_is_fitted(estimator)
-    if isinstance(estimator, Pipeline):
-        if X is not None and len(estimator) > 1:
-            X = estimator[:-1].transform(X)
-        estimator = estimator[-1]
-    inner = getattr(estimator, "estimator_", estimator)
+    if isinstance(estimator, Pipeline) and X is not None and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
+    last = last_step(estimator)
+    inner = getattr(last, "estimator_", last)
     if not hasattr(inner, "coef_path_"):
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; take an estimator of "

@@ -1,35 +1,48 @@
-"""The estimated risk along the iterations, drawn."""
+"""The estimates of the risk along the iterations, drawn."""
 
 import numpy as np
 
+from ..model_selection.criteria import CRITERIA
 from ._figure import (
+    BLACK,
     BLUE,
     GREEN,
-    GREY,
-    ORANGE,
+    PURPLE,
+    VERMILION,
     draw_iterations,
     iteration_scale,
+    last_step,
     mark_iteration,
     new_axes,
     recorded,
 )
 
+# Label, colour and line of every estimate. Leave-one-out is dashed, drawn over
+# the memory matrix: they are often too close to be told apart otherwise.
+ESTIMATES = {
+    "risk": ("memory matrix", {"color": BLUE, "linewidth": 2.2}),
+    "loo": ("leave-one-out", {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)}),
+    "cv": ("cross-validation", {"color": PURPLE, "linewidth": 1.8}),
+}
+
 
 class RiskPathDisplay:
-    """Estimated risk, training error and test error of every iterate.
+    """Estimated risks, training error and test error of every iterate.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
-    risk_path : ndarray of shape (n_iter + 1,)
-        Estimated mean squared prediction error.
-    risk_se_path : ndarray of shape (n_iter + 1,)
-        Its standard error.
+    estimates : dict of {"risk", "loo", "cv"} to (ndarray, ndarray)
+        Estimated mean squared prediction error of every iterate, and its
+        standard error, each of shape (n_iter + 1,): by the memory matrix, by
+        leave-one-out, by cross-validation.
     train_path : ndarray of shape (n_iter + 1,)
         Mean squared training error.
     iteration : int
         The iterate in use, marked.
+    criterion : {"risk", "loo", "cv"}, default=None
+        The estimate that the mark is put on; None is the first.
     test_path : ndarray of shape (n_iter + 1,), default=None
         Mean squared error on test rows.
     estimator_name : str, default=None
@@ -41,7 +54,9 @@ class RiskPathDisplay:
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
-    risk_line_, train_line_, test_line_ : matplotlib Line2D
+    lines_ : dict of str to matplotlib Line2D
+        The line of every estimate.
+    train_line_, test_line_ : matplotlib Line2D
         ``test_line_`` is None without a test curve.
 
     Examples
@@ -49,25 +64,27 @@ class RiskPathDisplay:
     >>> from sklearn.datasets import load_diabetes
     >>> from skacv import IterativeRidge, RiskPathDisplay
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = IterativeRidge(alpha=0.0).fit(X[:300], y[:300])
+    >>> model = IterativeRidge(alpha=0.0, cv=5).fit(X[:300], y[:300])
     >>> display = RiskPathDisplay.from_estimator(model, X[300:], y[300:])
+    >>> list(display.lines_)
+    ['risk', 'loo', 'cv']
     """
 
     def __init__(
         self,
         *,
-        risk_path,
-        risk_se_path,
+        estimates,
         train_path,
         iteration,
+        criterion=None,
         test_path=None,
         estimator_name=None,
         scale="symlog",
     ):
-        self.risk_path = risk_path
-        self.risk_se_path = risk_se_path
+        self.estimates = estimates
         self.train_path = train_path
         self.iteration = iteration
+        self.criterion = criterion
         self.test_path = test_path
         self.estimator_name = estimator_name
         self.scale = scale
@@ -98,16 +115,11 @@ default=None
         ------
         ValueError
             If only one of X_test and y_test is given, or the estimator was fitted
-            without ``risk_path_``.
+            without any estimate of the risk.
         """
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
         inner, X_test = recorded(estimator, X_test)
-        if not hasattr(inner, "risk_path_"):
-            raise ValueError(
-                f"This {type(inner).__name__} was fitted with risk=False and has no "
-                "risk_path_ to draw."
-            )
         test_path = None
         if X_test is not None:
             y_test = np.asarray(y_test)
@@ -115,10 +127,10 @@ default=None
                 [np.mean((y_test - p) ** 2) for p in inner.staged_predict(X_test)]
             )
         display = cls(
-            risk_path=inner.risk_path_,
-            risk_se_path=inner.risk_se_path_,
+            estimates=_estimates(inner),
             train_path=inner.train_path_,
             iteration=inner.iteration_,
+            criterion=_criterion(estimator),
             test_path=test_path,
             estimator_name=type(inner).__name__,
             scale=iteration_scale(inner),
@@ -137,48 +149,89 @@ default=None
         RiskPathDisplay
         """
         ax = new_axes(ax)
-        iterations = np.arange(len(self.risk_path))
-        ax.fill_between(
-            iterations,
-            self.risk_path - self.risk_se_path,
-            self.risk_path + self.risk_se_path,
-            color=BLUE,
-            alpha=0.18,
-            linewidth=0,
-            label="± one standard error",
-        )
-        (self.risk_line_,) = ax.plot(
-            iterations, self.risk_path, color=BLUE, linewidth=2, label="estimated risk"
-        )
-        self.test_line_ = None
-        if self.test_path is not None:
-            (self.test_line_,) = ax.plot(
-                iterations, self.test_path, color=ORANGE, label="test error"
-            )
-        (self.train_line_,) = ax.plot(
-            iterations, self.train_path, color=GREEN, linestyle=":", label="train error"
-        )
-        mark_iteration(ax, self.iteration)
-        ax.plot(self.iteration, self.risk_path[self.iteration], "o", color=GREY)
-        draw_iterations(ax, len(iterations) - 1, self.scale)
+        self._draw_estimates(ax)
+        self._draw_errors(ax)
+        self._draw_mark(ax)
+        draw_iterations(ax, len(self.train_path) - 1, self.scale)
         ax.set_ylim(*self._limits())
         ax.set_ylabel("mean squared error")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_estimates(self, ax):
+        self.lines_ = {}
+        for name, (path, se_path) in self.estimates.items():
+            label, style = ESTIMATES[name]
+            (self.lines_[name],) = ax.plot(path, label=f"{label} ± s.e.", **style)
+            ax.fill_between(
+                np.arange(len(path)),
+                path - se_path,
+                path + se_path,
+                color=style["color"],
+                alpha=0.12,
+                linewidth=0,
+            )
+
+    def _draw_errors(self, ax):
+        self.test_line_ = None
+        if self.test_path is not None:
+            (self.test_line_,) = ax.plot(
+                self.test_path, color=BLACK, linewidth=1.6, label="test error"
+            )
+        (self.train_line_,) = ax.plot(
+            self.train_path, color=GREEN, linestyle=":", label="train error"
+        )
+
+    def _draw_mark(self, ax):
+        mark_iteration(ax, self.iteration)
+        name = self.criterion or next(iter(self.estimates))
+        ax.plot(
+            self.iteration,
+            self.estimates[name][0][self.iteration],
+            "o",
+            color=self.lines_[name].get_color(),
+            markeredgecolor="white",
+            zorder=4,
+            clip_on=False,
+        )
 
     def _limits(self):
         """Risks from where they lie.
 
         The training error of an interpolating model falls by orders of
-        magnitude that nobody needs to see.
+        magnitude that nobody needs to see, and late iterates may rise as far:
+        what exceeds both the start and twice the least leaves the figure.
         """
-        shown = [self.risk_path]
+        shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
-        low = min(path.min() for path in shown)
-        high = max(path.max() for path in shown)
+        shown = np.array(shown)
+        low = shown.min()
+        high = min(shown.max(), max(shown[:, 0].max(), 2 * low))
         span = (high - low) or 1.0
         return max(low - 0.35 * span, 0), high + 0.05 * span
+
+
+def _estimates(inner):
+    """Every estimate that a fitted estimator has, with its standard error."""
+    found = {
+        name: (getattr(inner, criterion.path), getattr(inner, criterion.se_path))
+        for name, criterion in CRITERIA.items()
+        if hasattr(inner, criterion.path)
+    }
+    if not found:
+        parameters = ", ".join(criterion.parameter for criterion in CRITERIA.values())
+        raise ValueError(
+            f"This {type(inner).__name__} was fitted with all of {parameters} "
+            "switched off and has no estimate of the risk to draw."
+        )
+    return found
+
+
+def _criterion(estimator):
+    """The estimate that chose the iterate, None where none of them did."""
+    name = getattr(last_step(estimator), "criterion_", None)
+    return name if name in CRITERIA else None

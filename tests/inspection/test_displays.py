@@ -37,17 +37,70 @@ def data(rng):
 
 def test_risk_path(data):
     X, y = data
-    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0)).fit(X[:50], y[:50])
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="risk")
+    model.fit(X[:50], y[:50])
     display = RiskPathDisplay.from_estimator(model, X[50:], y[50:])
-    np.testing.assert_array_equal(display.risk_line_.get_ydata(), model.path_)
+    assert list(display.lines_) == ["risk"]
+    np.testing.assert_array_equal(display.lines_["risk"].get_ydata(), model.path_)
     test_path = [np.mean((y[50:] - z) ** 2) for z in model.staged_predict(X[50:])]
     np.testing.assert_allclose(display.test_line_.get_ydata(), test_path)
+    train_path = model.estimator_.train_path_
+    np.testing.assert_array_equal(display.train_line_.get_ydata(), train_path)
     assert display.ax_.get_xlabel() == "iteration"
     assert display.ax_.get_ylabel() == "mean squared error"
-    named = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert f"iteration in use ({model.best_iter_})" in named
-    assert "test error" in named
+    assert named(display) == [
+        "memory matrix ± s.e.",
+        "test error",
+        "train error",
+        f"iteration in use ({model.best_iter_})",
+    ]
     assert display.figure_ is display.ax_.figure
+
+
+def named(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_every_estimate_is_drawn(data):
+    X, y = data
+    model = IterativeRidge(risk=True, loo=True, cv=5).fit(X, y)
+    display = RiskPathDisplay.from_estimator(model)
+    assert list(display.lines_) == ["risk", "loo", "cv"]
+    for name, line in display.lines_.items():
+        np.testing.assert_array_equal(line.get_ydata(), getattr(model, f"{name}_path_"))
+    bands = [band.get_paths()[0].get_extents() for band in display.ax_.collections]
+    assert len(bands) == 3
+    for band, name in zip(bands, display.lines_):
+        path, se_path = display.estimates[name]
+        assert band.ymax == pytest.approx((path + se_path).max())
+        assert band.ymin == pytest.approx((path - se_path).min())
+
+
+@pytest.mark.parametrize("criterion", ["risk", "loo", "cv", "r2"])
+def test_the_mark_is_on_the_path_of_the_criterion(criterion, data):
+    X, y = data
+    ridge = IterativeRidge(0.0, risk=True, loo=True, cv=5)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=criterion).fit(X, y)
+    display = RiskPathDisplay.from_estimator(make_pipeline(model))
+    (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
+    drawn = "risk" if criterion == "r2" else criterion
+    path, _ = display.estimates[drawn]
+    x, y = mark.get_data()
+    assert list(x) == [model.best_iter_]
+    assert list(y) == [path[model.best_iter_]]
+    assert mark.get_color() == display.lines_[drawn].get_color()
+
+
+def test_late_divergence_leaves_the_figure():
+    estimate = np.concatenate([np.linspace(3, 2, 10), np.geomspace(2, 1000, 10)])
+    display = RiskPathDisplay(
+        estimates={"loo": (estimate, 0.1 * estimate)},
+        train_path=np.geomspace(3, 1e-9, 20),
+        iteration=9,
+    ).plot()
+    low, high = display.ax_.get_ylim()
+    assert 1 < low < 2
+    assert 4 < high < 4.5
 
 
 def test_without_test_rows_and_on_given_axes(data):
@@ -94,8 +147,13 @@ def test_test_rows_go_with_their_targets(data):
     X, y = data
     with pytest.raises(ValueError, match="go together"):
         RiskPathDisplay.from_estimator(IterativeRidge().fit(X, y), X_test=X)
-    with pytest.raises(ValueError, match="risk_path_"):
-        RiskPathDisplay.from_estimator(IterativeRidge(risk=False).fit(X, y))
+
+
+def test_without_any_estimate(data):
+    X, y = data
+    model = IterativeRidge(risk=False, loo=False).fit(X, y)
+    with pytest.raises(ValueError, match="risk, loo, cv"):
+        RiskPathDisplay.from_estimator(model)
 
 
 def test_matplotlib_is_imported_lazily():
