@@ -190,7 +190,7 @@ class ScorerJudge:
 
     def _held_out(self, estimator):
         criterion = CRITERIA[self.computed]
-        rows = np.concatenate(np.atleast_2d(getattr(estimator, criterion.indices)))
+        rows = np.hstack(getattr(estimator, criterion.indices))
         return getattr(estimator, criterion.predictions), rows
 
     def _rows(self, rows):

@@ -11,7 +11,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -297,3 +298,251 @@ def test_callbacks_reach_the_trajectories(n_jobs, data, capsys):
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "update"]
     assert len(rows) == 2 * 7
     assert "IterativeRidge" in capsys.readouterr().out
+
+
+# ------------------------------------------------- held-out criteria, scorers
+
+
+@pytest.mark.parametrize("criterion", ["risk", "loo", "cv"])
+def test_every_criterion_minimises_its_path(criterion, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion=criterion)
+    model.fit(X, y)
+    alone = IterativeRidge(0.0, cv=5).fit(X, y)
+    path = getattr(alone, f"{criterion}_path_")
+    np.testing.assert_allclose(model.path_, path)
+    assert model.best_iter_ == path.argmin()
+    errors = getattr(alone, f"{criterion}_se_path_")
+    assert model.best_score_se_ == pytest.approx(errors[path.argmin()])
+    assert model.criterion_ == criterion
+    for other in {"risk", "loo", "cv"} - {criterion}:
+        assert not hasattr(model.estimator_, f"{other}_path_")
+
+
+def test_automatic_criterion(rng):
+    """Leave-one-out where it is cheap or asked for, the memory matrix, folds."""
+
+    def chosen(estimator, shape=(80, 40)):
+        X = rng.standard_normal(shape)
+        y = X[:, 0] + rng.standard_normal(shape[0])
+        return TrajectoryEarlyStoppingCV(estimator).fit(X, y).criterion_
+
+    assert chosen(IterativeRidge(max_iter=5)) == "loo"
+    assert chosen(TrajectoryLasso(0.1)) == "loo"
+    large = {"shape": (400, 1000)}
+    assert chosen(TrajectoryLasso(0.5), **large) == "risk"
+    assert chosen(TrajectoryLasso(0.5, loo=True, max_iter=5), **large) == "loo"
+    assert chosen(TrajectoryLasso(0.5, risk=False), **large) == "cv"
+    assert chosen(TrajectoryLasso(0.1, loo=False)) == "risk"
+    assert chosen(TrajectoryLasso(0.1, loo=20)) == "risk"
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+@pytest.mark.parametrize(
+    "scoring", ["r2", "neg_mean_absolute_error", "explained_variance"]
+)
+def test_scorers_judge_pooled_held_out_predictions(scoring, cv, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0, cv=cv), criterion=scoring)
+    model.fit(X, y)
+    inner = model.estimator_
+    if cv is None:
+        rows, predictions = inner.loo_indices_, inner.loo_prediction_path_
+    else:
+        rows = np.concatenate(inner.cv_indices_)
+        predictions = inner.cv_prediction_path_
+    function = get_scorer(scoring)._score_func
+    sign = get_scorer(scoring)._sign
+    scores = [sign * function(y[rows], p) for p in predictions]
+    np.testing.assert_allclose(model.path_, scores)
+    assert model.best_iter_ == np.argmax(scores)
+    assert model.best_score_ == pytest.approx(max(scores))
+    assert 0 < model.best_score_se_ < 1
+    assert model.criterion_ == scoring
+
+
+def test_negative_squared_error_chooses_as_leave_one_out(data):
+    X, y = data
+    scored = TrajectoryEarlyStoppingCV(
+        IterativeRidge(0.0), criterion="neg_mean_squared_error"
+    ).fit(X, y)
+    left_out = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="loo").fit(X, y)
+    assert scored.best_iter_ == left_out.best_iter_
+    assert scored.best_score_ == pytest.approx(-left_out.best_score_)
+    # A jackknife over groups of rows, of what is a mean: nearly the same error.
+    assert scored.best_score_se_ == pytest.approx(left_out.best_score_se_, rel=0.3)
+
+
+def test_callable_scorers_get_the_rows_of_their_predictions(data):
+    X, y = data
+
+    def worst(estimator, X_held, y_held):
+        assert X_held.shape == (len(y_held), 40)
+        return -np.abs(estimator.predict(X_held) - y_held).max()
+
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion=worst).fit(X, y)
+    residuals = model.estimator_.loo_prediction_path_ - y
+    np.testing.assert_allclose(model.path_, -np.abs(residuals).max(axis=1))
+
+
+def test_scorers_get_the_weights_that_they_request(data, rng):
+    X, y = data
+    weights = rng.uniform(0.5, 2, 80)
+    inner = IterativeRidge(0.0, loo=True)
+    expected = inner.fit(X, y, sample_weight=weights).loo_path_
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = make_scorer(mean_squared_error, greater_is_better=False)
+        scorer = scorer.set_score_request(sample_weight=True)
+        asking = IterativeRidge(0.0, loo=True).set_fit_request(sample_weight=True)
+        model = TrajectoryEarlyStoppingCV(asking, criterion=scorer)
+        model.fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(-model.path_, expected)
+
+
+def test_one_standard_error_of_a_scorer(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(0.0), criterion="r2", rule="one_se"
+    ).fit(X, y)
+    best = model.path_.argmax()
+    assert model.best_iter_ < best
+    before = model.path_[: model.best_iter_]
+    assert (before < model.path_[model.best_iter_]).all()
+
+
+def test_results_have_a_row_for_every_criterion_computed(data):
+    X, y = data
+    inner = IterativeRidge(0.0, risk=True, loo=True, cv=3)
+    grid = {"alpha": [0.0, 10.0]}
+    model = TrajectoryEarlyStoppingCV(inner, criterion="r2", param_grid=grid)
+    results = model.fit(X, y).results_
+    assert results["criterion"] == ["r2", "risk", "loo", "cv"] * 2
+    assert [params["alpha"] for params in results["params"]] == [0.0] * 4 + [10.0] * 4
+    assert all(len(column) == 8 for column in results.values())
+    for alpha, first in ((0.0, 0), (10.0, 4)):
+        fitted = clone(inner).set_params(alpha=alpha).fit(X, y)
+        for row, name in enumerate(("risk", "loo", "cv"), start=first + 1):
+            path = getattr(fitted, f"{name}_path_")
+            assert results["best_iter"][row] == path.argmin()
+            assert results["best_score"][row] == pytest.approx(path.min())
+    assert pd.DataFrame(results).shape == (8, 7)
+
+
+def test_groups_reach_the_splitter(data):
+    X, y = data
+    groups = np.arange(80) % 8
+    inner = IterativeRidge(0.0, cv=GroupKFold(4))
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv").fit(X, y, groups=groups)
+    expected = clone(inner).fit(X, y, groups=groups).cv_path_
+    np.testing.assert_array_equal(model.path_, expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = GroupKFold(4).set_split_request(groups=True)
+        inner = IterativeRidge(0.0, cv=asking)
+        routed = TrajectoryEarlyStoppingCV(inner, criterion="cv")
+        routed.fit(X, y, groups=groups)
+    np.testing.assert_array_equal(routed.path_, expected)
+
+
+# ------------------------------------------------------------------- patience
+
+
+@pytest.mark.parametrize("criterion", ["risk", "loo", "cv", "r2"])
+def test_patience_ends_the_run_early_at_the_same_iterate(criterion, data):
+    X, y = data
+    inner = IterativeRidge(0.0, max_iter=2000, tol=0, solver="nesterov")
+    patient = TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=20)
+    patient.fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion=criterion).fit(X, y)
+    n_iter = patient.estimator_.n_iter_
+    assert n_iter - patient.best_iter_ >= 20
+    assert n_iter < 200
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-6)
+    assert patient.best_iter_ == whole.best_iter_
+    assert patient.estimator_.max_iter == 2000
+    assert not patient.estimator_.warm_start
+
+
+def test_stages_double(data, monkeypatch):
+    X, y = data
+    planned = []
+    original = IterativeRidge._fit_up_to
+
+    def recording(self, n_updates, *args, **kwargs):
+        planned.append(n_updates)
+        return original(self, n_updates, *args, **kwargs)
+
+    monkeypatch.setattr(IterativeRidge, "_fit_up_to", recording)
+    products = count_products(monkeypatch)
+    inner = IterativeRidge(0.0, max_iter=100_000, tol=0)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=5).fit(X, y)
+    assert planned == [5 * 2**k for k in range(len(planned))]
+    assert model.estimator_.n_iter_ == planned[-1]
+    best = model.best_iter_
+    assert planned[-2] < best + 5 <= planned[-1] or len(planned) == 1
+    # The updates themselves are made once; a stage reproduces its beginning.
+    assert products["columns"] <= 3 * planned[-1] + 10
+
+
+def count_products(monkeypatch):
+    """Columns that X is multiplied with, from here on."""
+    counts = {"columns": 0}
+    original = Design.dot
+
+    def counting(self, coef):
+        counts["columns"] += coef.shape[1]
+        return original(self, coef)
+
+    monkeypatch.setattr(Design, "dot", counting)
+    return counts
+
+
+@pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLasso])
+def test_patience_along_a_path_of_alphas(cls, data):
+    X, y = data
+    inner = cls("path", max_iter=20)
+    patient = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=30).fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion="loo").fit(X, y)
+    n_iter = patient.estimator_.n_iter_
+    assert n_iter < whole.estimator_.n_iter_
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-6)
+    assert patient.best_params_["alpha"] == pytest.approx(
+        patient.estimator_.alpha_path_[patient.best_iter_]
+    )
+
+
+def test_patience_longer_than_the_run(data):
+    X, y = data
+    inner = TrajectoryLasso([0.5, 0.1], max_iter=7, tol=0)
+    patient = TrajectoryEarlyStoppingCV(inner, patience=1000).fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner).fit(X, y)
+    np.testing.assert_array_equal(patient.path_, whole.path_)
+
+
+def test_patience_with_values_of_alpha_that_converge_at_once(data):
+    """A stage that adds no iterate does not end the run."""
+    X, y = data
+    inner = TrajectoryLasso([1e3] * 20 + [0.1], max_iter=20)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=25).fit(X, y)
+    assert model.best_params_["alpha"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"criterion": "roc_auc"}, "regressor"),
+        ({"criterion": "neg_log_loss"}, "regressor"),
+        ({"criterion": "accuracy"}, "accuracy"),
+        ({"criterion": 3}, "criterion"),
+        ({"patience": 0}, "patience"),
+        ({"estimator": IterativeRidge(loo=False), "criterion": "loo"}, "loo_path_"),
+        ({"estimator": IterativeRidge(loo=False), "criterion": "r2"}, "loo_path_"),
+        ({"estimator": IterativeRidge(loo=81), "criterion": "loo"}, "loo=81"),
+        ({"estimator": IterativeRidge(cv=81), "criterion": "cv"}, "n_splits=81"),
+    ],
+)
+def test_bad_criteria_are_refused_before_anything_is_run(params, message, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge()).set_params(**params)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not [name for name in vars(model) if name.endswith("_")]
