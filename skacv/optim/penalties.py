@@ -142,7 +142,7 @@ class MCP(Penalty):
         return float((self.strength * size - size**2 / (2 * self.gamma)).sum())
 
     def _slope(self, step_size):
-        if step_size >= self.gamma:
+        if np.max(step_size) >= self.gamma:
             raise ValueError(
                 f"MCP needs gamma > step_size for a single-valued prox, got "
                 f"gamma={self.gamma} and step_size={step_size}."
@@ -188,7 +188,7 @@ class SCAD(Penalty):
         )
 
     def _slope(self, step_size):
-        if step_size >= self.a - 1:
+        if np.max(step_size) >= self.a - 1:
             raise ValueError(
                 f"SCAD needs a > 1 + step_size for a single-valued prox, got "
                 f"a={self.a} and step_size={step_size}."

@@ -180,7 +180,9 @@ class RowReplicas:
             columns = self.working.design.dense_columns(index, self.shift.dtype)
             shift = self.working.gradient_shift(point, columns)
             turned = shift - columns[self.left_out.rows] * self.pull[:, None]
-            highest, lowest = turned.max(axis=0), turned.min(axis=0)
+            # The recorded run is the replica with a shift of zero.
+            highest = turned.max(axis=0, initial=0)
+            lowest = turned.min(axis=0, initial=0)
             self.reach[index] = np.maximum(highest, -lowest)
             ends = np.abs(gradient[index] + [highest, lowest])
             bound = self.loss_scale.max() * ends.max(axis=0)

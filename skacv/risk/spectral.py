@@ -15,7 +15,7 @@ that direction k contributes obeys
             + step_size c_i (z_ik (Z'y)_k / n + w_i z_ik^2 h_i),
 
 and the prediction is their sum over k. An eigenvalue enters this only through
-a smooth function, so a few of them, with the sums of z_ik^2 and z_ik (Z'y)_k
+a smooth function, so a few of them, with the z_ik^2 and z_ik (Z'y)_k of all
 moved onto them, stand for all to rounding (an interpolative decomposition).
 """
 
@@ -115,26 +115,38 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
 
 
 def _nodes(eigenvalues, trajectory):
-    """Eigenvalues that stand for all, and how the others' weights move to them.
+    """Eigenvalues that stand for all, and how the others' parts move to them.
+
+    A direction takes part in proportion to its eigenvalue, so it is
+    eigenvalue times f that is interpolated, whatever f does near zero.
 
     Returns
     -------
     nodes : ndarray of shape (n_nodes,)
     transfer : ndarray of shape (rank, n_nodes)
-        f(eigenvalues) = transfer @ f(nodes) for every f that the run can make.
+        parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes) for every f that
+        the run can make of a start at zero, and parts that it can have.
     """
-    functions = _sampled_responses(eigenvalues, trajectory)
+    every = eigenvalues, np.eye(len(eigenvalues))
+    if trajectory.coef[0].any():
+        return every
+    functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
     factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(factor))
     n_nodes = max(1, np.count_nonzero(size > NODE_TOLERANCE * size[0]))
     if 2 * n_nodes > len(eigenvalues):
-        return eigenvalues, np.eye(len(eigenvalues))
-    transfer = np.empty((len(eigenvalues), n_nodes))
-    transfer[order[:n_nodes]] = np.eye(n_nodes)
-    transfer[order[n_nodes:]] = solve_triangular(
+        return every
+    kept, others = order[:n_nodes], order[n_nodes:]
+    transfer = np.zeros((len(eigenvalues), n_nodes))
+    transfer[kept] = np.eye(n_nodes)
+    interpolated = solve_triangular(
         factor[:n_nodes, :n_nodes], factor[:n_nodes, n_nodes:]
     ).T
-    return eigenvalues[order[:n_nodes]], transfer
+    # Directions that no row has a part in would divide by zero.
+    seen = eigenvalues[others] > NULL_DIRECTION * eigenvalues.max()
+    share = eigenvalues[kept] / eigenvalues[others[seen], None]
+    transfer[others[seen]] = interpolated[seen] * share
+    return eigenvalues[kept], transfer
 
 
 def _sampled_responses(eigenvalues, trajectory):
@@ -142,8 +154,8 @@ def _sampled_responses(eigenvalues, trajectory):
     rng = np.random.default_rng(0)
     last = max(trajectory.n_updates, 1)
     times = set(np.unique(np.geomspace(1, last, N_TIMES).astype(int)))
-    state = before_state = np.ones((N_DRIVES, len(eigenvalues)))
-    sampled = [state]
+    state = before_state = np.zeros((N_DRIVES, len(eigenvalues)))
+    sampled = []
     for t, before, step, penalty in trajectory.updates():
         if before == t:
             before_state = state

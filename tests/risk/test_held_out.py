@@ -1,0 +1,257 @@
+"""Replicas without rows: the fast ways against runs in lockstep, and their cost."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skacv.optim.design import Design
+from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.trajectory import Phase, Problem, run
+from skacv.risk import held_out, row_lockstep, spectral
+from skacv.risk.held_out import leave_one_out, mean_with_error, n_rows_worth
+from skacv.risk.lockstep import Replicas, replayed
+from skacv.risk.working_columns import WorkingColumns
+
+LINEAR = [Zero(), SquaredL2(0.05)]
+PROXIMAL = [L1(0.05), ElasticNet(0.1, 0.5), MCP(0.1, 30.0), SCAD(0.1, 37.0)]
+SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
+
+
+def problem_of(shape, rng, weighted=True, storage=np.asarray, scale=1.0):
+    X = (rng.standard_normal(shape) + 0.5) * (rng.random(shape) < 0.6)
+    y = 2 * X[:, :1] - X[:, 1:2] + scale * rng.standard_normal((shape[0], 1))
+    weights = rng.uniform(0.5, 2, (shape[0], 1)) if weighted else np.ones_like(y)
+    weights /= weights.sum()
+    design = Design.centered(storage(X), weights)
+    return Problem(design, y - weights.T @ y, weights)
+
+
+def ran(problem, penalties, schedule, n_updates=40):
+    step_size = 0.7 / (problem.smoothness + max(p.curvature for p in penalties))
+    plan = [Phase(penalty, schedule(step_size), n_updates) for penalty in penalties]
+    return run(problem, plan, np.zeros((1, problem.design.shape[1], 1)))
+
+
+def ones(share):
+    return np.ones_like(share)
+
+
+def growing(share):
+    return 1 / share
+
+
+def in_lockstep(problem, trajectory, rows, penalty_scale):
+    """The oracle: every replica on its own weights, all columns of X."""
+    stays = np.ones((len(problem.target), len(rows)), dtype=bool)
+    stays[rows, np.arange(len(rows))] = False
+    replicas = Replicas.without(problem, stays, True, penalty_scale)
+    paths = replayed(problem, trajectory, replicas)
+    return np.array([path[rows, np.arange(len(rows))] for path in paths])
+
+
+@pytest.mark.parametrize("penalty_scale", [ones, growing])
+@pytest.mark.parametrize("shape", [(30, 12), (12, 60)])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", LINEAR + PROXIMAL, ids=lambda p: type(p).__name__)
+def test_leave_one_out_is_lockstep(penalty, schedule, shape, penalty_scale, rng):
+    """Nonconvex penalties, momentum, and strengths that change with the rows."""
+    problem = problem_of(shape, rng)
+    trajectory = ran(problem, [penalty], schedule)
+    rows = np.arange(0, shape[0], 2)
+    expected = in_lockstep(problem, trajectory, rows, penalty_scale)
+    found = leave_one_out(
+        problem, trajectory, rows, fit_intercept=True, penalty_scale=penalty_scale
+    )
+    np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("shape", [(40, 15), (20, 70)])
+def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch):
+    """Beyond the size that is decomposed, rows are left out in lockstep."""
+    problem = problem_of(shape, rng)
+    trajectory = ran(problem, [SquaredL2(0.05)], schedule)
+    rows = np.arange(shape[0])
+    params = {"fit_intercept": True, "penalty_scale": growing}
+    decomposed = leave_one_out(problem, trajectory, rows, **params)
+    monkeypatch.setattr(held_out, "SPECTRAL_SIZE", 5)
+    monkeypatch.setattr(spectral, "leave_one_out", None)
+    found = leave_one_out(problem, trajectory, rows, **params)
+    np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
+
+
+# ------------------------------------------------------------------- few nodes
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("shape", [(700, 300), (300, 700)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypatch):
+    """To rounding: what is left out of the nodes is nothing that a run can see."""
+    problem = problem_of(shape, rng, weighted)
+    trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
+    eigenvalues = problem.whitened()[0].spectrum()
+    nodes, _ = spectral._nodes(eigenvalues, trajectory)
+    assert len(nodes) < len(eigenvalues) / 2
+    params = {"fit_intercept": True, "penalty_scale": growing}
+    rows = np.arange(0, shape[0], 10)
+    few = leave_one_out(problem, trajectory, rows, **params)
+    monkeypatch.setattr(spectral, "NODE_TOLERANCE", 0.0)
+    every = leave_one_out(problem, trajectory, rows, **params)
+    np.testing.assert_allclose(few, every, rtol=0, atol=1e-10)
+
+
+# -------------------------------------------------------------------- the screen
+
+
+def counted(monkeypatch, owner, name, size):
+    """What a method is called with, added up by ``size(arguments)``."""
+    counts = {"n": 0}
+    original = getattr(owner, name)
+
+    def counting(self, *args):
+        counts["n"] += size(*args)
+        return original(self, *args)
+
+    monkeypatch.setattr(owner, name, counting)
+    return counts
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
+    problem = problem_of((150, 600), rng, storage=storage)
+    trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
+    rows = np.arange(150)
+    expected = in_lockstep(problem, trajectory, rows, ones)
+    looked_at = counted(
+        monkeypatch, Design, "dense_columns", lambda index, _: len(index)
+    )
+    products = counted(
+        monkeypatch, WorkingColumns, "gram_of", lambda coef: coef.shape[1]
+    )
+    found = leave_one_out(
+        problem, trajectory, rows, fit_intercept=True, penalty_scale=ones
+    )
+    np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
+    # Of 120 updates with 600 columns each: looked at, and worked on.
+    everything = 120 * 600
+    assert looked_at["n"] < 0.2 * everything
+    assert products["n"] < 0.1 * everything
+
+
+@pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
+def test_columns_come_and_go(penalty, rng):
+    """A path of strengths up and down: columns join, are dropped and join again."""
+    problem = problem_of((60, 200), rng)
+    strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
+    penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
+    trajectory = ran(problem, penalties, Nesterov, n_updates=20)
+    rows = np.arange(60)
+    expected = in_lockstep(problem, trajectory, rows, ones)
+    found = leave_one_out(
+        problem, trajectory, rows, fit_intercept=True, penalty_scale=ones
+    )
+    np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
+
+
+def extra(penalty):
+    """The parameters of a penalty beside its strength."""
+    return [value for name, value in vars(penalty).items() if name != "strength"]
+
+
+def test_wide_working_sets_go_through_the_rows(rng):
+    problem = problem_of((10, 80), rng)
+    working = WorkingColumns(problem.design, np.arange(10))
+    for index in np.array_split(np.arange(80), 3):
+        working.joined_by(index, problem.design.dense_columns(index, float))
+    assert working._gram is None
+    coef = rng.standard_normal((10, 80))
+    expected = coef @ problem.design.gram() / 10
+    np.testing.assert_allclose(working.gram_of(coef), expected)
+    kept = np.arange(80) < 15
+    working.reduced_to(kept)
+    assert working._gram is not None
+    expected = coef[:, kept] @ problem.design.gram()[:15, :15] / 10
+    np.testing.assert_allclose(working.gram_of(coef[:, kept]), expected)
+
+
+@pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
+def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
+    problem = problem_of((30, 50), rng)
+    trajectory = ran(problem, [penalty], Nesterov)
+    rows = np.arange(30)
+    params = {"fit_intercept": True, "penalty_scale": ones}
+    whole = leave_one_out(problem, trajectory, rows, **params)
+    several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
+    np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
+    monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(row_lockstep, "LOOKED_AT_BYTES", 1)
+    monkeypatch.setattr(spectral, "ENTRIES_PER_BLOCK", 1)
+    single = leave_one_out(problem, trajectory, rows, **params)
+    np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
+
+
+# ------------------------------------------------------------------------- cost
+
+
+def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
+    problem = problem_of((200, 30), rng)
+    trajectory = ran(problem, [SquaredL2(0.01)], Nesterov, n_updates=100)
+    products = counted(monkeypatch, Design, "dot", lambda coef: coef.shape[1])
+    backwards = counted(monkeypatch, Design, "t_dot", lambda rows: rows.shape[1])
+    blocks = 200 // (spectral.ENTRIES_PER_BLOCK // 30) + 1
+    leave_one_out(
+        problem, trajectory, np.arange(200), fit_intercept=True, penalty_scale=growing
+    )
+    assert products["n"] <= 30 * blocks  # rows into the eigenbasis
+    assert backwards["n"] == 1
+
+
+def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
+    problem = problem_of((60, 30), rng)
+    trajectory = ran(problem, [L1(0.05)], Nesterov, n_updates=25)
+    every = np.arange(60)
+    folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
+    forwards = counted(monkeypatch, Design, "dot", lambda coef: 1)
+    backwards = counted(monkeypatch, Design, "t_dot", lambda rows: 1)
+    held_out.leave_folds_out(
+        problem, trajectory, folds, fit_intercept=True, penalty_scale=ones
+    )
+    assert forwards["n"] == 26
+    assert backwards["n"] == 25
+
+
+@pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])
+def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
+    """Beside X and what comes out, a block of replicas and not all of them."""
+    monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(row_lockstep, "LOOKED_AT_BYTES", 1 << 20)
+    problem = problem_of((6000, 40), rng)
+    trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
+    rows = np.arange(6000)
+    tracemalloc.start()
+    leave_one_out(problem, trajectory, rows, fit_intercept=True, penalty_scale=ones)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    result = 11 * 6000 * 8
+    # All replicas at once would take 40 columns of 6000 times nine arrays, 17 MB.
+    assert peak < 2 * problem.design.n_bytes + 4 * result + (4 << 20)
+
+
+@pytest.mark.parametrize("is_linear", [False, True])
+def test_rows_that_are_worth_leaving_out(is_linear):
+    few = n_rows_worth((200, 50), 100, 20, is_linear)
+    assert few == 200
+    many = n_rows_worth((100_000, 500), 500, 500, is_linear)
+    assert many == (held_out.MANY_ROWS if is_linear else held_out.FEW_ROWS)
+    assert n_rows_worth((40, 10**6), 500, 10**6, False) == 40
+
+
+def test_mean_with_error(rng):
+    costs = rng.exponential(size=(3, 50))
+    mean, error = mean_with_error(costs, np.ones(50))
+    np.testing.assert_allclose(mean, costs.mean(axis=1))
+    np.testing.assert_allclose(error, costs.std(axis=1, ddof=1) / np.sqrt(50))
