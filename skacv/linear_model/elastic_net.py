@@ -25,8 +25,8 @@ class TrajectoryElasticNet(TrajectoryRegressor):
         :class:`TrajectoryLasso`.
     l1_ratio : float, default=0.5
         Share of the l1 norm, between 0 and 1.
-    fit_intercept, solver, max_iter, tol, step_size, risk, risk_row_scales, \
-warm_start, random_state, verbose
+    fit_intercept, solver, max_iter, tol, step_size, risk, risk_row_scales, loo, \
+cv, keep_data, warm_start, n_jobs, random_state, verbose
         As in :class:`TrajectoryLasso`.
 
     Attributes
@@ -37,6 +37,8 @@ warm_start, random_state, verbose
         Every iterate.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
         Estimated mean squared prediction error on unseen rows [1]_.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error of every iterate, exact.
     n_iter_ : int
         Number of updates recorded.
     n_features_in_ : int

@@ -14,8 +14,8 @@ class TrajectoryLasso(TrajectoryRegressor):
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
     with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted.
-    One run gives all iterates; ``risk_path_`` says what each of them would
-    cost on unseen rows, without a refit and without a held-out set.
+    One run gives all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_``
+    say what each of them would cost on unseen rows, without a refit.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class TrajectoryLasso(TrajectoryRegressor):
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred). It
         depends on X only: a step that looks at y would break the estimates.
+        Where ``cv`` leaves so few rows that it would diverge on a fold, it is
+        the largest step that does not.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
         How the traces of ``risk_path_`` are taken: exactly; by random probes,
         added until their standard error is below that of the estimate; by so
@@ -46,14 +48,27 @@ class TrajectoryLasso(TrajectoryRegressor):
         Whether ``risk_path_`` gives rows of uneven norm leverages of their
         own. False: all rows have that of the average row, the published
         estimate [1]_, which reads low on heavy-tailed rows.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path: every row (True), so many rows drawn at
+        random, or none (False). "auto": every row where that is cheap, else at
+        random as many as are, at least 100 (if there are).
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
     warm_start : bool, default=False
         Fitting again continues the recorded trajectory: with a larger
         ``max_iter``, all paths equal those of one longer run; with another
         alpha, solver or step size, the trajectory goes on under the new rule.
         With other data (those that do not reproduce the recorded training
         errors), a new trajectory starts from ``coef_``, with a warning.
+    n_jobs : int, default=None
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the probes.
+        Draws the probes, and the rows that are left out.
     verbose : int or bool, default=0
         Whether to print lines while running.
 
@@ -94,6 +109,28 @@ class TrajectoryLasso(TrajectoryRegressor):
         Share of the spread of the rows' squared norms that Gaussian rows of
         the same covariance do not have, between 0 and 1. At 0 (Gaussian rows,
         or ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error: the (weighted) mean over rows of the squared error
+        that iterate t of this very estimator, same step size and number of
+        updates at every alpha, fitted without the row, makes on it. Exact.
+    loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows left out.
+    loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
+        Prediction of every row left out by the iterates that never saw it.
+    loo_indices_ : ndarray of shape (n_left_out,)
+        Which rows of X were left out, one by one.
+    loo_target_ : ndarray of shape (n_left_out,)
+        Their targets.
+    cv_path_ : ndarray of shape (n_iter_ + 1,)
+        The same with folds: (weighted) mean squared error on all rows held out.
+    cv_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the folds.
+    cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
+        The error on every fold.
+    cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
+        Held-out predictions, fold after fold.
+    cv_indices_ : list of ndarray of int
+        The rows that every fold holds out.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int

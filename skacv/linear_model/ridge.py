@@ -33,13 +33,19 @@ class IterativeRidge(TrajectoryRegressor):
         Gradient descent, Nesterov's acceleration, or Polyak's heavy ball.
     momentum : float, default=0.9
         Of the heavy ball; the other solvers have none to choose.
-    max_iter, tol, step_size, risk_row_scales, warm_start, random_state, verbose
+    max_iter, tol, step_size, risk_row_scales, cv, keep_data, warm_start, n_jobs, \
+random_state, verbose
         As in :class:`TrajectoryLasso`; the automatic step is
         1 / (L + alpha / n).
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
         "exact" takes the eigenvalues of X'X / n; "auto" does so up to 2000
         rows or columns, whichever are fewer, and takes random probes beyond.
         The others as in :class:`TrajectoryLasso`.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path, from one decomposition of the smaller
+        side of X: every row (True), so many rows drawn at random, or none
+        (False). "auto": every row, up to 10,000; where both sides of X are
+        larger than 2000, as many as are cheap.
 
     Attributes
     ----------
@@ -54,6 +60,10 @@ class IterativeRidge(TrajectoryRegressor):
     risk_path_ : ndarray of shape (n_iter_ + 1,)
         Estimated mean squared prediction error on unseen rows [1]_, mean over
         the targets.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error of every iterate, exact, mean over the targets.
+    loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
+        Prediction of every row left out by the iterates that never saw it.
     risk_residual_path_ : LowRankPath
         With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets).
     n_iter_ : int
