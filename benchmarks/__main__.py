@@ -9,10 +9,10 @@ import argparse
 import platform
 import sys
 import tracemalloc
+from collections import defaultdict
 from datetime import date
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import joblib
 import numpy as np
@@ -20,7 +20,7 @@ import scipy
 import sklearn
 from sklearn.linear_model import LassoCV
 
-from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
 from skacv.optim.schedules import GradientDescent
@@ -29,26 +29,15 @@ from skacv.risk.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
 from .data import sparse_regression, true_risk
+from .held_out import folds, leave_one_out, ridge
+from .timing import medians, seconds
 
 RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.01
-
-
-def seconds(work):
-    begun = perf_counter()
-    result = work()
-    return perf_counter() - begun, result
-
-
-def medians(*works, repeats):
-    """Median seconds and last result of each work, taken in turn."""
-    times = [[] for _ in works]
-    results = [None] * len(works)
-    for _ in range(repeats):
-        for i, work in enumerate(works):
-            elapsed, results[i] = seconds(work)
-            times[i].append(elapsed)
-    return [(float(np.median(t)), r) for t, r in zip(times, results)]
+# Of the alpha paths.
+N_SEEDS = 10
+PATIENCE = 40
+HELD_OUT = {"loo": ">= 1", "cv": ">= 1"}
 
 
 def bare_ista(X, y, step_size, n_updates):
@@ -107,7 +96,12 @@ def bare_loop():
 
     def model(n_updates):
         return TrajectoryLasso(
-            ALPHA, solver="ista", max_iter=n_updates, tol=0, fit_intercept=False
+            ALPHA,
+            solver="ista",
+            max_iter=n_updates,
+            tol=0,
+            fit_intercept=False,
+            loo=False,
         )
 
     step_size = model(1).fit(X, y).step_size_
@@ -137,29 +131,48 @@ def bare_loop():
     )
 
 
-def alpha_path(n, p, n_nonzero, n_seeds, asked):
-    """All alphas in one trajectory, stopped by its risk, against LassoCV."""
-    times, ratios, risks = [], [], []
-    for seed in range(n_seeds):
+def alpha_path(n, p, n_nonzero, asked):
+    """All alphas in one trajectory, stopped by every criterion, against LassoCV."""
+    criteria = {
+        "risk": TrajectoryEarlyStoppingCV(
+            TrajectoryLasso("path", max_iter=20), criterion="risk"
+        ),
+        "loo": TrajectoryEarlyStoppingCV(
+            TrajectoryLasso("path", max_iter=20, loo=True),
+            criterion="loo",
+            patience=PATIENCE,
+        ),
+        "cv": TrajectoryEarlyStoppingCV(
+            TrajectoryLasso("path", max_iter=20, cv=10),
+            criterion="cv",
+            patience=PATIENCE,
+        ),
+    }
+    works = {
+        "risk": "risk_path_",
+        "loo": f"exact loo_path_ of all rows, patience={PATIENCE},",
+        "cv": f"cv_path_ of 10 folds, patience={PATIENCE},",
+    }
+    times, risks = defaultdict(list), defaultdict(list)
+    for seed in range(N_SEEDS):
         X, y, beta = sparse_regression(n, p, n_nonzero, seed)
-        stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))
-        pair = [seconds(partial(m.fit, X, y)) for m in (stopping, lasso_cv())]
-        times.append([elapsed for elapsed, _ in pair])
-        ratios.append(times[-1][1] / times[-1][0])
-        ours, theirs = (
-            true_risk(model.coef_, model.intercept_, beta) for _, model in pair
+        for name, model in {"LassoCV": lasso_cv(), **criteria}.items():
+            elapsed, _ = seconds(partial(model.fit, X, y))
+            times[name].append(elapsed)
+            risks[name].append(true_risk(model.coef_, model.intercept_, beta))
+    theirs = np.array(times["LassoCV"])
+    for name, work in works.items():
+        worse = np.divide(risks[name], risks["LassoCV"])
+        yield (
+            f'alpha="path" with {work} and stop, {n} x {p}, median of {N_SEEDS} seeds',
+            "LassoCV(cv=5, 30 alphas)",
+            np.median(times[name]),
+            np.median(theirs),
+            float(np.median(theirs / times[name])),
+            asked[name],
+            f"true risk {np.median(worse):.3f} of its (<= 1.02), at most "
+            f"{worse.max():.3f}",
         )
-        risks.append(ours / theirs)
-    ours_time, theirs_time = np.median(times, axis=0)
-    yield (
-        f'alpha="path" with risk_path_ and stop, {n} x {p}, median of {n_seeds} seeds',
-        "LassoCV(cv=5, 30 alphas)",
-        ours_time,
-        theirs_time,
-        float(np.median(ratios)),
-        asked,
-        f"true risk {np.median(risks):.3f} of its (<= 1.02), at most {max(risks):.3f}",
-    )
 
 
 def lasso_cv():
@@ -168,49 +181,13 @@ def lasso_cv():
     return LassoCV(cv=5, **{name: 30})
 
 
-def ridge():
-    """Fit and risk_path_ against n refits, and against one SVD plus the run."""
-    X, y, _ = sparse_regression(2000, 200, 50, 0)
-
-    def model(risk):
-        return IterativeRidge(1.0, max_iter=1000, tol=0, risk=risk)
-
-    (ours_time, _), (run_time, _), (svd_time, _) = medians(
-        lambda: model("auto").fit(X, y),
-        lambda: model(False).fit(X, y),
-        lambda: np.linalg.svd(X, full_matrices=False),
-        repeats=5,
-    )
-    work = "IterativeRidge fit + risk_path_, 2000 x 200, T=1000"
-    refits = len(y) * run_time
-    yield (
-        work,
-        "2000 refits (extrapolated)",
-        ours_time,
-        refits,
-        refits / ours_time,
-        ">= 1000",
-        "exact",
-    )
-    reference = svd_time + run_time
-    yield (
-        work,
-        "one thin SVD + the run (cost)",
-        ours_time,
-        reference,
-        ours_time / reference,
-        "<= 3",
-        "exact",
-    )
-
-
 def memory():
     """Peak of a fit, X included, over X; the recorded path not counted."""
     for dtype in (np.float64, np.float32):
         X, y, _ = sparse_regression(2000, 3000, 200, 0)
         X, y = X.astype(dtype), y.astype(dtype)
         path = 101 * sum(X.shape) * X.itemsize
-        model = TrajectoryLasso(ALPHA, solver="ista", max_iter=100)
+        model = TrajectoryLasso(ALPHA, solver="ista", max_iter=100, loo=False)
         tracemalloc.start()
         model.fit(X, y)
         peak = tracemalloc.get_traced_memory()[1] - path
@@ -230,9 +207,12 @@ def memory():
 BENCHMARKS = {
     "textbook": textbook_memory_matrix,
     "bare": bare_loop,
-    "path": lambda: alpha_path(2000, 3000, 200, 5, ">= 5"),
-    "path-small": lambda: alpha_path(500, 2000, 50, 10, ">= 1"),
-    "ridge": ridge,
+    "path": lambda: alpha_path(2000, 3000, 200, {"risk": ">= 5", **HELD_OUT}),
+    "path-small": lambda: alpha_path(500, 2000, 50, {"risk": ">= 1", **HELD_OUT}),
+    "loo": leave_one_out,
+    "folds": folds,
+    "ridge": lambda: ridge(2000, 200, 1000),
+    "ridge-large": lambda: ridge(10_000, 500, 500),
     "memory": memory,
 }
 

@@ -22,10 +22,12 @@ prox, and joins the working columns when a replica really moves it.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from .working_columns import WorkingColumns
+from ..optim.design import Design
+from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows, and for columns looked at together.
 BLOCK_BYTES = 1 << 29
@@ -66,9 +68,14 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     residuals = trajectory.predictor[:, :, 0] - problem.target[:, 0]
     residuals *= whitening
     gradients = design.t_dot(residuals.T).T / len(whitening)
-    recorded = trajectory.coef[:, :, 0], gradients
-    updates = list(trajectory.updates())
-    replay = partial(_replayed, design, updates, recorded, design.column_sizes())
+    common = Common(
+        design=design,
+        coef=trajectory.coef[:, :, 0],
+        gradient=gradients,
+        column_sizes=design.column_sizes(),
+        gram=whole_gram(design),
+    )
+    replay = partial(_replayed, common, list(trajectory.updates()))
     size = min(_rows_at_a_time(trajectory), largest_block)
     blocks = [(block, residuals[:, block.rows]) for block in left_out.blocks(size)]
     held_out, deviations = zip(*map(replay, blocks))
@@ -83,10 +90,10 @@ def _rows_at_a_time(trajectory):
     return max(1, BLOCK_BYTES // (ARRAYS_PER_REPLICA * coef.itemsize * int(widest)))
 
 
-def _replayed(design, updates, recorded, column_sizes, block):
+def _replayed(common, updates, block):
     """Residuals of one block of rows, and its deviations at the end."""
     left_out, residuals = block
-    replicas = RowReplicas(design, recorded, column_sizes, block)
+    replicas = RowReplicas(common, block)
     held_out = np.empty_like(residuals)
     held_out[0] = replicas.held_out(0)
     for update in updates:
@@ -96,30 +103,47 @@ def _replayed(design, updates, recorded, column_sizes, block):
     return held_out / left_out.whitening, deviations
 
 
+class Common(NamedTuple):
+    """What all blocks of rows share.
+
+    Attributes
+    ----------
+    design : Design
+        Whitened.
+    coef, gradient : ndarray of shape (n_iterates, n_columns)
+        The recorded coefficients, and the gradients of the loss there.
+    column_sizes : tuple of ndarray of shape (n_columns,)
+        Norms of the columns, and their largest entries.
+    gram : ndarray of shape (n_columns, n_columns) or None
+    """
+
+    design: Design
+    coef: np.ndarray
+    gradient: np.ndarray
+    column_sizes: tuple
+    gram: np.ndarray | None
+
+
 class RowReplicas:
     """The replicas of a block of rows, one update after the other.
 
     Parameters
     ----------
-    design : Design
-        Whitened.
-    recorded : tuple of ndarray of shape (n_iterates, n_columns)
-        Coefficients and gradients of the loss.
-    column_sizes : tuple of ndarray of shape (n_columns,)
-        Norms of the columns, and their largest entries.
+    common : Common
     block : tuple of LeftOutRows and ndarray of shape (n_iterates, n_replicas)
         The rows left out, and their whitened recorded residuals.
     """
 
-    def __init__(self, design, recorded, column_sizes, block):
-        self.coef, self.gradient = recorded
-        self.column_sizes = column_sizes
+    def __init__(self, common, block):
+        self.coef, self.gradient = common.coef, common.gradient
+        self.column_sizes = common.column_sizes
         self.left_out, self.residuals = block
-        self.working = WorkingColumns(design, self.left_out.rows)
+        dtype = common.design.dtype
+        rows = self.left_out.rows
+        self.working = WorkingColumns(common.design, rows, common.gram)
         started = np.flatnonzero(self.coef[0])
-        dtype = design.dtype
-        self.working.joined_by(started, design.dense_columns(started, dtype))
-        shape = len(self.left_out.rows), len(started)
+        self.working.joined_by(started, self.working.entries(started))
+        shape = len(rows), len(started)
         # Deviations of this iterate and the one before, (n_replicas, n_working).
         self.current = self.before = np.zeros(shape, dtype)
         # At the gradient point: what the gradient is shifted by, the squared
@@ -169,42 +193,47 @@ class RowReplicas:
 
     def _look(self, point, gradient, step, penalty):
         """Take in the columns outside that some replica moves."""
-        bound = self.loss_scale.max() * (np.abs(gradient) + self.reach)
-        outside = self._moves(bound, step, penalty)
+        outside = self._moves(np.abs(gradient) + self.reach, step, penalty)
         outside[self.working.index] = False
         outside = np.flatnonzero(outside)
         itemsize = self.shift.itemsize
         size = max(1, LOOKED_AT_BYTES // (itemsize * self.working.n_rows))
         for first in range(0, len(outside), size):
             index = outside[first : first + size]
-            columns = self.working.design.dense_columns(index, self.shift.dtype)
-            shift = self.working.gradient_shift(point, columns)
-            turned = shift - columns[self.left_out.rows] * self.pull[:, None]
-            # The recorded run is the replica with a shift of zero.
-            highest = turned.max(axis=0, initial=0)
-            lowest = turned.min(axis=0, initial=0)
-            self.reach[index] = np.maximum(highest, -lowest)
-            ends = np.abs(gradient[index] + [highest, lowest])
-            bound = self.loss_scale.max() * ends.max(axis=0)
-            if self._moves(bound, step, penalty).any():
-                joins = self._moves(bound / NEAR, step, penalty)
-                self._join(index[joins], columns[:, joins], shift[:, joins])
+            shift = self.working.gradient_shift(point, index)
+            turned = self.column_sizes[1][index] * np.abs(self.pull).max()
+            self._set_reach(index, shift, turned)
+            bound = np.abs(gradient[index]) + self.reach[index]
+            near = self._moves(bound, step, penalty)
+            if near.any():
+                self._look_closely(index[near], shift[:, near], gradient, step, penalty)
                 point = _widened(point, len(self.working))
 
-    def _moves(self, gradient, step, penalty):
-        """Whether a zero coefficient with a gradient of this size becomes nonzero.
+    def _look_closely(self, index, shift, gradient, step, penalty):
+        """Take in those of the columns in ``index`` that some replica moves."""
+        entries = self.working.entries(index)
+        turned = shift - entries * self.pull[:, None]
+        self._set_reach(index, turned, 0.0)
+        bound = np.abs(gradient[index]) + self.reach[index]
+        if self._moves(bound, step, penalty).any():
+            joins = self._moves(bound / NEAR, step, penalty)
+            self.working.joined_by(index[joins], entries[:, joins])
+            self.current = _widened(self.current, len(self.working))
+            self.before = _widened(self.before, len(self.working))
+            self.shift = np.concatenate([self.shift, shift[:, joins]], axis=1)
 
-        In a replica, or in the recorded run.
+    def _set_reach(self, index, shift, beyond):
+        largest = np.maximum(shift.max(axis=0), -shift.min(axis=0))
+        self.reach[index] = largest + beyond
+
+    def _moves(self, bound, step, penalty):
+        """Whether zero coefficients may become nonzero, in any replica or the run.
+
+        ``bound`` is of the gradient before it is scaled by the loss.
         """
+        size = step.step_size * self.loss_scale.max() * bound
         scale = min(1.0, self.penalty_scale.min())
-        return penalty.prox(step.step_size * gradient, step.step_size * scale) != 0
-
-    def _join(self, index, columns, shift):
-        """Take in columns whose gradient the deviations shift by ``shift``."""
-        self.working.joined_by(index, columns)
-        self.current = _widened(self.current, len(self.working))
-        self.before = _widened(self.before, len(self.working))
-        self.shift = np.concatenate([self.shift, shift], axis=1)
+        return penalty.prox(size, step.step_size * scale) != 0
 
     def _advance(self, update, gradient):
         """The update itself, for every replica on the working columns."""

@@ -10,7 +10,7 @@ from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import held_out, row_lockstep, spectral
+from skacv.risk import held_out, row_lockstep, spectral, working_columns
 from skacv.risk.held_out import leave_one_out, mean_with_error, n_rows_worth
 from skacv.risk.lockstep import Replicas, replayed
 from skacv.risk.working_columns import WorkingColumns
@@ -122,6 +122,7 @@ def counted(monkeypatch, owner, name, size):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
+    monkeypatch.setattr(working_columns, "WHOLE_GRAM_BYTES", 0)
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
@@ -142,9 +143,11 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
     assert products["n"] < 0.1 * everything
 
 
+@pytest.mark.parametrize("gram_bytes", [0, 1 << 28])
 @pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
-def test_columns_come_and_go(penalty, rng):
+def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
     """A path of strengths up and down: columns join, are dropped and join again."""
+    monkeypatch.setattr(working_columns, "WHOLE_GRAM_BYTES", gram_bytes)
     problem = problem_of((60, 200), rng)
     strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
@@ -162,20 +165,32 @@ def extra(penalty):
     return [value for name, value in vars(penalty).items() if name != "strength"]
 
 
-def test_wide_working_sets_go_through_the_rows(rng):
-    problem = problem_of((10, 80), rng)
-    working = WorkingColumns(problem.design, np.arange(10))
-    for index in np.array_split(np.arange(80), 3):
-        working.joined_by(index, problem.design.dense_columns(index, float))
-    assert working._gram is None
-    coef = rng.standard_normal((10, 80))
-    expected = coef @ problem.design.gram() / 10
-    np.testing.assert_allclose(working.gram_of(coef), expected)
-    kept = np.arange(80) < 15
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_products_of_working_columns(is_whole, storage, rng):
+    """Through the rows where they are wide, through Gram matrices where not."""
+    problem = problem_of((10, 80), rng, storage=storage)
+    design, _ = problem.whitened()
+    gram = design.gram() / 10
+    working = WorkingColumns(design, np.arange(10), gram if is_whole else None)
+    order = rng.permutation(80)
+    for n, index in zip((12, 18, 60), (order[:12], order[12:18], order[18:60])):
+        working.joined_by(index, working.entries(index))
+        coef = rng.standard_normal((10, n))
+        within, across = gram[np.ix_(order[:n], order[:n])], gram[order[:n]]
+        assert working.is_wide == (n > 20)
+        np.testing.assert_allclose(working.gram_of(coef), coef @ within)
+        shift = working.gradient_shift(coef, order[60:])
+        np.testing.assert_allclose(shift, coef @ across[:, order[60:]])
+    kept = np.arange(60) % 4 == 0
     working.reduced_to(kept)
-    assert working._gram is not None
-    expected = coef[:, kept] @ problem.design.gram()[:15, :15] / 10
-    np.testing.assert_allclose(working.gram_of(coef[:, kept]), expected)
+    index = order[:60][kept]
+    np.testing.assert_array_equal(working.index, index)
+    coef = rng.standard_normal((10, 15))
+    expected = coef @ gram[np.ix_(index, index)]
+    np.testing.assert_allclose(working.gram_of(coef), expected)
+    entries = design.dense_columns(index, float)
+    np.testing.assert_allclose(working.left_out, entries)
 
 
 @pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
