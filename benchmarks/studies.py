@@ -282,10 +282,10 @@ def intervals(n_repeats=200):
     n=100, ten equal coefficients of squared norm 4, noise level 1, intercept
     fitted; 500 unseen rows in each of 200 repeats, standard error over repeats
     in brackets. With 100 rows the rank taken is 91 of 101, .901. "Best" is the
-    iterate of least loo_path_, with the median iterate. The last columns are the
-    prediction plus and minus a quantile of the training residuals. Nesterov at
-    p = n leaves an unstable fit behind; the two groups of rows live on a half of
-    the columns each.
+    iterate of least loo_path_, in brackets the median one; "training" the
+    prediction plus and minus a quantile of the training residuals. Nesterov with
+    p = n is late on an unstable fit; the two groups of rows live on a half of the
+    columns each.
     """
     lasso = TrajectoryLasso(0.1)
     settings = [

@@ -393,3 +393,49 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):
             model.predict_interval(X_bad, coverage)
+
+
+# ------------------------------------------------------------------------- coverage
+
+
+def coverages(model, n_repeats):
+    """Of unseen rows, nominal .9, early, at the best iterate and late.
+
+    n=100, p=150, ten coefficients of squared norm 4, noise level 1.
+
+    Returns
+    -------
+    mean, error : ndarray of shape (3,)
+    """
+    found = []
+    for seed in range(n_repeats):
+        rng = np.random.default_rng([seed, 1])
+        X = rng.standard_normal((600, 150))
+        y = X[:, :10].sum(axis=1) * 2 / np.sqrt(10) + rng.standard_normal(600)
+        model.fit(X[:100], y[:100])
+        ends = np.array(
+            [
+                model.at_iteration(t).predict_interval(X[100:])
+                for t in (5, model.loo_path_.argmin(), -1)
+            ]
+        )
+        is_covered = (ends[..., 0] <= y[100:]) & (y[100:] <= ends[..., 1])
+        found.append(is_covered.mean(axis=1))
+    return np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(n_repeats)
+
+
+@pytest.mark.parametrize(
+    ("max_iter", "n_repeats"),
+    [(50, 40), pytest.param(200, 200, marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("model", [IterativeRidge(0.0), TrajectoryLasso(0.1)])
+def test_jackknife_plus_covers(model, max_iter, n_repeats):
+    settings = {"max_iter": max_iter, "tol": 0, "risk": False, "keep_data": True}
+    model = clone(model).set_params(loo=True, **settings)
+    mean, error = coverages(model, n_repeats)
+    early, best, late = mean
+    assert abs(early - 0.9) <= 2 * error[0]
+    assert abs(late - 0.9) <= 2 * error[2]
+    # The best iterate is the one whose held-out residuals look smallest, and
+    # these are what its intervals are made from: one to two points are lost.
+    assert 0.87 <= best <= 0.9 + 2 * error[1]
