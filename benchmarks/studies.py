@@ -283,9 +283,9 @@ def intervals(n_repeats=200):
     fitted; 500 unseen rows in each of 200 repeats, standard error over repeats
     in brackets. With 100 rows the rank taken is 91 of 101, .901. "Best" is the
     iterate of least loo_path_, in brackets the median one; "training" the
-    prediction plus and minus a quantile of the training residuals. Nesterov with
-    p = n is late on an unstable fit; the two groups of rows live on a half of the
-    columns each.
+    prediction plus and minus a quantile of the training residuals. The late
+    iterates of Nesterov with p = n are unstable; the two groups of rows live on a
+    half of the columns each.
     """
     lasso = TrajectoryLasso(0.1)
     settings = [
