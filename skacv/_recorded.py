@@ -3,11 +3,21 @@
 from copy import copy
 
 import numpy as np
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._held_out import coefficients_without_rows
 from .risk.intervals import around_predictions, jackknife_plus, rank_of
+
+# What the intervals of each method are made from, and how fit is told to keep it.
+NEEDS = {
+    "jackknife+": {"loo_prediction_path_": "loo=True", "_data": "keep_data=True"},
+    "loo": {"loo_prediction_path_": "loo=True"},
+    "risk": {"risk_residual_path_": "risk=True"},
+}
+# Memory for the predictions of all replicas of a block of samples.
+BLOCK_BYTES = 1 << 27
 
 
 class RecordedLinearModel:
@@ -97,7 +107,9 @@ class RecordedLinearModel:
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y.
+            Lower and upper ends, in units of y. Rows count alike in the
+            quantiles, whatever their weight in fit. With a coverage below one
+            half the ends of "jackknife+" may cross, which is an empty interval.
 
         Raises
         ------
@@ -123,42 +135,41 @@ class RecordedLinearModel:
         check_is_fitted(self)
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        if method not in INTERVALS:
+        if method not in NEEDS:
+            raise ValueError(f"method must be one of {list(NEEDS)}, got {method!r}.")
+        residuals = self._held_out_residuals(method)
+        rank = rank_of(coverage, len(residuals))
+        if method == "jackknife+":
+            return self._jackknife_plus(self._checked(X), residuals, rank)
+        return around_predictions(self.predict(X), residuals, rank)
+
+    def _held_out_residuals(self, method):
+        """What the method takes for residuals of rows left out, at this iterate."""
+        missing = [
+            setting
+            for attribute, setting in NEEDS[method].items()
+            if getattr(self, attribute, None) is None
+        ]
+        if missing:
             raise ValueError(
-                f"method must be one of {list(INTERVALS)}, got {method!r}."
+                f"method={method!r} needs an estimator fitted with "
+                f"{' and '.join(missing)}."
             )
-        return INTERVALS[method](self, X, coverage)
+        if method == "risk":
+            temporal, spatial = self.risk_residual_path_
+            return np.tensordot(temporal[self.iteration_], spatial, axes=1)
+        return self.loo_prediction_path_[self.iteration_] - self.loo_target_
 
-    def _require(self, attribute, method):
-        if not hasattr(self, attribute):
-            raise ValueError(
-                f"method={method!r} needs {attribute}, which this fit has not "
-                "computed: see the parameters risk and loo."
-            )
-
-    def _interval_by_risk(self, X, coverage):
-        self._require("risk_residual_path_", "risk")
-        temporal, spatial = self.risk_residual_path_
-        residuals = np.tensordot(temporal[self.iteration_], spatial, axes=1)
-        return around_predictions(self.predict(X), residuals, coverage)
-
-    def _interval_by_loo(self, X, coverage):
-        self._require("loo_prediction_path_", "loo")
-        residuals = self.loo_prediction_path_[self.iteration_] - self.loo_target_
-        return around_predictions(self.predict(X), residuals, coverage)
-
-    def _interval_by_jackknife_plus(self, X, coverage):
-        self._require("loo_prediction_path_", "jackknife+")
-        residuals = self.loo_prediction_path_[self.iteration_] - self.loo_target_
-        rank_of(coverage, len(residuals))
-        X = self._checked(X)
+    def _jackknife_plus(self, X, residuals, rank):
+        size = max(1, BLOCK_BYTES // (X.dtype.itemsize * len(residuals)))
         intervals = [
-            jackknife_plus(
-                safe_sparse_dot(coef, X.T, dense_output=True) + intercept[:, None],
-                own_residuals,
-                coverage,
+            np.concatenate(
+                [
+                    jackknife_plus(_predicted(replicas, X[block]), own_residuals, rank)
+                    for block in gen_batches(X.shape[0], size)
+                ]
             )
-            for (coef, intercept), own_residuals in zip(
+            for replicas, own_residuals in zip(
                 self._without_rows(), residuals.reshape(len(residuals), -1).T
             )
         ]
@@ -169,11 +180,6 @@ class RecordedLinearModel:
 
         Those of the iterate in use, run again once and then kept.
         """
-        if self._data is None:
-            raise ValueError(
-                'method="jackknife+" runs the replicas without each row again: fit '
-                'with keep_data=True, or take method="loo" or "risk".'
-            )
         if self._replicas is None or self._replicas[0] != self.iteration_:
             self._replicas = self.iteration_, list(coefficients_without_rows(self))
         return self._replicas[1]
@@ -192,8 +198,7 @@ class RecordedLinearModel:
         return temporal @ temporal.T / spatial[0].size
 
 
-INTERVALS = {
-    "jackknife+": RecordedLinearModel._interval_by_jackknife_plus,
-    "loo": RecordedLinearModel._interval_by_loo,
-    "risk": RecordedLinearModel._interval_by_risk,
-}
+def _predicted(replicas, X):
+    """Predictions of every replica, (n_replicas, n_samples)."""
+    coef, intercept = replicas
+    return safe_sparse_dot(coef, X.T, dense_output=True) + intercept[:, None]

@@ -17,6 +17,7 @@ TINY = {
     "plot_early_stopping": {"n_rows": 60},
     "plot_elliptical_rows": {"n": 30, "p": 45, "n_repeats": 2},
     "plot_gcv_fails": {"n": 40, "p": 60, "n_repeats": 2},
+    "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
 }
 
