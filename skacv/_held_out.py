@@ -92,7 +92,7 @@ def read_leave_one_out(estimator, trajectory, data):
             **_parallel(estimator.n_jobs),
         )
         predictions = _predictions(residuals, rows, data)
-    if not np.isfinite(predictions).all():
+    if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "Iterates that leave out a row diverge, though those on all rows do not: "
             'use a smaller step_size, or step_size="auto".'
@@ -173,9 +173,10 @@ def _parallel(n_jobs):
 
 def _path(residuals, rows, data):
     """Weighted mean of the squared residuals and its standard error."""
-    squares = residuals.astype(np.float64) ** 2
-    weights = data.problem.row_weights[rows, 0].astype(np.float64)
-    return mean_with_error(squares.mean(axis=2), weights)
+    residuals = residuals.astype(np.float64, copy=False)
+    costs = np.einsum("tik,tik->ti", residuals, residuals)
+    costs /= residuals.shape[2]
+    return mean_with_error(costs, data.problem.row_weights[rows, 0].astype(np.float64))
 
 
 def _predictions(residuals, rows, data):

@@ -35,11 +35,12 @@ def train_error(problem, predictor):
 def read(estimator, trajectory, data, folds):
     """Everything that a trajectory says, as fitted attributes."""
     attributes = read_paths(estimator, trajectory, data)
+    # Leave-one-out first: the memory matrix of linear updates takes its eigenvalues.
+    if estimator.loo is not False:
+        attributes.update(read_leave_one_out(estimator, trajectory, data))
     if estimator.risk is not False:
         train_path = attributes["train_path_"]
         attributes.update(read_risk(estimator, trajectory, data, train_path))
-    if estimator.loo is not False:
-        attributes.update(read_leave_one_out(estimator, trajectory, data))
     if folds:
         attributes.update(read_folds(estimator, trajectory, data, folds))
     return attributes

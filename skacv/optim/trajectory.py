@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .design import Design
 from .losses import SquaredError
@@ -70,6 +71,27 @@ class Problem:
             target=self.target[:, [r]],
             row_weights=self.row_weights[:, [r]],
         )
+
+    @cached_property
+    def eigenbasis(self):
+        """Eigenvalues and eigenvectors of the smaller side of the whitened design.
+
+        Of design' design / n_rows, or of design design' / n_rows, in increasing
+        order and double precision, clipped at zero.
+        """
+        design, _ = self.whitened()
+        n_rows, n_columns = design.shape
+        inner = design.gram() if n_columns <= n_rows else design.outer_gram()
+        inner = inner.astype(np.float64, copy=False)
+        values, vectors = eigh(inner, overwrite_a=True, check_finite=False)
+        return np.clip(values, 0, None) / n_rows, vectors
+
+    def eigenvalues(self):
+        """Those of :attr:`eigenbasis`, alone where it has not been needed yet."""
+        if "eigenbasis" in vars(self):
+            return self.eigenbasis[0]
+        design, _ = self.whitened()
+        return design.spectrum()
 
     @cached_property
     def smoothness(self):

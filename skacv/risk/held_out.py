@@ -255,5 +255,8 @@ def mean_with_error(costs, weights):
     weights = weights / weights.sum()
     mean = costs @ weights
     n_costs = len(weights)
-    variance = ((costs - mean[:, None]) ** 2) @ weights**2
+    # Sum of (w (cost - mean))^2 without another array of that size.
+    squares = np.einsum("ti,ti,i->t", costs, costs, weights**2)
+    variance = squares - 2 * mean * (costs @ weights**2) + mean**2 * (weights @ weights)
+    variance = np.clip(variance, 0, None)
     return mean, np.sqrt(variance * n_costs / max(n_costs - 1, 1))

@@ -36,8 +36,6 @@ LOOKED_AT_BYTES = 1 << 23
 ARRAYS_PER_REPLICA = 9
 # Working columns that no replica uses are dropped so many updates apart.
 DROP_EVERY = 8
-# Columns this close to the threshold join together with those beyond it.
-NEAR = 0.9
 # Rounding errors of a squared length, in units of the machine precision.
 ROUNDING = 64
 
@@ -215,8 +213,8 @@ class RowReplicas:
         turned = shift - entries * self.pull[:, None]
         self._set_reach(index, turned, 0.0)
         bound = np.abs(gradient[index]) + self.reach[index]
-        if self._moves(bound, step, penalty).any():
-            joins = self._moves(bound / NEAR, step, penalty)
+        joins = self._moves(bound, step, penalty)
+        if joins.any():
             self.working.joined_by(index[joins], entries[:, joins])
             self.current = _widened(self.current, len(self.working))
             self.before = _widened(self.before, len(self.working))

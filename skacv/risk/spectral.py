@@ -22,12 +22,13 @@ moved onto them, stand for all to rounding (an interpolative decomposition).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, qr, solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 # Entries of a block of rows: a few arrays of that size stay in cache.
-ENTRIES_PER_BLOCK = 1 << 15
+ENTRIES_PER_BLOCK = 1 << 16
 # Directions with a smaller share of the top eigenvalue carry no start.
 NULL_DIRECTION = 1e-14
 # The functions of the eigenvalue that nodes are chosen by: responses to random
@@ -58,28 +59,22 @@ class Eigenbasis:
     rows: Callable
 
     @classmethod
-    def of(cls, design, target, coef):
-        """Decompose the smaller side, in double precision."""
+    def of(cls, problem, coef):
+        """The eigenbasis of a problem, and a run from ``coef`` in it."""
+        design, target = problem.whitened()
         n_rows, n_columns = design.shape
+        values, vectors = problem.eigenbasis
         if n_columns <= n_rows:
-            values, vectors = _eigh(design.gram())
-            drive = vectors.T @ design.t_dot(target)
+            drive = vectors.T @ design.t_dot(target) / n_rows
             rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
-            return cls(values / n_rows, drive / n_rows, vectors.T @ coef, rows)
-        values, vectors = _eigh(design.outer_gram())
-        root = np.sqrt(values)
+            return cls(values, drive, vectors.T @ coef, rows)
+        root = np.sqrt(n_rows * values)
         # Only what the rows see of a start matters.
         seen = values > NULL_DIRECTION * values[-1]
         inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
         start = inverse[:, None] * (vectors.T @ design.dot(coef))
-        drive = root[:, None] * (vectors.T @ target)
-        scaled = vectors * root
-        return cls(values / n_rows, drive / n_rows, start, scaled.__getitem__)
-
-
-def _eigh(matrix):
-    values, vectors = eigh(matrix.astype(np.float64, copy=False), check_finite=False)
-    return np.clip(values, 0, None), vectors
+        drive = root[:, None] * (vectors.T @ target) / n_rows
+        return cls(values, drive, start, (vectors * root).__getitem__)
 
 
 def _rotated_rows(design, vectors, index):
@@ -105,8 +100,8 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     ndarray of shape (n_iterates, n_left_out, n_targets), float64
         Prediction less target, row by row.
     """
-    design, target = problem.whitened()
-    basis = Eigenbasis.of(design, target, trajectory.coef[0])
+    _, target = problem.whitened()
+    basis = Eigenbasis.of(problem, trajectory.coef[0])
     nodes, transfer = _nodes(basis.eigenvalues, trajectory)
     updates = list(trajectory.updates())
     replay = partial(_replayed, basis, target, updates, nodes, transfer)
@@ -180,44 +175,47 @@ def _replayed(basis, target, updates, nodes, transfer, left_out):
     rows, target = basis.rows(left_out.rows), target[left_out.rows]
     moved = transfer.T
     leverage = moved @ (rows**2).T / left_out.n_rows
-    residuals = [
-        _replayed_target(
-            nodes,
-            leverage,
-            moved @ (rows * start).T,
-            moved @ (rows * drive).T,
-            own_target,
-            updates,
-            left_out,
+    held_out = np.empty((len(updates) + 1, *target.shape))
+    for k, own_target in enumerate(target.T):
+        parts = Parts(
+            leverage=leverage,
+            start=moved @ (rows * basis.start[:, k]).T,
+            drive=moved @ (rows * basis.drive[:, k]).T,
         )
-        for start, drive, own_target in zip(basis.start.T, basis.drive.T, target.T)
-    ]
-    return np.stack(residuals, axis=2) / left_out.whitening[:, None]
+        _replay_target(nodes, parts, own_target, updates, left_out, held_out[:, :, k])
+    held_out /= left_out.whitening[:, None]
+    return held_out
 
 
-def _replayed_target(nodes, leverage, start, drive, target, updates, left_out):
-    """Whitened held-out residuals of a block of rows, (n_iterates, n_rows).
+class Parts(NamedTuple):
+    """What a block of rows takes part in every node with, (n_nodes, n_rows)."""
 
-    ``leverage``, ``start`` and ``drive`` have shape (n_nodes, n_rows).
-    """
+    leverage: np.ndarray
+    start: np.ndarray
+    drive: np.ndarray
+
+
+def _replay_target(nodes, parts, target, updates, left_out, held_out):
+    """Write the whitened held-out residuals of one target, (n_iterates, n_rows)."""
     loss_scale, penalty_scale = left_out.shared_scales()
-    drive = left_out.loss_scale * drive
-    leverage = left_out.loss_scale * leverage
-    parts = before_parts = start
-    held_out = np.empty((len(updates) + 1, len(target)))
-    held_out[0] = left_out.residual_scale * (parts.sum(axis=0) - target)
+    current = before_current = parts.start
+    product = np.empty_like(current)
+    held_out[0] = left_out.residual_scale * (current.sum(axis=0) - target)
+    step_size = 0.0
     for t, before, step, penalty in updates:
         if before == t:
-            before_parts = parts
+            before_current = current
+        if step.step_size != step_size:
+            step_size = step.step_size
+            drive = (step_size * left_out.loss_scale) * parts.drive
+            leverage = (step_size * left_out.loss_scale) * parts.leverage
         curvature = loss_scale * nodes[:, None] + penalty_scale * penalty.curvature
         own, earlier = _multipliers(step, curvature)
         following = leverage * step.gradient_point(held_out[t], held_out[before])
         following += drive
-        following *= step.step_size
-        following += own * parts
+        following += np.multiply(own, current, out=product)
         if step.momentum or step.lookahead:
-            following += earlier * before_parts
-        before_parts, parts = parts, following
-        predictor = parts.sum(axis=0)
+            following += np.multiply(earlier, before_current, out=product)
+        before_current, current = current, following
+        predictor = current.sum(axis=0)
         held_out[t + 1] = left_out.residual_scale * (predictor - target)
-    return held_out

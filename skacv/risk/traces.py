@@ -193,7 +193,7 @@ class TraceSolver:
 
     def spectral(self, rng):
         """Linear updates: A is a function of the spectrum alone."""
-        eigenvalues = self.design.spectrum()
+        eigenvalues = self.problem.eigenvalues()
         ones = np.ones(self.n_carried(), int)
         probes = Probes(
             source=np.ones((len(eigenvalues), 1)),

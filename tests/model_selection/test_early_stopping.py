@@ -35,7 +35,7 @@ def data(rng):
 def test_keeps_the_iterate_of_least_estimated_risk(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="risk").fit(X, y)
-    alone = IterativeRidge(0.0).fit(X, y)
+    alone = IterativeRidge(0.0, loo=False).fit(X, y)
     best = alone.risk_path_.argmin()
     assert 0 < best < alone.n_iter_
     assert model.best_iter_ == model.estimator_.iteration_ == best
@@ -137,7 +137,7 @@ def test_sample_weight_is_passed_on(data, rng):
     weights = rng.uniform(0.5, 2, 80)
     model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="risk")
     model.fit(X, y, sample_weight=weights)
-    alone = IterativeRidge(0.0).fit(X, y, sample_weight=weights)
+    alone = IterativeRidge(0.0, loo=False).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(model.path_, alone.risk_path_)
     assert model.score(X, y, sample_weight=weights) == pytest.approx(
         alone.at_iteration(model.best_iter_).score(X, y, sample_weight=weights)
@@ -192,7 +192,7 @@ def test_pickle_holds_no_data(rng):
 def test_metadata_routing(data, rng):
     X, y = data
     weights = rng.uniform(0.5, 2, 80)
-    expected = IterativeRidge(0.0).fit(X, y, sample_weight=weights)
+    expected = IterativeRidge(0.0, loo=False).fit(X, y, sample_weight=weights)
     with sklearn.config_context(enable_metadata_routing=True):
         asking = IterativeRidge(0.0).set_fit_request(sample_weight=True)
         asking.set_score_request(sample_weight=True)
