@@ -36,7 +36,6 @@ RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.01
 # Of the alpha paths.
 N_SEEDS = 10
-PATIENCE = 40
 HELD_OUT = {"loo": ">= 1", "cv": ">= 1"}
 
 
@@ -131,27 +130,27 @@ def bare_loop():
     )
 
 
-def alpha_path(n, p, n_nonzero, asked):
-    """All alphas in one trajectory, stopped by every criterion, against LassoCV."""
+def alpha_path(n, p, n_nonzero, asked, max_iter):
+    """All alphas in one trajectory, stopped by every criterion, against LassoCV.
+
+    ``max_iter`` and twice that for patience are those of the held-out criteria.
+    """
+    patience = 2 * max_iter
+
+    def stopping(criterion, max_iter, patience=None, **held_out):
+        inner = TrajectoryLasso("path", max_iter=max_iter, **held_out)
+        return TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=patience)
+
     criteria = {
-        "risk": TrajectoryEarlyStoppingCV(
-            TrajectoryLasso("path", max_iter=20), criterion="risk"
-        ),
-        "loo": TrajectoryEarlyStoppingCV(
-            TrajectoryLasso("path", max_iter=20, loo=True),
-            criterion="loo",
-            patience=PATIENCE,
-        ),
-        "cv": TrajectoryEarlyStoppingCV(
-            TrajectoryLasso("path", max_iter=20, cv=10),
-            criterion="cv",
-            patience=PATIENCE,
-        ),
+        "risk": stopping("risk", 20),
+        "loo": stopping("loo", max_iter, patience, loo=True),
+        "cv": stopping("cv", max_iter, patience, cv=10),
     }
+    settings = f"max_iter={max_iter}, patience={patience},"
     works = {
-        "risk": "risk_path_",
-        "loo": f"exact loo_path_ of all rows, patience={PATIENCE},",
-        "cv": f"cv_path_ of 10 folds, patience={PATIENCE},",
+        "risk": "risk_path_, max_iter=20,",
+        "loo": f"exact loo_path_ of all rows, {settings}",
+        "cv": f"cv_path_ of 10 folds, {settings}",
     }
     times, risks = defaultdict(list), defaultdict(list)
     for seed in range(N_SEEDS):
@@ -207,8 +206,8 @@ def memory():
 BENCHMARKS = {
     "textbook": textbook_memory_matrix,
     "bare": bare_loop,
-    "path": lambda: alpha_path(2000, 3000, 200, {"risk": ">= 5", **HELD_OUT}),
-    "path-small": lambda: alpha_path(500, 2000, 50, {"risk": ">= 1", **HELD_OUT}),
+    "path": lambda: alpha_path(2000, 3000, 200, {"risk": ">= 5", **HELD_OUT}, 10),
+    "path-small": lambda: alpha_path(500, 2000, 50, {"risk": ">= 1", **HELD_OUT}, 20),
     "loo": leave_one_out,
     "folds": folds,
     "ridge": lambda: ridge(2000, 200, 1000),

@@ -87,7 +87,7 @@ def read_leave_one_out(estimator, trajectory, data):
             problem,
             trajectory,
             rows,
-            fit_intercept=estimator.fit_intercept,
+            fit_intercept=data.fit_intercept,
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
@@ -128,7 +128,7 @@ def coefficients_without_rows(estimator):
             problem,
             trajectory,
             rows,
-            fit_intercept=estimator.fit_intercept,
+            fit_intercept=data.fit_intercept,
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
@@ -142,7 +142,7 @@ def read_folds(estimator, trajectory, data, folds):
             data.problem,
             trajectory,
             folds,
-            fit_intercept=estimator.fit_intercept,
+            fit_intercept=data.fit_intercept,
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )

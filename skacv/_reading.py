@@ -77,7 +77,7 @@ def read_risk(estimator, trajectory, data, train_path):
         data.problem,
         trajectory,
         method="auto" if estimator.risk is True else estimator.risk,
-        fit_intercept=estimator.fit_intercept,
+        fit_intercept=data.fit_intercept,
         row_scales=estimator.risk_row_scales,
         rng=check_random_state(estimator.random_state),
     )

@@ -22,6 +22,7 @@ class TrainingData(NamedTuple):
     total_weight: float
     rows: np.ndarray  # which samples the problem's rows are
     n_samples: int
+    fit_intercept: bool
     is_flat: bool  # whether y was one-dimensional
     names: dict  # n_features_in_ and feature_names_in_
 
@@ -91,6 +92,7 @@ def training_data(estimator, X, y, sample_weight, *, multi_output):
         total_weight=weights.sum(),
         rows=rows,
         n_samples=len(y),
+        fit_intercept=estimator.fit_intercept,
         is_flat=y.ndim == 1,
         names={key: getattr(shell, key) for key in NAMES if hasattr(shell, key)},
     )

@@ -70,8 +70,12 @@ class LeftOutRows:
     def blocks(self, size):
         """The same in blocks of equal length, at most ``size`` rows each."""
         n_blocks = -(-len(self.rows) // size)
-        for part in np.array_split(np.arange(len(self.rows)), n_blocks):
-            yield replace(self, **{name: getattr(self, name)[part] for name in BY_ROW})
+        for index in np.array_split(np.arange(len(self.rows)), n_blocks):
+            yield self.part(index)
+
+    def part(self, index):
+        """Those in ``index``, in that order."""
+        return replace(self, **{name: getattr(self, name)[index] for name in BY_ROW})
 
     def shared_scales(self):
         """Loss and penalty scales; one entry each if all rows share them."""
@@ -134,7 +138,7 @@ def coefficients_without(
     """
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     largest_block = -(-len(rows) // n_blocks)
-    residuals, deviations = row_lockstep.leave_one_out(
+    residuals, (deviations, place) = row_lockstep.leave_one_out(
         problem, trajectory, left_out, largest_block, map
     )
     coef = np.repeat(trajectory.coef[-1].T, len(rows), axis=0)
@@ -142,6 +146,7 @@ def coefficients_without(
     for index, deviation in deviations:
         coef[first : first + len(deviation), index] += deviation
         first += len(deviation)
+    coef = coef[place]
     share = 1 - 1 / left_out.loss_scale
     return coef, share * residuals[-1] if fit_intercept else np.zeros(len(rows))
 

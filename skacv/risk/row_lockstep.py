@@ -30,7 +30,7 @@ from ..optim.design import Design
 from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows, and for columns looked at together.
-BLOCK_BYTES = 1 << 29
+BLOCK_BYTES = 1 << 28
 LOOKED_AT_BYTES = 1 << 23
 # Arrays of the replicas' shape that an update holds.
 ARRAYS_PER_REPLICA = 9
@@ -57,9 +57,10 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     -------
     residuals : ndarray of shape (n_iterates, n_left_out)
         Prediction less target, row by row.
-    deviations : list of (ndarray of int, ndarray)
+    deviations : (list of (ndarray of int, ndarray), ndarray of int)
         For every block of rows, columns and how much the last iterate's
-        coefficients on them differ without each row, (n_rows, n_columns).
+        coefficients on them differ without each row, (n_rows, n_columns); and
+        the place of every row in the blocks, one after the other.
     """
     design, _ = problem.whitened()
     whitening = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
@@ -75,9 +76,14 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     )
     replay = partial(_replayed, common, list(trajectory.updates()))
     size = min(_rows_at_a_time(trajectory), largest_block)
-    blocks = [(block, residuals[:, block.rows]) for block in left_out.blocks(size)]
+    # Rows that matter alike together: a block's bounds are those of its worst row.
+    order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
+    blocks = [
+        (block, residuals[:, block.rows]) for block in left_out.part(order).blocks(size)
+    ]
     held_out, deviations = zip(*map(replay, blocks))
-    return np.concatenate(held_out, axis=1), deviations
+    back = np.argsort(order)
+    return np.concatenate(held_out, axis=1)[:, back], (deviations, back)
 
 
 def _rows_at_a_time(trajectory):

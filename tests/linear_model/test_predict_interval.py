@@ -439,3 +439,13 @@ def test_jackknife_plus_covers(model, max_iter, n_repeats):
     # The best iterate is the one whose held-out residuals look smallest, and
     # these are what its intervals are made from: one to two points are lost.
     assert 0.87 <= best <= 0.9 + 2 * error[1]
+
+
+def test_parameters_set_after_the_fit_change_nothing(rng):
+    X = rng.standard_normal((30, 5)) + 1
+    y = X[:, 0] + rng.standard_normal(30)
+    model = IterativeRidge(0.0, keep_data=True, max_iter=10).fit(X, y)
+    before = model.predict_interval(X)
+    again = IterativeRidge(0.0, keep_data=True, max_iter=10).fit(X, y)
+    again.set_params(fit_intercept=False, max_iter=3, alpha=7.0)
+    np.testing.assert_array_equal(again.predict_interval(X), before)
