@@ -15,11 +15,11 @@ from skacv.optim.design import Design
 from skacv.optim.penalties import L1
 from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk.intervals import around_predictions, rank_of
 from skacv.risk.memory_matrix import estimate_risk
 
 from .__main__ import RESULTS, FixedSigns, heading
-from .data import sparse_regression, true_risk
+from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
+from .held_out_studies import criteria, intervals
 
 
 def published_page():
@@ -92,6 +92,7 @@ def published_means(n_repeats=100):
                 tol=0,
                 fit_intercept=False,
                 risk="exact",
+                loo=False,
             ).fit(X, y)
             truth = true_risk(model.coef_path_, 0.0, beta, 0.25)
             found[solver].append((truth, model.risk_path_))
@@ -109,38 +110,6 @@ def published_means(n_repeats=100):
                 f"| {their_estimate} | {estimate[:, t].mean():.2f} "
                 f"| {mean:.3f} ({error:.3f}) |"
             )
-
-
-def mean_ratio(ratios):
-    return ratios.mean(), ratios.std(ddof=1) / np.sqrt(len(ratios))
-
-
-def mean_cell(ratios):
-    mean, error = mean_ratio(ratios)
-    return f"{mean:.3f} ({error:.3f})"
-
-
-def rows_of(kind, n, p, rng):
-    """Rows of a design, and the root of their covariance (None: identity)."""
-    draw = rng.standard_normal((n, p))
-    if kind == "AR(.5)":
-        distance = np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
-        root = np.linalg.cholesky(0.5**distance)
-        return draw @ root.T, root
-    if kind == "Rademacher":
-        return np.sign(draw), None
-    if kind in ("t5 rows", "t3 rows"):
-        degrees = int(kind[1])
-        # Scaled to the covariance of the others, identity.
-        chi2 = rng.chisquare(degrees, (n, 1))
-        return draw * np.sqrt((degrees - 2) / chi2), None
-    if kind == "two groups":
-        # Each half of the rows on its own half of the columns, one twice as large.
-        first = rng.random((n, 1)) < 0.5
-        is_left = np.arange(p) < p // 2
-        scale = np.where(is_left, 2.0, 1.0)
-        return draw * scale * (first == is_left), np.diag(scale / np.sqrt(2))
-    return draw, None
 
 
 def designs(n_repeats=200):
@@ -222,7 +191,7 @@ def few_rows(n_repeats=50):
         ratios, gains = [], []
         for seed in range(n_repeats):
             X, y, beta = sparse_regression(35, 4000, 5, seed)
-            stopped = TrajectoryEarlyStoppingCV(model).fit(X, y)
+            stopped = TrajectoryEarlyStoppingCV(model, criterion="risk").fit(X, y)
             assert stopped.estimator_.n_probes_ == 0
             assert np.isfinite(stopped.path_).all()
             truth = true_risk(stopped.coef_, stopped.intercept_, beta)
@@ -254,7 +223,7 @@ def probes(n_repeats=60):
         for seed in range(n_repeats):
             X, y, beta = sparse_regression(n, p, n // 10, seed)
             model = TrajectoryLasso(
-                0.01 * np.sqrt(2000 / n), solver="ista", max_iter=100, tol=0
+                0.01 * np.sqrt(2000 / n), solver="ista", max_iter=100, tol=0, loo=False
             )
             exact = model.set_params(risk="exact").fit(X, y).risk_path_[rows]
             model.set_params(risk="auto", random_state=seed).fit(X, y)
@@ -273,79 +242,13 @@ def probes(n_repeats=60):
             )
 
 
-METHODS = ("jackknife+", "loo", "risk")
-
-
-def intervals(n_repeats=200):
-    """Coverage of prediction intervals, nominal .9, and their mean width.
-
-    n=100, ten equal coefficients of squared norm 4, noise level 1, intercept
-    fitted; 500 unseen rows in each of 200 repeats, standard error over repeats
-    in brackets. With 100 rows the rank taken is 91 of 101, .901. "Best" is the
-    iterate of least loo_path_, in brackets the median one; "training" the
-    prediction plus and minus a quantile of the training residuals. The late
-    iterates of Nesterov with p = n are unstable; the two groups of rows live on a
-    half of the columns each.
-    """
-    lasso = TrajectoryLasso(0.1)
-    settings = [
-        ("Gaussian", 150, "GD", IterativeRidge(0.0)),
-        ("Gaussian", 150, "FISTA, alpha=.1", lasso),
-        ("Gaussian", 100, "Nesterov", IterativeRidge(0.0, solver="nesterov")),
-        ("two groups", 150, "GD", IterativeRidge(0.0)),
-        ("two groups", 150, "FISTA, alpha=.1", lasso),
-    ]
-    names = [*METHODS, "training"]
-    yield (
-        f"| rows | p | updates | iterate | {' | '.join(names)} "
-        "| mean widths, in this order |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for kind, p, updates, model in settings:
-        model.set_params(max_iter=200, tol=0, loo=True, risk="exact", keep_data=True)
-        found = [
-            intervals_on(kind, p, model, np.random.default_rng([seed, p]))
-            for seed in range(n_repeats)
-        ]
-        for row, iterate in enumerate(("5", "20", "200", "best")):
-            iterates, ends = zip(*[repeat[row] for repeat in found])
-            if iterate == "best":
-                iterate += f" ({np.median(iterates):.0f})"
-            coverages, widths = np.transpose(ends)  # (n_methods, n_repeats) each
-            cells = " | ".join(mean_cell(coverage) for coverage in coverages)
-            width_cell = " / ".join(f"{width:.2f}" for width in widths.mean(axis=1))
-            yield f"| {kind} | {p} | {updates} | {iterate} | {cells} | {width_cell} |"
-
-
-def intervals_on(kind, p, model, rng):
-    """Iterates, and coverage and mean width of their intervals by each method."""
-    X, _ = rows_of(kind, 600, p, rng)
-    beta = np.zeros(p)
-    beta[:10] = 2 / np.sqrt(10)
-    y = X @ beta + rng.standard_normal(600) + 2.0
-    model.fit(X[:100], y[:100])
-    found = []
-    for t in (5, 20, 200, int(model.loo_path_.argmin())):
-        iterate = model.at_iteration(t)
-        ends = [iterate.predict_interval(X[100:], method=name) for name in METHODS]
-        residuals = y[:100] - iterate.predict(X[:100])
-        rank = rank_of(0.9, len(residuals))
-        ends.append(around_predictions(iterate.predict(X[100:]), residuals, rank))
-        found.append((t, [coverage_and_width(own, y[100:]) for own in ends]))
-    return found
-
-
-def coverage_and_width(ends, y):
-    lower, upper = ends.T
-    return np.mean((lower <= y) & (y <= upper)), np.mean(upper - lower)
-
-
 STUDIES = {
     "published-page": published_page,
     "published-means": published_means,
     "designs": designs,
     "few-rows": few_rows,
     "probes": probes,
+    "criteria": criteria,
     "intervals": intervals,
 }
 

@@ -9,7 +9,18 @@ import skacv
 
 ROOT = Path(skacv.__file__).parent
 # Every layer may import those to its left.
-LAYERS = ["optim", "risk", "base", "linear_model", "model_selection", "inspection"]
+LAYERS = [
+    "optim",
+    "risk",
+    "_training_data",
+    "_held_out",
+    "_reading",
+    "_recorded",
+    "base",
+    "linear_model",
+    "model_selection",
+    "inspection",
+]
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 

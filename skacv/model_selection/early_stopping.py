@@ -1,9 +1,6 @@
 """The estimator that runs once and keeps the best iterate."""
 
-from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
-from time import perf_counter
 
 import numpy as np
 from sklearn import get_config
@@ -30,6 +27,7 @@ from .._compat import (
 from ..linear_model import TrajectoryLasso
 from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
 from .rules import RULES
+from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
 RESULTS = (
     "params",
@@ -193,12 +191,12 @@ class TrajectoryEarlyStoppingCV(
         ]
         judge = self._judge(candidates[0], X, y, params)
         for candidate in candidates:
-            _prepare(candidate, judge.computed)
+            prepare(candidate, judge.computed)
         fit_params = self._routed("estimator", "fit", params)
         stages = Stages(judge, self.patience)
         found = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
-            _choice(estimator, judge, RULES[self.rule]) for estimator, _ in found
+            choice_of(estimator, judge, RULES[self.rule]) for estimator, _ in found
         ]
         best = int(np.argmin([judge.sign * score for _, score, _ in choices]))
         best_iter, best_score, best_score_se = choices[best]
@@ -236,7 +234,7 @@ class TrajectoryEarlyStoppingCV(
             chosen = {judge.name: choice}
             for name, criterion in CRITERIA.items():
                 if hasattr(estimator, criterion.path) and name != judge.name:
-                    own = _choice(estimator, PathJudge(name), RULES[self.rule])
+                    own = choice_of(estimator, PathJudge(name), RULES[self.rule])
                     chosen[name] = own
             rows += [
                 (params, name, *choice, estimator.n_iter_, seconds)
@@ -256,9 +254,7 @@ class TrajectoryEarlyStoppingCV(
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
         found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_with_callbacks)(
-                self, stages, candidate, task, data, fit_params
-            )
+            delayed(fit_with_callbacks)(self, stages, candidate, task, data, fit_params)
             for candidate, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
@@ -402,60 +398,3 @@ class TrajectoryEarlyStoppingCV(
         tags.target_tags = inner.target_tags
         tags.input_tags = inner.input_tags
         return tags
-
-
-def _prepare(estimator, computed):
-    """Have the estimator compute what the criterion needs, and nothing unasked."""
-    parameters = estimator.get_params(deep=False)
-    for name, criterion in CRITERIA.items():
-        value = parameters.get(criterion.parameter, False)
-        if name == computed and value is False:
-            raise ValueError(
-                f"criterion={name!r} needs {criterion.path}, which "
-                f"{type(estimator).__name__} does not compute with "
-                f"{criterion.parameter}={value!r}."
-            )
-        if name == computed and value is None:
-            estimator.set_params(**{criterion.parameter: criterion.default})
-        if name != computed and value == "auto":
-            estimator.set_params(**{criterion.parameter: False})
-
-
-def _choice(estimator, judge, rule):
-    """Row, value and standard error that the rule picks."""
-    path = judge.path(estimator)
-    error = partial(judge.standard_error, estimator)
-    row = rule(judge.sign * path, error)
-    return row, float(path[row]), error(row)
-
-
-@dataclass(frozen=True)
-class Stages:
-    """A run that goes on while its best iterate is less than ``patience`` old."""
-
-    judge: object
-    patience: int | None
-
-    def timed_fit(self, estimator, X, y, fit_params):
-        begun = perf_counter()
-        if self.patience is None:
-            estimator.fit(X, y, **fit_params)
-        else:
-            self._extend(estimator, X, y, fit_params)
-        return estimator, perf_counter() - begun
-
-    def _extend(self, estimator, X, y, fit_params):
-        n_updates, is_whole, age = self.patience, False, -1
-        while not is_whole and age < self.patience:
-            is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
-            best = np.argmin(self.judge.sign * self.judge.path(estimator))
-            age = estimator.n_iter_ - best
-            n_updates *= 2
-
-
-def _fit_with_callbacks(owner, stages, estimator, task, data, fit_params):
-    with task.propagate_callback_context(estimator):
-        task.call_on_fit_task_begin(estimator=owner, **data)
-        found = stages.timed_fit(estimator, data["X"], data["y"], fit_params)
-    task.call_on_fit_task_end(estimator=owner, **data)
-    return found
