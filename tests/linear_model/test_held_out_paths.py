@@ -149,7 +149,7 @@ def test_started_from_other_data(name, shape, rng):
     assert start.any()
     every = np.arange(len(y))
     for i in (0, 7):
-        refit.set_params(step_size=model.step_size_)
+        refit = clone(refit).set_params(step_size=model.step_size_)
         refit.fit(X[::-1] + 1, y)
         refit.coef_, refit.coef_path_ = start, start[None]
         refit.intercept_path_, refit.iteration_ = refit.intercept_path_[:1], 0
@@ -188,9 +188,10 @@ def test_a_subset_of_rows(name, rng):
 def test_automatic_leave_one_out_keeps_to_what_is_cheap(rng):
     X, y = drawn((400, 900), rng)
     assert len(IterativeRidge(max_iter=5).fit(X, y).loo_indices_) == 400
-    dense = TrajectoryLasso(1e-3, max_iter=100, random_state=0, tol=0).fit(X, y)
+    lasso = TrajectoryLasso(1e-3, max_iter=100, random_state=0, tol=0, risk=False)
+    dense = clone(lasso).fit(X, y)
     assert 100 <= len(dense.loo_indices_) < 400
-    narrow = TrajectoryLasso(1.0, max_iter=200, random_state=0, tol=0).fit(X, y)
+    narrow = lasso.set_params(alpha=1.0).fit(X, y)
     assert len(narrow.loo_indices_) == 400
 
 
