@@ -30,6 +30,7 @@ SPECTRAL_SIZE = 2000
 PROBE_ERROR_SHARE = 1.0
 FIRST_ROUND = 10
 MIN_ROUND = 5
+# At most, on average over the modes.
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
@@ -221,19 +222,29 @@ class TraceSolver:
         A complete basis instead, where that takes about as many.
         """
         target = PROBE_ERROR_SHARE * np.sqrt(2 / self.degrees)
-        found = self.probed(self._by_size(FIRST_ROUND), rng)
-        while found.n_probes < MAX_PROBES and self._is_represented(found):
+        wanted = self._by_size(FIRST_ROUND)
+        found, n_tangents = self.probed(wanted, rng), wanted.sum()
+        at_most = MAX_PROBES * self.n_carried()
+        while n_tangents < at_most and self._is_represented(found):
             ratio = found.share_of(found.squares_error(), self._near()) / target
             if ratio <= 1:
                 break
             # As many as should do by what has been seen so far.
             missing = int(np.ceil(found.n_probes * (ratio**2 - 1)))
-            if self.smaller_side <= min(2 * missing, EXACT_INSTEAD_SIZE):
+            if self._is_complete_as_cheap(missing):
                 self._solve, self.accuracy = self.complete, COMPLETE
                 return self.solve(rng)
-            n_probes = np.clip(missing, MIN_ROUND, MAX_PROBES - found.n_probes)
-            found = found.pooled_with(self.probed(self._by_size(n_probes), rng))
+            share = (at_most - n_tangents) / self._by_size(missing).sum()
+            wanted = self._by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
+            found = found.pooled_with(self.probed(wanted, rng))
+            n_tangents += wanted.sum()
         return found
+
+    def _is_complete_as_cheap(self, n_probes):
+        """Whether a complete basis carries at most twice so many probes' tangents."""
+        tangents = self.smaller_side * self.n_carried()
+        is_small = self.smaller_side <= EXACT_INSTEAD_SIZE
+        return is_small and tangents <= 2 * self._by_size(n_probes).sum()
 
     def equally_probed(self, n_probes, rng):
         """So many random probes for every mode: the textbook's pooled trace."""
