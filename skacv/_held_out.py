@@ -1,7 +1,5 @@
 """Rows and folds to leave out, and the fitted attributes that come of it."""
 
-from dataclasses import replace
-
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.model_selection import check_cv
@@ -15,6 +13,7 @@ from .risk.held_out import (
     leave_one_out,
     mean_with_error,
     n_rows_worth,
+    single_targets,
 )
 
 FEWEST_ROWS = 3
@@ -118,15 +117,14 @@ def coefficients_without_rows(estimator):
     data = estimator._data
     rows = np.searchsorted(data.rows, estimator.loo_indices_)
     n_updates = estimator.iteration_
-    coef = data.iterates(estimator.coef_path_[: n_updates + 1])
-    for k in range(coef.shape[2]):
-        problem = replace(data.problem, target=data.problem.target[:, [k]])
-        trajectory = Trajectory.recorded(
-            problem, coef[:, :, [k]], first_updates(estimator._phases, n_updates)
-        )
+    trajectory = Trajectory.recorded(
+        data.problem,
+        data.iterates(estimator.coef_path_[: n_updates + 1]),
+        first_updates(estimator._phases, n_updates),
+    )
+    for k, single in enumerate(single_targets(data.problem, trajectory)):
         found, shift = coefficients_without(
-            problem,
-            trajectory,
+            *single,
             rows,
             fit_intercept=data.fit_intercept,
             penalty_scale=estimator._penalty_scale,

@@ -115,7 +115,7 @@ def leave_one_out(
         return spectral.leave_one_out(problem, trajectory, left_out, largest_block, map)
     residuals = [
         row_lockstep.leave_one_out(*single, left_out, largest_block, map)[0]
-        for single in _targets(problem, trajectory)
+        for single in single_targets(problem, trajectory)
     ]
     return np.stack(residuals, axis=2)
 
@@ -191,7 +191,7 @@ def _folds_left_out(problem, trajectory, fit_intercept, penalty_scale, folds):
     n_iterates, _, n_targets = trajectory.predictor.shape
     dtype = trajectory.predictor.dtype
     found = [np.empty((n_iterates, len(held), n_targets), dtype) for _, held in folds]
-    for k, single in enumerate(_targets(problem, trajectory)):
+    for k, single in enumerate(single_targets(problem, trajectory)):
         for t, residuals in enumerate(lockstep.replayed(*single, replicas)):
             if t == 0:
                 begun = replicas.training_error(residuals)
@@ -202,7 +202,7 @@ def _folds_left_out(problem, trajectory, fit_intercept, penalty_scale, folds):
     return found
 
 
-def _targets(problem, trajectory):
+def single_targets(problem, trajectory):
     """Problem and trajectory of every target by itself."""
     for k in range(problem.target.shape[1]):
         yield (
