@@ -146,7 +146,7 @@ class RowReplicas:
         rows = self.left_out.rows
         self.working = WorkingColumns(common.design, rows, common.gram)
         started = np.flatnonzero(self.coef[0])
-        self.working.joined_by(started, self.working.entries(started))
+        self.working.joined_by(started)
         shape = len(rows), len(started)
         # Deviations of this iterate and the one before, (n_replicas, n_working).
         self.current = self.before = np.zeros(shape, dtype)
@@ -200,35 +200,18 @@ class RowReplicas:
         outside = self._moves(np.abs(gradient) + self.reach, step, penalty)
         outside[self.working.index] = False
         outside = np.flatnonzero(outside)
-        itemsize = self.shift.itemsize
-        size = max(1, LOOKED_AT_BYTES // (itemsize * self.working.n_rows))
+        size = max(1, LOOKED_AT_BYTES // (self.shift.itemsize * self.working.n_rows))
         for first in range(0, len(outside), size):
             index = outside[first : first + size]
-            shift = self.working.gradient_shift(point, index)
-            turned = self.column_sizes[1][index] * np.abs(self.pull).max()
-            self._set_reach(index, shift, turned)
-            bound = np.abs(gradient[index]) + self.reach[index]
-            near = self._moves(bound, step, penalty)
-            if near.any():
-                self._look_closely(index[near], shift[:, near], gradient, step, penalty)
-                point = _widened(point, len(self.working))
-
-    def _look_closely(self, index, shift, gradient, step, penalty):
-        """Take in those of the columns in ``index`` that some replica moves."""
-        entries = self.working.entries(index)
-        turned = shift - entries * self.pull[:, None]
-        self._set_reach(index, turned, 0.0)
-        bound = np.abs(gradient[index]) + self.reach[index]
-        joins = self._moves(bound, step, penalty)
-        if joins.any():
-            self.working.joined_by(index[joins], entries[:, joins])
+            self.reach[index] = self.working.largest_shift(point, self.pull, index)
+        bound = np.abs(gradient[outside]) + self.reach[outside]
+        joins = outside[self._moves(bound, step, penalty)]
+        if joins.size:
+            shift = self.working.gradient_shift(point, joins)
+            self.shift = np.concatenate([self.shift, shift], axis=1)
+            self.working.joined_by(joins)
             self.current = _widened(self.current, len(self.working))
             self.before = _widened(self.before, len(self.working))
-            self.shift = np.concatenate([self.shift, shift[:, joins]], axis=1)
-
-    def _set_reach(self, index, shift, beyond):
-        largest = np.maximum(shift.max(axis=0), -shift.min(axis=0))
-        self.reach[index] = largest + beyond
 
     def _moves(self, bound, step, penalty):
         """Whether zero coefficients may become nonzero, in any replica or the run.

@@ -175,7 +175,7 @@ def test_products_of_working_columns(is_whole, storage, rng):
     working = WorkingColumns(design, np.arange(10), gram if is_whole else None)
     order = rng.permutation(80)
     for n, index in zip((12, 18, 60), (order[:12], order[12:18], order[18:60])):
-        working.joined_by(index, working.entries(index))
+        working.joined_by(index)
         coef = rng.standard_normal((10, n))
         within, across = gram[np.ix_(order[:n], order[:n])], gram[order[:n]]
         assert working.is_wide == (n > 20)
@@ -191,6 +191,30 @@ def test_products_of_working_columns(is_whole, storage, rng):
     np.testing.assert_allclose(working.gram_of(coef), expected)
     entries = design.dense_columns(index, float)
     np.testing.assert_allclose(working.left_out, entries)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e25])
+def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
+    """At least the largest shift, and little more, in units beyond its range."""
+    X = 100 + rng.standard_normal((30, 50))
+    design = Design.centered(unit * X, np.full((30, 1), 1 / 30))
+    gram = design.gram() / 30
+    rows, order = rng.permutation(30)[:7], rng.permutation(50)
+    working = WorkingColumns(design, rows, gram if is_whole else None)
+    working.joined_by(order[:20])
+    others = order[20:]
+    coef, pull = rng.standard_normal((7, 20)), 10.0 ** -np.arange(7)
+    for point, turn in ((coef, pull), (coef, 0 * pull), (0 * coef, unit * pull)):
+        entries = design.dense_columns(others, float)[rows]
+        shift = point @ gram[np.ix_(order[:20], others)] - entries * turn[:, None]
+        largest = np.abs(shift).max(axis=0)
+        bound = working.largest_shift(point, turn, others)
+        assert (bound >= largest).all()
+        # What is rounded is relative to the factors, not to their product.
+        factors = np.abs(point).max() * np.abs(gram[:, others]).max(axis=0)
+        factors += np.abs(turn).max() * np.abs(entries).max(axis=0)
+        assert (bound - largest <= 1e-4 * factors).all()
 
 
 @pytest.mark.parametrize("penalty", [L1(0.05), SquaredL2(0.01)])
