@@ -1,33 +1,71 @@
 """Losses: what one row costs, as a function of its target and linear predictor.
 
-A loss is a small stateless class with
+A loss is a frozen dataclass deriving from :class:`Loss`, with
 
 ``value(target, predictor)``
-    the cost of every entry;
+    the cost of every entry, or of every row, (n_rows, 1, ...), where the
+    outputs of a row are coupled;
 ``derivative(target, predictor)``
-    its derivative in the linear predictor;
+    its derivative in the linear predictor, of the predictor's shape;
 ``curvature(target, predictor)``
-    its second derivative;
-``curvature_bound``
-    the supremum of the curvature, which sets the step size.
+    its second derivative, (n_rows, n_outputs), or where outputs are coupled
+    a small matrix per row, (n_rows, n_outputs, n_outputs);
+``curvature_bound(target)``
+    an upper bound of the curvature (of its largest eigenvalue), which sets the
+    step size.
 
-All arrays have shape (n_rows, n_replicas). Add a loss here, list it in
+Predictors have shape (n_rows, n_outputs), and may have further axes for
+replicas; targets broadcast against them. Add a loss here, list it in
 ``LOSSES``, and it inherits the tests of ``tests/optim/test_losses.py``.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, logsumexp, softmax, xlogy
 
 
 @dataclass(frozen=True)
-class SquaredError:
+class Loss:
+    """A smooth convex loss whose outputs do not depend on each other.
+
+    Attributes
+    ----------
+    is_quadratic : bool
+        Whether the derivative is affine in the predictor.
+    is_coupled : bool
+        Whether the outputs of a row enter one loss together.
+    """
+
+    is_quadratic = False
+    is_coupled = False
+
+    def cost(self, target, predictor):
+        """What the paths report of a row: the value, unless another unit is usual."""
+        return self.value(target, predictor)
+
+    def curvature_matrix(self, target, predictor):
+        """The curvature of one output or of coupled ones as matrices, a row each.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_outputs)
+        """
+        return self.curvature(target, predictor)[:, :, None]
+
+
+@dataclass(frozen=True)
+class SquaredError(Loss):
     """Half the squared error, l(y, z) = (y - z)^2 / 2."""
 
-    curvature_bound = 1.0
+    is_quadratic = True
 
     def value(self, target, predictor):
         return 0.5 * (target - predictor) ** 2
+
+    def cost(self, target, predictor):
+        """The squared error itself."""
+        return (target - predictor) ** 2
 
     def derivative(self, target, predictor):
         return predictor - target
@@ -35,5 +73,147 @@ class SquaredError:
     def curvature(self, target, predictor):
         return np.ones_like(predictor)
 
+    def curvature_bound(self, target):
+        return 1.0
 
-LOSSES = (SquaredError(),)
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """Log loss of a label 0 or 1, l(y, z) = log(1 + exp(z)) - y z."""
+
+    def value(self, target, predictor):
+        return np.logaddexp(0, predictor) - target * predictor
+
+    def derivative(self, target, predictor):
+        return expit(predictor) - target
+
+    def curvature(self, target, predictor):
+        return expit(predictor) * expit(-predictor)
+
+    def curvature_bound(self, target):
+        return 0.25
+
+
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    """Log loss of one-hot labels, l(y, z) = log sum_k exp(z_k) - y'z."""
+
+    is_coupled = True
+
+    def value(self, target, predictor):
+        chosen = (target * predictor).sum(axis=1, keepdims=True)
+        return logsumexp(predictor, axis=1, keepdims=True) - chosen
+
+    def derivative(self, target, predictor):
+        return softmax(predictor, axis=1) - target
+
+    def curvature(self, target, predictor):
+        share = softmax(predictor, axis=1)
+        return share[:, :, None] * (np.eye(share.shape[1]) - share[:, None, :])
+
+    def curvature_matrix(self, target, predictor):
+        return self.curvature(target, predictor)
+
+    def curvature_bound(self, target):
+        return 0.5
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Half the squared error up to ``threshold``, linear beyond.
+
+    l(y, z) = r^2 / 2 where |r| <= threshold, else threshold |r| - threshold^2 / 2,
+    with r = y - z.
+    """
+
+    threshold: float = 1.35
+
+    def value(self, target, predictor):
+        residual = target - predictor
+        inside = np.clip(residual, -self.threshold, self.threshold)
+        return inside * (residual - 0.5 * inside)
+
+    def derivative(self, target, predictor):
+        return np.clip(predictor - target, -self.threshold, self.threshold)
+
+    def curvature(self, target, predictor):
+        inside = np.abs(target - predictor) <= self.threshold
+        return inside.astype(predictor.dtype)
+
+    def curvature_bound(self, target):
+        return 1.0
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Loss):
+    """Squared hinge of a label -1 or 1, l(y, z) = max(0, 1 - y z)^2."""
+
+    def value(self, target, predictor):
+        return np.maximum(0, 1 - target * predictor) ** 2
+
+    def derivative(self, target, predictor):
+        return -2 * target * np.maximum(0, 1 - target * predictor)
+
+    def curvature(self, target, predictor):
+        return 2 * (target * predictor < 1).astype(predictor.dtype)
+
+    def curvature_bound(self, target):
+        return 2.0
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(Loss):
+    """Hinge of a label -1 or 1, rounded over a length ``smoothing``.
+
+    With m = 1 - y z: 0 for m <= 0, m^2 / (2 smoothing) up to smoothing, and
+    m - smoothing / 2 beyond.
+    """
+
+    smoothing: float = 0.5
+
+    def value(self, target, predictor):
+        margin = 1 - target * predictor
+        inside = np.clip(margin, 0, self.smoothing)
+        return inside / self.smoothing * (margin - 0.5 * inside)
+
+    def derivative(self, target, predictor):
+        margin = 1 - target * predictor
+        return -target * np.clip(margin / self.smoothing, 0, 1)
+
+    def curvature(self, target, predictor):
+        margin = 1 - target * predictor
+        inside = (margin > 0) & (margin < self.smoothing)
+        return inside.astype(predictor.dtype) / self.smoothing
+
+    def curvature_bound(self, target):
+        return 1 / self.smoothing
+
+
+@dataclass(frozen=True)
+class Poisson(Loss):
+    """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
+
+    def value(self, target, predictor):
+        constant = xlogy(target, target) - target
+        return np.exp(predictor) - target * predictor + constant
+
+    def derivative(self, target, predictor):
+        return np.exp(predictor) - target
+
+    def curvature(self, target, predictor):
+        return np.exp(predictor)
+
+    def curvature_bound(self, target):
+        """The largest mean that the data show; no bound holds everywhere."""
+        return max(1.0, float(np.max(target)))
+
+
+LOSSES = (
+    SquaredError(),
+    Logistic(),
+    Multinomial(),
+    Huber(),
+    SquaredHinge(),
+    SmoothedHinge(),
+    Poisson(),
+)

@@ -11,10 +11,12 @@ A penalty is a frozen dataclass deriving from :class:`Penalty`, with
 ``largest_strength(gradient, smoothness)``
     where a path of strengths starts.
 
-A smooth quadratic penalty enters the update through its gradient instead: it
-has a ``curvature`` and the identity for prox, so that the update stays linear
-(``is_linear``). Add a penalty here, list it in ``PENALTIES``, and it inherits
-the tests of ``tests/optim/test_penalties.py``.
+A smooth quadratic penalty enters the update through its ``smooth_gradient``
+instead: it has a ``curvature`` and the identity for prox, so that the update
+stays linear (``is_linear``). :class:`ExceptLast` spares an intercept.
+
+Add a penalty here, list it in ``PENALTIES``, and it inherits the tests of
+``tests/optim/test_penalties.py``.
 """
 
 from dataclasses import dataclass
@@ -37,6 +39,10 @@ class Penalty:
 
     def prox_derivative(self, coef, step_size):
         return np.ones_like(coef)
+
+    def smooth_gradient(self, coef):
+        """Gradient of the smooth part, of which ``curvature`` is the largest."""
+        return self.curvature * coef
 
     def largest_strength(self, gradient, smoothness):
         """Smallest strength that keeps zero coefficients at zero.
@@ -222,3 +228,45 @@ PENALTIES = (
     MCP(0.3, 3.0),
     SCAD(0.3, 3.7),
 )
+
+
+@dataclass(frozen=True)
+class ExceptLast(Penalty):
+    """Another penalty on all rows of the coefficients but the last, an intercept."""
+
+    penalty: Penalty
+
+    @property
+    def strength(self):
+        return self.penalty.strength
+
+    @property
+    def curvature(self):
+        return self.penalty.curvature
+
+    @property
+    def is_linear(self):
+        return self.penalty.is_linear
+
+    def value(self, coef):
+        return self.penalty.value(coef[:-1])
+
+    def prox(self, point, step_size):
+        result = self.penalty.prox(point, step_size)
+        if result is point:
+            return point
+        result[-1] = point[-1]
+        return result
+
+    def prox_derivative(self, coef, step_size):
+        derivative = self.penalty.prox_derivative(coef, step_size)
+        derivative[-1] = 1
+        return derivative
+
+    def smooth_gradient(self, coef):
+        gradient = self.penalty.smooth_gradient(coef)
+        gradient[-1] = 0
+        return gradient
+
+    def largest_strength(self, gradient, smoothness):
+        return self.penalty.largest_strength(gradient[:-1], smoothness)

@@ -9,24 +9,31 @@ Every first-order algorithm of this package is one update,
 with another sequence of :class:`Step`. A schedule is a frozen dataclass whose
 ``steps()`` yields that sequence, endlessly and always from its first step; it
 owns no loop over the data. With a penalty that has a prox, gradient descent is
-ISTA and Nesterov's schedule is FISTA.
+ISTA and Nesterov's schedule is FISTA. A step with batches is one pass through
+them, an update for each, on the gradient of its rows.
 
 Add a schedule here, list it in ``SCHEDULES``, and it inherits the tests of
 ``tests/optim/test_schedules.py``.
 """
 
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import count, repeat
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Step(NamedTuple):
-    """One update: its step size, momentum, and where the gradient is taken."""
+    """One update: its step size, momentum, and where the gradient is taken.
+
+    With ``batches``, arrays of rows, it is one update after the other on each.
+    """
 
     step_size: float
-    momentum: float
-    lookahead: float
+    momentum: float = 0.0
+    lookahead: float = 0.0
+    batches: tuple = ()
 
     def moved(self, current, previous):
         """The point v from which the step is taken."""
@@ -52,7 +59,7 @@ class GradientDescent:
     step_size: float
 
     def steps(self):
-        return repeat(Step(self.step_size, 0.0, 0.0))
+        return repeat(Step(self.step_size))
 
     @staticmethod
     def largest_stable_step(smoothness):
@@ -72,7 +79,7 @@ class Nesterov:
     step_size: float
 
     def steps(self):
-        yield Step(self.step_size, 0.0, 0.0)
+        yield Step(self.step_size)
         s = 1.0
         while True:
             following = (1 + sqrt(1 + 4 * s * s)) / 2
@@ -95,10 +102,44 @@ class HeavyBall:
     momentum: float = 0.9
 
     def steps(self):
-        return repeat(Step(self.step_size, self.momentum, 0.0))
+        return repeat(Step(self.step_size, self.momentum))
 
     def largest_stable_step(self, smoothness):
         return 2 * (1 + self.momentum) / smoothness
+
+
+@dataclass(frozen=True)
+class StochasticGradient:
+    """Passes over the rows in batches, their order drawn anew for each.
+
+    Parameters
+    ----------
+    step_size : float
+        In the first pass; pass k takes step_size / k^decay.
+    decay : float
+    n_rows, batch_size : int
+        Batches have about that many rows, at most.
+    seed : int
+        Draws the batches: they are the same every time.
+    """
+
+    step_size: float
+    decay: float
+    n_rows: int
+    batch_size: int
+    seed: int
+
+    def steps(self):
+        rng = np.random.default_rng(self.seed)
+        n_batches = -(-self.n_rows // self.batch_size)
+        for number in count(1):
+            batches = np.array_split(rng.permutation(self.n_rows), n_batches)
+            yield Step(self.step_size / number**self.decay, batches=tuple(batches))
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        """Of a batch of all rows, which no smaller batch exceeds."""
+        return 2 / smoothness
 
 
 SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

@@ -45,6 +45,15 @@ class Problem:
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
 
+    def batch(self, rows):
+        """The problem of some rows; its gradient is that of all on average."""
+        return replace(
+            self,
+            design=self.design.rows(rows),
+            target=self.target[rows],
+            row_weights=self.row_weights[rows] * (len(self.target) / len(rows)),
+        )
+
     def predictors(self, coef):
         """Linear predictors of iterates (T + 1, n_columns, n_replicas), one product."""
         n_iterates, n_columns, n_replicas = coef.shape
@@ -100,7 +109,7 @@ class Problem:
         if n_weights > 1:
             return max(self.replica(r).smoothness for r in range(n_weights))
         design, _ = self.whitened()
-        return self.loss.curvature_bound * design.top_eigenvalue()
+        return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
 
 
 @dataclass(frozen=True)
@@ -317,16 +326,29 @@ def advanced(penalty, step, current, earlier, gradient, penalty_scale=1.0):
     """
     if penalty.curvature:
         point = step.gradient_point(current, earlier)
-        gradient = gradient + (penalty_scale * penalty.curvature) * point
+        gradient = gradient + penalty_scale * penalty.smooth_gradient(point)
     moved = step.moved(current, earlier) - step.step_size * gradient
     return penalty.prox(moved, step.step_size * penalty_scale)
+
+
+def through_batches(problem, penalty, step, coef):
+    """The iterate after an update on every batch of the step, one by one."""
+    for rows in step.batches:
+        batch = problem.batch(rows)
+        gradient = batch.gradient(batch.design.dot(coef))
+        coef = advanced(penalty, step, coef, coef, gradient)
+    return coef
 
 
 def _update(problem, penalty, step, trajectory, t, before):
     """Row t + 1 of the trajectory from rows t and ``before``."""
     coef, predictor = trajectory.coef, trajectory.predictor
-    gradient = problem.gradient(step.gradient_point(predictor[t], predictor[before]))
-    coef[t + 1] = advanced(penalty, step, coef[t], coef[before], gradient)
+    if step.batches:
+        coef[t + 1] = through_batches(problem, penalty, step, coef[t])
+    else:
+        point = step.gradient_point(predictor[t], predictor[before])
+        gradient = problem.gradient(point)
+        coef[t + 1] = advanced(penalty, step, coef[t], coef[before], gradient)
     predictor[t + 1] = problem.design.dot(coef[t + 1])
     trajectory.objective[t + 1] = problem.value(predictor[t + 1]) + penalty.value(
         coef[t + 1]

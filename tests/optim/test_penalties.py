@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from skacv.optim.penalties import L1, MCP, PENALTIES, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    PENALTIES,
+    SCAD,
+    ElasticNet,
+    ExceptLast,
+    SquaredL2,
+    Zero,
+)
 
 STEP_SIZE = 0.7
 POINTS = np.linspace(-3, 3, 241)
@@ -133,3 +142,39 @@ def test_float32_is_kept(penalty):
     point = POINTS.astype(np.float32)
     assert penalty.prox(point, STEP_SIZE).dtype == np.float32
     assert penalty.prox_derivative(point, STEP_SIZE).dtype == np.float32
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_all_but_the_last_coefficient(penalty, rng):
+    """As the penalty itself on the others, and as none on the last."""
+    coef = rng.standard_normal((6, 2))
+    kept = coef.copy()
+    spared = ExceptLast(penalty)
+    assert spared.value(coef) == penalty.value(coef[:-1])
+    for found, expected, last in (
+        (spared.prox(coef, STEP_SIZE), penalty.prox(coef[:-1], STEP_SIZE), coef[-1]),
+        (
+            spared.prox_derivative(coef, STEP_SIZE),
+            penalty.prox_derivative(coef[:-1], STEP_SIZE),
+            1,
+        ),
+        (spared.smooth_gradient(coef), penalty.smooth_gradient(coef[:-1]), 0),
+    ):
+        np.testing.assert_array_equal(found[:-1], expected)
+        np.testing.assert_array_equal(found[-1], np.broadcast_to(last, 2))
+    np.testing.assert_array_equal(coef, kept)
+    strength = spared.largest_strength(coef, 2.0)
+    assert strength == penalty.largest_strength(coef[:-1], 2.0)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_smooth_gradient(penalty):
+    """It is that of the value where there is no prox."""
+    gradient = penalty.smooth_gradient(POINTS)
+    if penalty.is_linear:
+        above = [single(penalty, point + 1e-6) for point in POINTS]
+        below = [single(penalty, point - 1e-6) for point in POINTS]
+        expected = np.subtract(above, below) / 2e-6
+        np.testing.assert_allclose(gradient, expected, atol=1e-8)
+    else:
+        assert not gradient.any()

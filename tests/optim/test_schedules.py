@@ -8,7 +8,13 @@ import pytest
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, Zero
-from skacv.optim.schedules import SCHEDULES, GradientDescent, HeavyBall, Nesterov
+from skacv.optim.schedules import (
+    SCHEDULES,
+    GradientDescent,
+    HeavyBall,
+    Nesterov,
+    StochasticGradient,
+)
 from skacv.optim.trajectory import Phase, Problem, run
 
 NO_PENALTY = Zero()
@@ -88,3 +94,45 @@ def test_fista_is_faster_than_ista(rng):
         return np.linalg.norm(coef - best)
 
     assert excess(Nesterov) < 0.5 * excess(GradientDescent)
+
+
+def test_batches_are_a_partition_drawn_anew_in_every_pass_and_the_same_by_seed():
+    schedule = StochasticGradient(0.5, 0.5, n_rows=50, batch_size=16, seed=3)
+    passes = list(islice(schedule.steps(), 4))
+    for number, step in enumerate(passes, 1):
+        assert step.step_size == pytest.approx(0.5 / sqrt(number))
+        assert [len(batch) for batch in step.batches] == [13, 13, 12, 12]
+        assert sorted(np.concatenate(step.batches)) == list(range(50))
+    assert not np.array_equal(passes[0].batches[0], passes[1].batches[0])
+    again = list(islice(schedule.steps(), 4))
+    other = next(StochasticGradient(0.5, 0.5, 50, 16, seed=4).steps())
+    for step, same in zip(passes, again):
+        for batch, same_batch in zip(step.batches, same.batches):
+            np.testing.assert_array_equal(batch, same_batch)
+    assert not np.array_equal(passes[0].batches[0], other.batches[0])
+
+
+def test_one_batch_of_all_rows_is_gradient_descent(rng):
+    problem = quadratic(rng)
+    schedule = StochasticGradient(0.1, 0.0, n_rows=30, batch_size=30, seed=0)
+    np.testing.assert_allclose(
+        final(problem, schedule, 20, L1(0.1)),
+        final(problem, GradientDescent(0.1), 20, L1(0.1)),
+        atol=1e-12,
+    )
+
+
+def test_batches_against_the_loop_by_hand(rng):
+    """Weights count as in the whole sum, scaled to the share of the rows."""
+    problem = quadratic(rng)
+    weights = rng.random((30, 1))
+    weights /= weights.sum()
+    problem = Problem(problem.design, problem.target, weights)
+    schedule = StochasticGradient(0.1, 1.0, n_rows=30, batch_size=7, seed=1)
+    X, y, w = problem.design.X, problem.target[:, 0], weights[:, 0]
+    b = np.zeros(8)
+    for step in islice(schedule.steps(), 5):
+        for rows in step.batches:
+            slope = w[rows] * (X[rows] @ b - y[rows]) * 30 / len(rows)
+            b -= step.step_size * X[rows].T @ slope
+    np.testing.assert_allclose(final(problem, schedule, 5)[:, 0], b, rtol=1e-12)
