@@ -1,7 +1,15 @@
 """Iterative models that stop themselves."""
 
 from .inspection import CoefficientPathDisplay, RiskPathDisplay
-from .linear_model import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
+from .linear_model import (
+    IterativeRidge,
+    TrajectoryElasticNet,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
+)
 from .model_selection import TrajectoryEarlyStoppingCV
 
 __version__ = "0.1.0"
@@ -12,5 +20,9 @@ __all__ = [
     "RiskPathDisplay",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",
+    "TrajectoryHuberRegressor",
     "TrajectoryLasso",
+    "TrajectoryLinearSVC",
+    "TrajectoryLogisticRegression",
+    "TrajectoryPoissonRegressor",
 ]

@@ -13,7 +13,7 @@ from .risk.held_out import (
     leave_one_out,
     mean_with_error,
     n_rows_worth,
-    single_targets,
+    separate_outputs,
 )
 
 FEWEST_ROWS = 3
@@ -76,33 +76,29 @@ def read_leave_one_out(estimator, trajectory, data):
             trajectory.n_updates,
             int(np.count_nonzero(trajectory.coef, axis=1).max()),
             trajectory.has_linear_updates(),
+            problem.loss.is_quadratic,
         )
     rows = np.arange(n_rows)
     if n_left_out < n_rows:
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(n_rows, n_left_out, replace=False))
     with np.errstate(over="ignore", invalid="ignore"):
-        residuals = leave_one_out(
-            problem,
-            trajectory,
-            rows,
-            fit_intercept=data.fit_intercept,
-            penalty_scale=estimator._penalty_scale,
-            **_parallel(estimator.n_jobs),
+        predictors = leave_one_out(
+            problem, trajectory, rows, **_replaying(estimator, data)
         )
-        predictions = _predictions(residuals, rows, data)
+        predictions = _predictions(estimator, predictors, data)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "Iterates that leave out a row diverge, though those on all rows do not: "
             'use a smaller step_size, or step_size="auto".'
         )
-    path, se_path = _path(residuals, rows, data)
+    path, se_path = _path(predictors, rows, data)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
         "loo_prediction_path_": predictions,
         "loo_indices_": data.rows[rows],
-        "loo_target_": _predictions(np.zeros((1, 1, 1)), rows, data)[0],
+        "loo_target_": data.y[rows],
     }
 
 
@@ -119,44 +115,53 @@ def coefficients_without_rows(estimator):
     n_updates = estimator.iteration_
     trajectory = Trajectory.recorded(
         data.problem,
-        data.iterates(estimator.coef_path_[: n_updates + 1]),
+        data.iterates(
+            estimator.coef_path_[: n_updates + 1],
+            estimator.intercept_path_[: n_updates + 1],
+        ),
         first_updates(estimator._phases, n_updates),
     )
-    for k, single in enumerate(single_targets(data.problem, trajectory)):
+    for k, separate in enumerate(separate_outputs(data.problem, trajectory)):
         found, shift = coefficients_without(
-            *single,
-            rows,
-            fit_intercept=data.fit_intercept,
-            penalty_scale=estimator._penalty_scale,
-            **_parallel(estimator.n_jobs),
+            *separate, rows, **_replaying(estimator, data)
         )
-        yield found, data.offset[0, k] - found @ data.center[:, 0] + shift
+        yield data.without_rows(found, shift, k)
 
 
 def read_folds(estimator, trajectory, data, folds):
     """Fitted attributes of cross-validation on the given folds."""
     with np.errstate(over="ignore", invalid="ignore"):
-        residuals = leave_folds_out(
+        predictors = leave_folds_out(
             data.problem,
             trajectory,
             folds,
-            fit_intercept=data.fit_intercept,
+            fit_intercept=data.is_centered,
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
     judged = [judged for _, judged in folds]
     weights = np.array([data.problem.row_weights[rows].sum() for rows in judged])
-    fold_paths = [_path(r, rows, data)[0] for r, rows in zip(residuals, judged)]
+    fold_paths = [_path(z, rows, data)[0] for z, rows in zip(predictors, judged)]
     path, se_path = mean_with_error(np.stack(fold_paths, axis=1), weights)
     if len(folds) == 1:  # no spread over folds: that over rows
-        path, se_path = _path(residuals[0], judged[0], data)
-    rows, residuals = np.concatenate(judged), np.concatenate(residuals, axis=1)
+        path, se_path = _path(predictors[0], judged[0], data)
+    predictors = np.concatenate(predictors, axis=1)
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": np.stack(fold_paths, axis=1),
-        "cv_prediction_path_": _predictions(residuals, rows, data),
+        "cv_prediction_path_": _predictions(estimator, predictors, data),
         "cv_indices_": [data.rows[rows] for rows in judged],
+    }
+
+
+def _replaying(estimator, data):
+    """How replicas without single rows differ from the estimator's own run."""
+    return {
+        "fit_intercept": data.is_centered,
+        "penalty_scale": estimator._penalty_scale,
+        "correction": estimator.loo_correction,
+        **_parallel(estimator.n_jobs),
     }
 
 
@@ -169,16 +174,23 @@ def _parallel(n_jobs):
     return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
 
 
-def _path(residuals, rows, data):
-    """Weighted mean of the squared residuals and its standard error."""
-    residuals = residuals.astype(np.float64, copy=False)
-    costs = np.einsum("tik,tik->ti", residuals, residuals)
-    costs /= residuals.shape[2]
-    return mean_with_error(costs, data.problem.row_weights[rows, 0].astype(np.float64))
+def _path(predictors, rows, data):
+    """Weighted mean of what the rows cost, and its standard error."""
+    problem = data.problem
+    target = problem.target[rows].astype(np.float64)
+    costs = np.stack(
+        [
+            problem.loss.cost(target, z.astype(np.float64)).mean(axis=1)
+            for z in predictors
+        ]
+    )
+    return mean_with_error(costs, problem.row_weights[rows, 0].astype(np.float64))
 
 
-def _predictions(residuals, rows, data):
-    """Held-out predictions in the shape and the units of the target."""
-    predictions = residuals + (data.problem.target[rows] + data.offset)
-    predictions = predictions.astype(data.problem.target.dtype, copy=False)
-    return predictions[:, :, 0] if data.is_flat else predictions
+def _predictions(estimator, predictors, data):
+    """Held-out predictions, in the shape and the units of the target."""
+    dtype = data.problem.target.dtype
+    predictors = (predictors + data.offset).astype(dtype, copy=False)
+    if data.has_flat_predictions:
+        predictors = predictors[:, :, 0]
+    return estimator._prediction(predictors)

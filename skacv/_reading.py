@@ -28,8 +28,9 @@ class LowRankPath(NamedTuple):
 
 
 def train_error(problem, predictor):
-    """Mean squared error over (weighted) rows and targets."""
-    return 2 * problem.value(predictor) / predictor.shape[1]
+    """What the (weighted) rows cost on average, over outputs with their own loss."""
+    cost = problem.loss.cost(problem.target, predictor).mean(axis=1, dtype=np.float64)
+    return float(problem.row_weights[:, 0] @ cost)
 
 
 def read(estimator, trajectory, data, folds):
@@ -50,8 +51,8 @@ def read_paths(estimator, trajectory, data):
     """What was recorded, in scikit-learn's shapes."""
     coef_path, intercept_path = data.coefficients(trajectory.coef)
     strengths = [(p.n_updates, p.penalty.strength) for p in trajectory.phases]
-    alphas = [
-        estimator._alpha_of(strength, data.total_weight)
+    values = [
+        estimator._value_of(strength, data)
         for n_updates, strength in [(1, strengths[0][1]), *strengths]
         for _ in range(n_updates)
     ]
@@ -65,7 +66,7 @@ def read_paths(estimator, trajectory, data):
         "train_path_": np.array(
             [train_error(data.problem, z) for z in trajectory.predictor]
         ),
-        "alpha_path_": np.array(alphas),
+        f"{estimator._strength_name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
         "iteration_": trajectory.n_updates,
     }
@@ -77,7 +78,7 @@ def read_risk(estimator, trajectory, data, train_path):
         data.problem,
         trajectory,
         method="auto" if estimator.risk is True else estimator.risk,
-        fit_intercept=data.fit_intercept,
+        fit_intercept=data.is_centered,
         row_scales=estimator.risk_row_scales,
         rng=check_random_state(estimator.random_state),
     )

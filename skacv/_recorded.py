@@ -20,44 +20,24 @@ NEEDS = {
 BLOCK_BYTES = 1 << 27
 
 
-class RecordedLinearModel:
-    """Prediction with the iterates that ``fit`` has recorded."""
-
-    def predict(self, X):
-        """Predict with the iterate in use.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        X = self._checked(X)
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-
-    def staged_predict(self, X):
-        """Predict with every iterate, from the start to the last.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One array per iterate, n_iter_ + 1 in all.
-        """
-        X = self._checked(X)
-        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+class RecordedModel:
+    """Any of the iterates that ``fit`` has recorded."""
 
     def _checked(self, X):
         check_is_fitted(self)
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
+
+    def _linear_predictor(self, X):
+        """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        return _linear_predictor(self._checked(X), self.coef_, self.intercept_)
+
+    def _linear_predictors(self, X):
+        """Of every iterate, one after the other."""
+        X = self._checked(X)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield _linear_predictor(X, coef, intercept)
 
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
@@ -87,6 +67,71 @@ class RecordedLinearModel:
         stopped.coef_ = self.coef_path_[t].copy()
         stopped.intercept_ = self.intercept_path_[t]
         return stopped
+
+
+def _linear_predictor(X, coef, intercept):
+    return safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+
+
+class RecordedRegressor(RecordedModel):
+    """Predictions and prediction intervals with the recorded iterates.
+
+    A subclass may have another ``_prediction`` than the linear predictor.
+    """
+
+    @staticmethod
+    def _prediction(predictor):
+        """The prediction of a linear predictor."""
+        return predictor
+
+    def predict(self, X):
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._prediction(self._linear_predictor(X))
+
+    def staged_predict(self, X):
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        yield from map(self._prediction, self._linear_predictors(X))
+
+    def standing_in(self, predictions):
+        """A copy that gives the same predictions whatever it is asked.
+
+        Parameters
+        ----------
+        predictions : ndarray
+            As those of ``loo_prediction_path_`` for an iterate.
+        """
+
+        def predict(X):  # scorers look methods up by their names
+            return predictions
+
+        shell = copy(self)
+        shell.predict = predict
+        return shell
+
+    def on_trial(self, y):
+        """What :meth:`standing_in` may give after a fit, made up from targets."""
+        shell = self.standing_in(np.asarray(y))
+        shell.coef_ = None
+        return shell
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.
@@ -145,6 +190,11 @@ class RecordedLinearModel:
 
     def _held_out_residuals(self, method):
         """What the method takes for residuals of rows left out, at this iterate."""
+        if method == "risk" and "risk" not in self.get_params():
+            raise ValueError(
+                "method='risk' needs the memory matrix, which "
+                f"{type(self).__name__} does not have: it is of the squared error."
+            )
         missing = [
             setting
             for attribute, setting in NEEDS[method].items()
@@ -165,7 +215,9 @@ class RecordedLinearModel:
         intervals = [
             np.concatenate(
                 [
-                    jackknife_plus(_predicted(replicas, X[block]), own_residuals, rank)
+                    jackknife_plus(
+                        self._predicted(replicas, X[block]), own_residuals, rank
+                    )
                     for block in gen_batches(X.shape[0], size)
                 ]
             )
@@ -174,6 +226,12 @@ class RecordedLinearModel:
             )
         ]
         return np.stack(intervals, axis=1) if residuals.ndim > 1 else intervals[0]
+
+    def _predicted(self, replicas, X):
+        """Predictions of every replica, (n_replicas, n_samples)."""
+        coef, intercept = replicas
+        predictor = safe_sparse_dot(coef, X.T, dense_output=True)
+        return self._prediction(predictor + intercept[:, None])
 
     def _without_rows(self):
         """Coefficients and intercepts without each held-out row, for every target.
@@ -196,9 +254,3 @@ class RecordedLinearModel:
         # Its weighted rows are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
         return temporal @ temporal.T / spatial[0].size
-
-
-def _predicted(replicas, X):
-    """Predictions of every replica, (n_replicas, n_samples)."""
-    coef, intercept = replicas
-    return safe_sparse_dot(coef, X.T, dense_output=True) + intercept[:, None]

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -24,86 +25,90 @@ from ._compat import (
 from ._held_out import FEWEST_ROWS, check_loo, folds_of
 from ._progress import FitProgress
 from ._reading import read, train_error
-from ._recorded import RecordedLinearModel
-from ._training_data import training_data
+from ._recorded import RecordedRegressor
+from ._training_data import centered, validated
+from .optim.losses import SquaredError
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
 from .risk.held_out import n_rows_worth
 
-N_ALPHAS = 30
-ALPHA_RATIO = 1e-3
+N_STRENGTHS = 30
+STRENGTH_RATIO = 1e-3
 
 
-class TrajectoryRegressor(
-    CallbackSupportMixin,
-    RecordedLinearModel,
-    RegressorMixin,
-    BaseEstimator,
-    metaclass=ABCMeta,
-):
-    """Base class of linear regressors that keep and judge their trajectory.
+# Parameters that all estimators have.
+RUN_CONSTRAINTS = {
+    "fit_intercept": ["boolean"],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "step_size": [
+        Interval(Real, 0, None, closed="neither"),
+        StrOptions({"auto"}),
+    ],
+    "loo": [
+        StrOptions({"auto"}),
+        Interval(Integral, 2, None, closed="left"),
+        "boolean",
+    ],
+    "cv": ["cv_object"],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class of linear models that keep and judge their trajectory.
 
     A subclass has the parameters of its ``__init__`` and says
 
+    ``_strength_name``
+        the parameter that sets the penalty's strength: a number, a sequence or
+        "path";
     ``_solvers``
         the schedule class of every solver name;
+    ``_loss()``
+        the loss;
+    ``_prepared(X, y, sample_weight)``
+        the problem that they make, in a :class:`TrainingData`;
     ``_penalty(strength)``
         the penalty of a strength, in the mean form (1/n) sum_i (...) + g(b);
-    ``_strength_of(alpha, total_weight)``, ``_alpha_of(strength, total_weight)``
-        what ``alpha`` means;
+    ``_strength_of(value, data)``, ``_value_of(strength, data)``
+        what ``_strength_name`` means;
     ``_penalty_scale(share)``
         what the strength is multiplied by where that share of the rows'
         weight stays.
     """
 
-    _parameter_constraints: dict = {
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
-        "fit_intercept": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "step_size": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"auto"}),
-        ],
-        "risk": [
-            StrOptions({"auto", "exact", "hutchinson"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
-        "risk_row_scales": ["boolean"],
-        "loo": [
-            StrOptions({"auto"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
-        "cv": ["cv_object"],
-        "keep_data": ["boolean"],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
+    _strength_name = "alpha"
     _solvers: dict = {}
-    _multi_output = False
+    # What a subclass has no parameter for.
+    risk = False
+    loo_correction = True
+    keep_data = False
+
+    @abstractmethod
+    def _loss(self):
+        """The loss of a row."""
+
+    @abstractmethod
+    def _prepared(self, X, y, sample_weight):
+        """Validated data as a problem; nothing is marked on the estimator."""
 
     @abstractmethod
     def _penalty(self, strength):
         """The penalty of one strength, in the mean form."""
 
-    def _strength_of(self, alpha, total_weight):
-        return float(alpha)
+    def _strength_of(self, value, data):
+        return float(value)
 
-    def _alpha_of(self, strength, total_weight):
+    def _value_of(self, strength, data):
         return float(strength)
 
     def _penalty_scale(self, share):
         return np.ones_like(share)
 
-    def _schedule(self, step_size):
+    def _schedule(self, step_size, problem, seed):
         return self._solvers[self.solver](step_size)
 
     # ------------------------------------------------------------------ fit
@@ -154,13 +159,14 @@ class TrajectoryRegressor(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        data = training_data(self, X, y, sample_weight, multi_output=self._multi_output)
+        data = self._prepared(X, y, sample_weight)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
-        alphas = self._alphas(data)
-        step_size = self._step_size(alphas, data, folds)
-        whole_plan = self._plan(alphas, step_size, data)
+        strengths = self._strengths(data)
+        seed = self._batch_seed(resume)
+        step_size = self._step_size(strengths, data, folds, seed)
+        whole_plan = self._plan(strengths, step_size, data, seed)
         planned = first_updates(whole_plan, n_updates)
 
         def reconstruct(coef):
@@ -182,6 +188,7 @@ class TrajectoryRegressor(
         attributes = read(self, trajectory, data, folds)
         attributes["step_size_"] = step_size
         attributes["_phases"] = trajectory.phases
+        attributes["_seed"] = seed
         attributes["_data"] = data if self.keep_data else None
         attributes["_replicas"] = None
         progress.finish(trajectory.coef[-1])
@@ -224,17 +231,47 @@ class TrajectoryRegressor(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        n_alphas = N_ALPHAS if isinstance(self.alpha, str) else np.size(self.alpha)
-        is_linear = self._penalty(1.0).is_linear
-        n_updates = self.max_iter * n_alphas
-        return n_rows_worth(shape, n_updates, shape[1], is_linear) == shape[0]
+        values = getattr(self, self._strength_name)
+        n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
+        n_worth = n_rows_worth(
+            shape,
+            self.max_iter * n_values,
+            shape[1],
+            self._penalty(1.0).is_linear,
+            self._loss().is_quadratic,
+        )
+        return n_worth == shape[0]
+
+    def strength_at(self, t):
+        """What the recorded trajectory has chosen from, at iterate ``t``.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        dict
+            The strength of the penalty, if there were several.
+        """
+        values = getattr(self, self._strength_name)
+        if np.ndim(values) == 0 and not isinstance(values, str):
+            return {}
+        path = getattr(self, f"{self._strength_name}_path_")
+        return {self._strength_name: float(path[t])}
+
+    def _batch_seed(self, resume):
+        """What draws batches: the same as before where a run goes on."""
+        if resume and hasattr(self, "_seed"):
+            return self._seed
+        return int(check_random_state(self.random_state).randint(2**31))
 
     def _starting_point(self, data, resume):
         """Recorded coefficients to go on from, and the phases that led there."""
         shape = data.problem.design.shape[1], data.problem.target.shape[1]
         if not (resume and hasattr(self, "coef_path_")):
             return np.zeros((1, *shape), data.problem.design.dtype), []
-        path = data.iterates(self.coef_path_)
+        path = data.iterates(self.coef_path_, self.intercept_path_)
         if path.shape[1:] != shape:
             raise ValueError(
                 "warm_start=True needs as many features and targets as before: "
@@ -262,54 +299,57 @@ class TrajectoryRegressor(
         tolerance = np.sqrt(np.finfo(path.dtype).eps) * self.train_path_[0]
         return np.allclose(ends, self.train_path_[[0, -1]], rtol=0, atol=tolerance)
 
-    def _alphas(self, data):
-        """The values of alpha in the order in which they are walked."""
-        if isinstance(self.alpha, str):
+    def _strengths(self, data):
+        """The penalty's strengths in the order in which they are walked."""
+        name, values = self._strength_name, getattr(self, self._strength_name)
+        if isinstance(values, str):
             problem = data.problem
             gradient = problem.gradient(np.zeros_like(problem.target))
             largest = self._penalty(1.0).largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
-            first = self._alpha_of(largest, data.total_weight)
-            return np.geomspace(first, ALPHA_RATIO * first, N_ALPHAS)
-        alphas = np.atleast_1d(np.asarray(self.alpha, dtype=np.float64))
-        if alphas.ndim > 1 or not alphas.size:
+            return list(np.geomspace(largest, STRENGTH_RATIO * largest, N_STRENGTHS))
+        values = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if values.ndim > 1 or not values.size:
             raise ValueError(
-                "alpha must be a number, a sequence of numbers or 'path', got an "
-                f"array of shape {alphas.shape}."
+                f"{name} must be a number, a sequence of numbers or 'path', got an "
+                f"array of shape {values.shape}."
             )
-        if not np.isfinite(alphas).all() or (alphas < 0).any():
-            raise ValueError(
-                f"alpha must be finite and not negative, got {alphas.tolist()}."
-            )
-        return alphas
+        self._check_strengths(values)
+        return [self._strength_of(value, data) for value in values]
 
-    def _step_size(self, alphas, data, folds):
+    def _check_strengths(self, values):
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(
+                f"{self._strength_name} must be finite and not negative, got "
+                f"{values.tolist()}."
+            )
+
+    def _step_size(self, strengths, data, folds, seed):
         """1 / L, or the largest step that is stable on the folds if that is less.
 
         Rows left out raise L to at most L over the share of the weight that stays.
         """
         if self.step_size != "auto":
             return float(self.step_size)
-        strengths = [self._strength_of(alpha, data.total_weight) for alpha in alphas]
         curvature = max(self._penalty(strength).curvature for strength in strengths)
-        smoothness = data.problem.smoothness + curvature
+        smoothness = self._smoothness(data.problem) + curvature
         if smoothness == 0:
             return 1.0
         step_size = 1 / smoothness
         weights = data.problem.row_weights[:, 0]
         share = min((weights[fitted].sum() for fitted, _ in folds), default=1.0)
-        schedule = self._schedule(step_size)
+        schedule = self._schedule(step_size, data.problem, seed)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
-    def _plan(self, alphas, step_size, data):
-        schedule = self._schedule(step_size)
+    def _smoothness(self, problem):
+        """Of the gradients that are taken."""
+        return problem.smoothness
+
+    def _plan(self, strengths, step_size, data, seed):
+        schedule = self._schedule(step_size, data.problem, seed)
         return [
-            Phase(
-                self._penalty(self._strength_of(alpha, data.total_weight)),
-                schedule,
-                self.max_iter,
-            )
-            for alpha in alphas
+            Phase(self._penalty(strength), schedule, self.max_iter)
+            for strength in strengths
         ]
 
     def _replace_fitted(self, attributes):
@@ -324,5 +364,42 @@ class TrajectoryRegressor(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        return tags
+
+
+class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
+    """Base class of regressors with the squared error.
+
+    They have a memory matrix. The intercept takes up the means of X and y.
+    """
+
+    _parameter_constraints: dict = {
+        **RUN_CONSTRAINTS,
+        "alpha": [
+            Interval(Real, 0, None, closed="left"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+        "risk": [
+            StrOptions({"auto", "exact", "hutchinson"}),
+            Interval(Integral, 2, None, closed="left"),
+            "boolean",
+        ],
+        "risk_row_scales": ["boolean"],
+        "keep_data": ["boolean"],
+    }
+    _multi_output = False
+
+    def _loss(self):
+        return SquaredError()
+
+    def _prepared(self, X, y, sample_weight):
+        samples = validated(
+            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
+        )
+        return centered(samples, self.fit_intercept)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._multi_output
         return tags

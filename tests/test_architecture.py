@@ -16,6 +16,7 @@ LAYERS = [
     "_held_out",
     "_reading",
     "_recorded",
+    "_recorded_classifier",
     "base",
     "linear_model",
     "model_selection",

@@ -51,8 +51,9 @@ def recorded(estimator, X=None):
 
 
 def iteration_scale(estimator):
-    """Early iterates of a long run matter most; along several alphas all do."""
-    is_long = estimator.n_iter_ > 100 and np.ptp(estimator.alpha_path_) == 0
+    """Early iterates of a long run matter most; along several strengths all do."""
+    strengths = getattr(estimator, f"{estimator._strength_name}_path_")
+    is_long = estimator.n_iter_ > 100 and np.ptp(strengths) == 0
     return "symlog" if is_long else "linear"
 
 

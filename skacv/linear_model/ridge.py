@@ -142,16 +142,16 @@ random_state, verbose
     def _penalty(self, strength):
         return SquaredL2(strength)
 
-    def _strength_of(self, alpha, total_weight):
-        return float(alpha / total_weight)
+    def _strength_of(self, value, data):
+        return float(value / data.total_weight)
 
-    def _alpha_of(self, strength, total_weight):
-        return float(strength * total_weight)
+    def _value_of(self, strength, data):
+        return float(strength * data.total_weight)
 
     def _penalty_scale(self, share):
         return 1 / share
 
-    def _schedule(self, step_size):
+    def _schedule(self, step_size, problem, seed):
         if self.solver == "heavy_ball":
             return HeavyBall(step_size, float(self.momentum))
-        return super()._schedule(step_size)
+        return super()._schedule(step_size, problem, seed)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from .._compat import _safe_indexing
@@ -109,19 +108,6 @@ def scorer_of(scoring):
         ) from error
 
 
-class HeldOutPredictions(RegressorMixin, BaseEstimator):
-    """Stands in for an estimator where a scorer asks for predictions."""
-
-    def __init__(self, predictions=None):
-        self.predictions = predictions
-
-    def predict(self, X):
-        return self.predictions
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-
 @dataclass(frozen=True)
 class ScorerJudge:
     """Judges iterates by a scorer on their pooled held-out predictions.
@@ -147,23 +133,22 @@ class ScorerJudge:
     sign = -1.0
 
     @classmethod
-    def of(cls, scoring, computed, X, y, params):
+    def of(cls, scoring, computed, estimator, X, y, params):
         """The judge of a scorer's name or a callable, tried before anything is run.
 
         Raises
         ------
         ValueError
-            If the scorer does not take the predictions of a regressor.
+            If the scorer does not take the predictions of the estimator.
         """
-        shell = HeldOutPredictions(np.asarray(y))
         scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
-            scorer(shell, X, y, **params)
+            scorer(estimator.on_trial(y), X, y, **params)
         except (TypeError, ValueError, AttributeError) as error:
             raise ValueError(
-                f"criterion={name} does not score the predictions of a regressor: "
-                f"{error}"
+                f"criterion={name} does not score the predictions of "
+                f"{type(estimator).__name__}: {error}"
             ) from error
         return cls(name, computed, scorer, X, y, params)
 
@@ -171,7 +156,7 @@ class ScorerJudge:
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
         return np.array(
-            [self.scorer(HeldOutPredictions(p), X, y, **params) for p in predictions]
+            [self.scorer(estimator.standing_in(p), X, y, **params) for p in predictions]
         )
 
     def standard_error(self, estimator, t):
@@ -183,7 +168,7 @@ class ScorerJudge:
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            shell = HeldOutPredictions(predictions[t][kept])
+            shell = estimator.standing_in(predictions[t][kept])
             scores.append(self.scorer(shell, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))

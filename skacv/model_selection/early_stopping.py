@@ -207,8 +207,7 @@ class TrajectoryEarlyStoppingCV(
         self.best_score_ = best_score
         self.best_score_se_ = best_score_se
         self.best_params_ = dict(grid[best])
-        if np.ndim(estimator.alpha) or isinstance(estimator.alpha, str):
-            self.best_params_["alpha"] = float(estimator.alpha_path_[best_iter])
+        self.best_params_.update(estimator.strength_at(best_iter))
         self.criterion_ = judge.name
         self.path_ = judge.path(estimator)
         self.results_ = results
@@ -225,7 +224,7 @@ class TrajectoryEarlyStoppingCV(
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
         held_out = "loo" if candidate.cv is None else "cv"
-        return ScorerJudge.of(criterion, held_out, X, y, routed)
+        return ScorerJudge.of(criterion, held_out, candidate, X, y, routed)
 
     def _results(self, grid, found, choices, judge):
         """A row for every candidate and every criterion that it has computed."""

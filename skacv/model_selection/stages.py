@@ -14,6 +14,12 @@ def prepare(estimator, computed):
     parameters = estimator.get_params(deep=False)
     for name, criterion in CRITERIA.items():
         value = parameters.get(criterion.parameter, False)
+        if name == computed and criterion.parameter not in parameters:
+            raise ValueError(
+                f"criterion={name!r} needs {criterion.path}, which "
+                f"{type(estimator).__name__} does not have: the memory matrix is of "
+                "the squared error."
+            )
         if name == computed and value is False:
             raise ValueError(
                 f"criterion={name!r} needs {criterion.path}, which "

@@ -177,8 +177,12 @@ class Trajectory:
                 t += 1
 
     def has_linear_updates(self):
-        """Whether every update is affine in the iterates."""
+        """Whether every update is affine in the iterates, for the squared error."""
         return all(phase.penalty.is_linear for phase in self.phases)
+
+    def has_batches(self):
+        """Whether an update is a pass through batches of rows."""
+        return any(step.batches for _, _, step, _ in islice(self.updates(), 1))
 
 
 def first_updates(planned, n_updates):
@@ -378,10 +382,14 @@ def _divergence(problem, phase):
     stable = phase.schedule.largest_stable_step(
         problem.smoothness + phase.penalty.curvature
     )
+    step_size = phase.schedule.step_size
+    limit = ""
+    # Batches, and losses without a bound of their curvature, may bear less.
+    if step_size > stable:
+        limit = f" the largest stable step for these data is {stable:.6g}."
     return ValueError(
-        f"The iterates diverge with step_size={phase.schedule.step_size:.6g}: the "
-        f"largest stable step for these data is {stable:.6g}. Use a smaller one, or "
-        'step_size="auto".'
+        f"The iterates diverge with step_size={step_size:.6g}:{limit} Use a smaller "
+        'one, or step_size="auto".'
     )
 
 

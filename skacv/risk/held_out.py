@@ -2,7 +2,8 @@
 
 Entry t of a leave-one-out path is the mean over rows of what iterate t of the
 same run, without that row, costs on it; folds are the same with sets of rows.
-Nothing is refitted and, for the squared error, nothing is approximated.
+Nothing is refitted, and nothing is approximated but single rows of a loss that
+is not quadratic, where there are more rows than columns.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from . import lockstep, row_lockstep, spectral
+from . import iacv, lockstep, row_lockstep, spectral
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
@@ -19,9 +20,13 @@ SPECTRAL_SIZE = 2000
 MANY_ROWS = 10_000
 MULTIPLICATIONS = 1e10
 FEW_ROWS = 100
-# Memory for the replicas of a block of folds.
+# What the derivative of a loss costs, in multiplications, and how many times a
+# linearised run is corrected.
+DERIVATIVE = 30
+N_CORRECTIONS = 30
+# Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
-ARRAYS_PER_FOLD = 6
+ARRAYS_PER_REPLICA = 6
 
 BY_ROW = ("rows", "loss_scale", "residual_scale", "penalty_scale", "whitening")
 
@@ -67,6 +72,11 @@ class LeftOutRows:
             whitening=np.sqrt(len(problem.target) * weights),
         )
 
+    def in_batches(self):
+        """The same of a run in batches, which count as if all their rows were there."""
+        ones = np.ones(len(self.rows))
+        return replace(self, loss_scale=ones, penalty_scale=ones)
+
     def blocks(self, size):
         """The same in blocks of equal length, at most ``size`` rows each."""
         n_blocks = -(-len(self.rows) // size)
@@ -84,14 +94,22 @@ class LeftOutRows:
 
 
 def leave_one_out(
-    problem, trajectory, rows, *, fit_intercept, penalty_scale, n_blocks=1, map=map
+    problem,
+    trajectory,
+    rows,
+    *,
+    fit_intercept,
+    penalty_scale,
+    correction=True,
+    n_blocks=1,
+    map=map,
 ):
-    """Held-out residuals of the squared error, rows left out one at a time.
+    """Linear predictors of rows, by the iterates that have never seen them.
 
     Parameters
     ----------
     problem : Problem
-        With weights shared by its targets.
+        With weights shared by its outputs.
     trajectory : Trajectory
     rows : ndarray of int, shape (n_left_out,)
     fit_intercept : bool
@@ -99,6 +117,8 @@ def leave_one_out(
     penalty_scale : callable
         ``penalty_scale(share)`` is what the penalty's strength is multiplied
         by where a share of the rows' weight stays.
+    correction : bool
+        Whether what is linearised is corrected at some iterates.
     n_blocks : int
         Blocks of rows wanted at least, as many as are worked on at a time.
     map : callable
@@ -106,29 +126,61 @@ def leave_one_out(
 
     Returns
     -------
-    ndarray of shape (n_iterates, n_left_out, n_targets)
-        Prediction less target.
+    ndarray of shape (n_iterates, n_left_out, n_outputs)
+        Intercepts included, on the scale of the problem's target.
     """
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
-    largest_block = -(-len(rows) // n_blocks)
-    if _is_spectral(min(problem.design.shape), trajectory.has_linear_updates()):
-        return spectral.leave_one_out(problem, trajectory, left_out, largest_block, map)
-    residuals = [
-        row_lockstep.leave_one_out(*single, left_out, largest_block, map)[0]
-        for single in single_targets(problem, trajectory)
+    blocks = -(-len(rows) // n_blocks), map
+    if problem.loss.is_quadratic:
+        return _of_squared_error(problem, trajectory, left_out, *blocks)
+    if not _is_linearised(problem.design.shape):
+        settings = fit_intercept, penalty_scale
+        found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
+        return np.concatenate([predictors for _, predictors in found], axis=1)
+    if trajectory.has_batches():
+        left_out = left_out.in_batches()
+    found = [
+        iacv.leave_one_out(*separate, left_out, *blocks, correction)[0]
+        for separate in separate_outputs(problem, trajectory)
     ]
-    return np.stack(residuals, axis=2)
+    return np.concatenate(found, axis=2)
+
+
+def _of_squared_error(problem, trajectory, left_out, largest_block, map):
+    """Exact, by the eigenbasis or on working columns."""
+    if _is_spectral(min(problem.design.shape), trajectory.has_linear_updates()):
+        read = spectral.leave_one_out
+        residuals = read(problem, trajectory, left_out, largest_block, map)
+    else:
+        residuals = np.stack(
+            [
+                row_lockstep.leave_one_out(*separate, left_out, largest_block, map)[0]
+                for separate in separate_outputs(problem, trajectory)
+            ],
+            axis=2,
+        )
+    return residuals + problem.target[left_out.rows]
 
 
 def coefficients_without(
-    problem, trajectory, rows, *, fit_intercept, penalty_scale, n_blocks=1, map=map
+    problem,
+    trajectory,
+    rows,
+    *,
+    fit_intercept,
+    penalty_scale,
+    correction=True,
+    n_blocks=1,
+    map=map,
 ):
-    """The last iterate of one target, as it is without each of some rows.
+    """The last iterate of one output, as it is without each of some rows.
 
     Parameters
     ----------
-    problem, trajectory, rows, fit_intercept, penalty_scale, n_blocks, map
-        As in :func:`leave_one_out`, of one target.
+    problem, trajectory, rows, fit_intercept, penalty_scale, correction
+        As in :func:`leave_one_out`, of one output.
+    n_blocks, map
+        As in :func:`leave_one_out`.
 
     Returns
     -------
@@ -137,24 +189,39 @@ def coefficients_without(
         By how much a replica's intercept, on the centred data, is not zero.
     """
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
-    largest_block = -(-len(rows) // n_blocks)
-    residuals, (deviations, place) = row_lockstep.leave_one_out(
-        problem, trajectory, left_out, largest_block, map
+    blocks = -(-len(rows) // n_blocks), map
+    shift = np.zeros(len(rows))
+    recorded = trajectory.coef[-1].T
+    if problem.loss.is_quadratic:
+        residuals, (deviations, place) = row_lockstep.leave_one_out(
+            problem, trajectory, left_out, *blocks
+        )
+        if fit_intercept:
+            shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
+        return _with_deviations(recorded, deviations, len(rows))[place], shift
+    if not _is_linearised(problem.design.shape):
+        settings = fit_intercept, penalty_scale
+        found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
+        return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
+    _, deviations = iacv.leave_one_out(
+        problem, trajectory, left_out, *blocks, correction
     )
-    coef = np.repeat(trajectory.coef[-1].T, len(rows), axis=0)
-    first = 0
+    return recorded + deviations[:, :, 0], shift
+
+
+def _with_deviations(coef, deviations, n_left_out):
+    """Coefficients (1, n_columns) with what blocks of rows change in columns."""
+    coef, first = np.repeat(coef, n_left_out, axis=0), 0
     for index, deviation in deviations:
         coef[first : first + len(deviation), index] += deviation
         first += len(deviation)
-    coef = coef[place]
-    share = 1 - 1 / left_out.loss_scale
-    return coef, share * residuals[-1] if fit_intercept else np.zeros(len(rows))
+    return coef
 
 
 def leave_folds_out(
     problem, trajectory, folds, *, fit_intercept, penalty_scale, n_blocks=1, map=map
 ):
-    """Held-out residuals of sets of rows, every fold a replica of the run.
+    """Linear predictors of sets of rows, every fold a replica of the run: exact.
 
     Parameters
     ----------
@@ -165,8 +232,8 @@ def leave_folds_out(
 
     Returns
     -------
-    list of ndarray of shape (n_iterates, n_judged, n_targets)
-        Prediction less target, fold by fold.
+    list of ndarray of shape (n_iterates, n_judged, n_outputs)
+        Fold by fold.
 
     Raises
     ------
@@ -174,36 +241,77 @@ def leave_folds_out(
         If the iterates of a fold diverge. The message names the largest stable
         step.
     """
-    n_rows, n_columns = problem.design.shape
-    each = ARRAYS_PER_FOLD * (n_rows + n_columns) * problem.design.dtype.itemsize
-    size = max(1, min(BLOCK_BYTES // each, -(-len(folds) // n_blocks)))
+    size = min(_replicas_at_a_time(problem), -(-len(folds) // n_blocks))
     blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
     replay = partial(_folds_left_out, problem, trajectory, fit_intercept, penalty_scale)
-    return [residuals for block in map(replay, blocks) for residuals in block]
+    found = [predictors for _, predictors in map(replay, blocks)]
+    ends = np.cumsum([len(judged) for _, judged in folds])
+    return np.split(np.concatenate(found, axis=1), ends[:-1], axis=1)
+
+
+def _replicas_at_a_time(problem):
+    each = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
+    return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))
 
 
 def _folds_left_out(problem, trajectory, fit_intercept, penalty_scale, folds):
-    """One block of folds, (n_iterates, n_judged, n_targets) each."""
+    """One block of folds; their predictors one after the other."""
     stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
     for fold, (fitted, _) in enumerate(folds):
         stays[fitted, fold] = True
-    replicas = lockstep.Replicas.without(problem, stays, fit_intercept, penalty_scale)
-    n_iterates, _, n_targets = trajectory.predictor.shape
-    dtype = trajectory.predictor.dtype
-    found = [np.empty((n_iterates, len(held), n_targets), dtype) for _, held in folds]
-    for k, single in enumerate(single_targets(problem, trajectory)):
-        for t, residuals in enumerate(lockstep.replayed(*single, replicas)):
-            if t == 0:
-                begun = replicas.training_error(residuals)
-            for fold, (_, judged) in enumerate(folds):
-                found[fold][t, :, k] = residuals[judged, fold]
-        risen = ~(replicas.training_error(residuals) <= begun)
-        lockstep.check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
-    return found
+    judged = [judged for _, judged in folds]
+    return _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged)
 
 
-def single_targets(problem, trajectory):
-    """Problem and trajectory of every target by itself."""
+def _rows_in_lockstep(problem, trajectory, settings, rows, largest_block, map):
+    """Blocks of rows left out, each a replica of its own: exact for any loss."""
+    size = min(_replicas_at_a_time(problem), largest_block)
+    blocks = np.array_split(rows, -(-len(rows) // size))
+    return list(map(partial(_rows_left_out, problem, trajectory, *settings), blocks))
+
+
+def _rows_left_out(problem, trajectory, fit_intercept, penalty_scale, rows):
+    stays = np.ones((len(problem.target), len(rows)), dtype=bool)
+    stays[rows, np.arange(len(rows))] = False
+    judged = rows[:, None]
+    return _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged)
+
+
+def _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged):
+    """Replicas on the rows that stay, and their predictors of the rows judged by.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
+        Of the last iterate.
+    predictors : ndarray of shape (n_iterates, n_judged, n_outputs)
+        Replica after replica.
+    """
+    if trajectory.has_batches():
+        replicas = lockstep.Replicas.in_batches(problem, stays)
+    else:
+        replicas = lockstep.Replicas.without(
+            problem, stays, fit_intercept, penalty_scale
+        )
+    rows = np.concatenate(judged)
+    replica = np.repeat(np.arange(len(judged)), [len(some) for some in judged])
+    n_iterates, _, n_outputs = trajectory.predictor.shape
+    found = np.empty((n_iterates, len(rows), n_outputs), trajectory.predictor.dtype)
+    for t, iterate in enumerate(lockstep.replayed(problem, trajectory, replicas)):
+        coef, predictors = iterate
+        if t == 0:
+            begun = replicas.training_error(problem, predictors)
+        found[t] = predictors[rows, :, replica]
+    risen = ~(replicas.training_error(problem, predictors) <= begun)
+    lockstep.check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
+    return coef, found
+
+
+def separate_outputs(problem, trajectory):
+    """Problem and trajectory of every output that has a loss by itself."""
+    if problem.loss.is_coupled:
+        yield problem, trajectory
+        return
     for k in range(problem.target.shape[1]):
         yield (
             replace(problem, target=problem.target[:, [k]]),
@@ -215,11 +323,20 @@ def single_targets(problem, trajectory):
         )
 
 
+def _is_linearised(shape):
+    """Whether rows are left out of a curved loss by linearisation.
+
+    With at least as many columns as rows, exact replicas cost no more.
+    """
+    n_rows, n_columns = shape
+    return n_columns < n_rows
+
+
 def _is_spectral(smaller_side, has_linear_updates):
     return has_linear_updates and smaller_side <= SPECTRAL_SIZE
 
 
-def n_rows_worth(shape, n_updates, n_active, has_linear_updates):
+def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=True):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -229,7 +346,8 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates):
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates : bool
+    has_linear_updates, is_quadratic : bool
+        Of the run, and of its loss.
 
     Returns
     -------
@@ -237,12 +355,18 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates):
         All rows where that is cheap; at least ``FEW_ROWS``, if there are.
     """
     n_rows, n_columns = shape
-    if _is_spectral(min(shape), has_linear_updates):
-        return min(n_rows, MANY_ROWS)
     # Replicas together use more columns than the recorded run.
     width = min(2 * n_active, n_columns)
-    each = max(n_updates * width * min(width, 2 * n_rows), 1)
-    return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // each)))
+    each_update = width * min(width, 2 * n_rows)
+    each = n_updates * each_update
+    if not is_quadratic:
+        in_lockstep = n_rows * (2 * n_columns + DERIVATIVE)
+        each = n_updates * in_lockstep
+        if _is_linearised(shape):
+            each = n_updates * each_update + N_CORRECTIONS * in_lockstep
+    elif _is_spectral(min(shape), has_linear_updates):
+        return min(n_rows, MANY_ROWS)
+    return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
 
 
 def mean_with_error(costs, weights):

@@ -43,54 +43,87 @@ class Replicas:
         scale = np.broadcast_to(penalty_scale(share), share.shape)
         return cls(weights / share, scale, fit_intercept)
 
+    @classmethod
+    def in_batches(cls, problem, stays):
+        """The same of a run in batches, which count as if all their rows were there."""
+        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
+        return cls(weights, np.ones(stays.shape[1]), fit_intercept=False)
+
     def __len__(self):
         return self.row_weights.shape[1]
 
-    def training_error(self, residuals):
-        """Mean squared residual of every replica on its own rows."""
-        return (self.row_weights * residuals.astype(np.float64) ** 2).sum(axis=0)
+    def training_error(self, problem, predictors):
+        """Loss of every replica on its own rows, (n_replicas,)."""
+        loss = problem.loss.value(problem.target[:, :, None], predictors)
+        return np.einsum("ir,ikr->r", self.row_weights, loss.astype(np.float64))
 
 
 def replayed(problem, trajectory, replicas):
-    """The iterates of one target's run, as every replica would have them.
+    """The iterates of a run, as every replica would have them.
 
     Parameters
     ----------
     problem : Problem
-        Of one target.
     trajectory : Trajectory
         Of that problem: its start and its updates are taken.
     replicas : Replicas
 
     Yields
     ------
-    ndarray of shape (n_rows, n_replicas)
-        Predictions less targets on all rows, for every iterate.
+    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
+    predictors : ndarray of shape (n_rows, n_outputs, n_replicas)
+        Of all rows, with the replicas' own intercepts; for every iterate.
     """
     dtype = problem.design.dtype
-    weights = replicas.row_weights.astype(dtype)
+    target = problem.target[:, :, None]
+    weights = replicas.row_weights.astype(dtype)[:, None, :]
     scale = replicas.penalty_scale.astype(dtype)
 
     def predictor(coef):
         """Linear predictors, with every replica's own intercept."""
-        product = problem.design.dot(coef)
+        product = _side_by_side(problem.design.dot, coef)
         if replicas.fit_intercept:
-            product -= (weights * (product - problem.target)).sum(axis=0)
+            product -= (weights * (product - target)).sum(axis=0)
         return product
 
-    coef = before_coef = np.repeat(trajectory.coef[0], len(replicas), axis=1)
+    coef = before_coef = np.repeat(trajectory.coef[0][:, :, None], len(replicas), 2)
     found = before_found = predictor(coef)
-    yield found - problem.target
+    yield coef, found
     for t, before, step, penalty in trajectory.updates():
         if before == t:
             before_coef, before_found = coef, found
-        point = step.gradient_point(found, before_found)
-        slope = problem.loss.derivative(problem.target, point)
-        gradient = problem.design.t_dot(weights * slope)
-        following = advanced(penalty, step, coef, before_coef, gradient, scale)
+        if step.batches:
+            following = _through_batches(problem, penalty, step, coef, weights, scale)
+        else:
+            point = step.gradient_point(found, before_found)
+            gradient = _gradient(problem, point, weights)
+            following = advanced(penalty, step, coef, before_coef, gradient, scale)
         before_coef, coef = coef, following
         before_found, found = found, predictor(coef)
-        yield found - problem.target
+        yield coef, found
+
+
+def _through_batches(problem, penalty, step, coef, weights, scale):
+    """The replicas' iterates after an update on every batch of the step."""
+    for rows in step.batches:
+        batch = problem.batch(rows)
+        point = _side_by_side(batch.design.dot, coef)
+        own_weights = weights[rows] * (len(weights) / len(rows))
+        gradient = _gradient(batch, point, own_weights)
+        coef = advanced(penalty, step, coef, coef, gradient, scale)
+    return coef
+
+
+def _gradient(problem, point, weights):
+    """Gradient of every replica's loss, at linear predictors, of coef's shape."""
+    slope = problem.loss.derivative(problem.target[:, :, None], point)
+    return _side_by_side(problem.design.t_dot, weights * slope)
+
+
+def _side_by_side(product, array):
+    """A product with a matrix, of all columns of (n, n_outputs, n_replicas)."""
+    found = product(array.reshape(len(array), -1))
+    return found.reshape(len(found), *array.shape[1:])
 
 
 def check_stable(problem, trajectory, replicas, suspects):

@@ -529,8 +529,8 @@ def test_patience_with_values_of_alpha_that_converge_at_once(data):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"criterion": "roc_auc"}, "regressor"),
-        ({"criterion": "neg_log_loss"}, "regressor"),
+        ({"criterion": "roc_auc"}, "roc_auc does not score"),
+        ({"criterion": "neg_log_loss"}, "neg_log_loss does not score"),
         ({"criterion": "accuracy"}, "accuracy"),
         ({"criterion": 3}, "criterion"),
         ({"patience": 0}, "patience"),

@@ -49,7 +49,7 @@ def in_lockstep(problem, trajectory, rows, penalty_scale):
     stays[rows, np.arange(len(rows))] = False
     replicas = Replicas.without(problem, stays, True, penalty_scale)
     paths = replayed(problem, trajectory, replicas)
-    return np.array([path[rows, np.arange(len(rows))] for path in paths])
+    return np.array([z[rows, 0, np.arange(len(rows))] for _, z in paths])
 
 
 @pytest.mark.parametrize("penalty_scale", [ones, growing])

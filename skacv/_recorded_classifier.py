@@ -1,0 +1,156 @@
+"""What a classifier with a recorded trajectory can do."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ._recorded import RecordedModel
+
+
+class RecordedClassifier(ClassifierMixin, RecordedModel):
+    """Decisions and labels with the recorded iterates.
+
+    A linear predictor is a decision: of the second class where there are two,
+    else of every class.
+    """
+
+    @staticmethod
+    def _prediction(predictor):
+        """Held-out predictions are decisions, from which all others follow."""
+        return predictor
+
+    @staticmethod
+    def _decision(predictor):
+        """(n_samples,) with two classes, else (n_samples, n_classes)."""
+        return predictor[:, 0] if predictor.shape[1] == 1 else predictor
+
+    def _label(self, decision):
+        if decision.ndim == 1:
+            return self.classes_[(decision > 0).astype(int)]
+        return self.classes_[decision.argmax(axis=1)]
+
+    def standing_in(self, predictions):
+        """A copy that gives the same decisions whatever it is asked.
+
+        Parameters
+        ----------
+        predictions : ndarray
+            As those of ``loo_prediction_path_`` for an iterate.
+        """
+
+        def decision_function(X):  # scorers look methods up by their names
+            return predictions
+
+        shell = copy(self)
+        shell.decision_function = decision_function
+        return shell
+
+    def on_trial(self, y):
+        """What :meth:`standing_in` may give after a fit, made up from labels."""
+        classes, label = np.unique(y, return_inverse=True)
+        decisions = (
+            2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
+        )
+        shell = self.standing_in(decisions)
+        shell.coef_, shell.classes_ = None, classes
+        return shell
+
+    def decision_function(self, X):
+        """Linear predictors of the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of the second class where there are two, positive where it is chosen.
+        """
+        return self._decision(self._linear_predictor(X))
+
+    def staged_decision_function(self, X):
+        """Linear predictors of every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        yield from map(self._decision, self._linear_predictors(X))
+
+    def predict(self, X):
+        """Predict labels with the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._label(self.decision_function(X))
+
+    def staged_predict(self, X):
+        """Predict labels with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        yield from map(self._label, self.staged_decision_function(X))
+
+
+class RecordedProbabilisticClassifier(RecordedClassifier):
+    """Probabilities besides; a subclass says ``_probability(decision)``."""
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, by the iterate in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probability(self.decision_function(X))
+
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.log(self.predict_proba(X))
+
+    def staged_predict_proba(self, X):
+        """Probabilities by every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            One array per iterate, n_iter_ + 1 in all.
+        """
+        yield from map(self._probability, self.staged_decision_function(X))

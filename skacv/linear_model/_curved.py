@@ -1,0 +1,156 @@
+"""What the linear models of losses other than the squared error share."""
+
+from abc import abstractmethod
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._compat import Interval, StrOptions
+from .._recorded import RecordedRegressor
+from .._recorded_classifier import RecordedClassifier
+from .._training_data import augmented, validated
+from ..base import RUN_CONSTRAINTS, TrajectoryModel
+from ..optim.penalties import ExceptLast, SquaredL2
+from ..optim.schedules import GradientDescent, Nesterov, StochasticGradient
+
+CURVED_CONSTRAINTS = {
+    **RUN_CONSTRAINTS,
+    "solver": [StrOptions({"gd", "nesterov", "sgd"})],
+    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "power_t": [Interval(Real, 0, None, closed="left")],
+    "loo_correction": ["boolean"],
+}
+
+
+class CurvedModel(TrajectoryModel):
+    """Solvers, intercept and penalty where the loss is not the squared error.
+
+    A subclass says ``_penalty_on_features(strength)``, if that is not a ridge.
+    """
+
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
+
+    def _penalty_on_features(self, strength):
+        return SquaredL2(strength)
+
+    def _penalty(self, strength):
+        penalty = self._penalty_on_features(strength)
+        return ExceptLast(penalty) if self.fit_intercept else penalty
+
+    def _schedule(self, step_size, problem, seed):
+        if self.solver != "sgd":
+            return super()._schedule(step_size, problem, seed)
+        return StochasticGradient(
+            step_size, self.power_t, len(problem.target), self.batch_size, seed
+        )
+
+    def _smoothness(self, problem):
+        """Of the gradients that are taken.
+
+        Of batches drawn at random: twice the expected smoothness of Gower et
+        al. (2019), "SGD: general analysis and improved rates", section 3.1.
+        """
+        if self.solver != "sgd":
+            return problem.smoothness
+        n_rows = len(problem.target)
+        size = min(self.batch_size, n_rows)
+        norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
+        largest = n_rows * problem.loss.curvature_bound(problem.target) * norms.max()
+        apart = (n_rows - size) / (size * (n_rows - 1))
+        return 2 * float((1 - apart) * problem.smoothness + apart * largest)
+
+
+class CurvedRegressor(RecordedRegressor, RegressorMixin, CurvedModel):
+    """A regressor; a subclass says ``_checked_loss(target, weights)``."""
+
+    _parameter_constraints: dict = {
+        **CURVED_CONSTRAINTS,
+        "alpha": [
+            Interval(Real, 0, None, closed="left"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+        "keep_data": ["boolean"],
+    }
+
+    @abstractmethod
+    def _checked_loss(self, target, weights):
+        """The loss for targets of shape (n_rows,), and fitted attributes.
+
+        Raises
+        ------
+        ValueError
+            If the loss does not take these targets.
+        """
+
+    def _prepared(self, X, y, sample_weight):
+        samples = validated(self, X, y, sample_weight, y_numeric=True)
+        target = samples.y.astype(samples.X.dtype, copy=False)
+        loss, names = self._checked_loss(target, samples.weights)
+        return augmented(
+            samples,
+            loss,
+            target[:, None],
+            samples.weights,
+            self.fit_intercept,
+            is_flat=True,
+            **names,
+        )
+
+
+class CurvedClassifier(RecordedClassifier, CurvedModel):
+    """A classifier; a subclass says ``_loss_and_target(label, n_classes)``."""
+
+    _parameter_constraints: dict = {
+        **CURVED_CONSTRAINTS,
+        "C": [
+            Interval(Real, 0, None, closed="right"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    _strength_name = "C"
+
+    @abstractmethod
+    def _loss_and_target(self, label, n_classes):
+        """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
+
+    def _prepared(self, X, y, sample_weight):
+        samples = validated(self, X, y, sample_weight)
+        check_classification_targets(samples.y)
+        classes, label = np.unique(samples.y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, but y "
+                f"has only one class: {classes[0]!r}."
+            )
+        class_weight = compute_class_weight(
+            self.class_weight, classes=classes, y=samples.y
+        )
+        loss, target = self._loss_and_target(label, len(classes))
+        return augmented(
+            samples,
+            loss,
+            target,
+            samples.weights * class_weight[label],
+            self.fit_intercept,
+            is_flat=False,
+            classes_=classes,
+        )
+
+    def _check_strengths(self, values):
+        if np.isnan(values).any() or (values <= 0).any():
+            raise ValueError(f"C must be positive, got {values.tolist()}.")
+
+    def _strength_of(self, value, data):
+        return float(1 / (value * data.total_weight))
+
+    def _value_of(self, strength, data):
+        return float(np.divide(1, strength * data.total_weight))
+
+    def _penalty_scale(self, share):
+        return 1 / share

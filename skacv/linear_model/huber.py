@@ -1,0 +1,235 @@
+"""Huber regression by gradient descent, with leave-one-out along the path."""
+
+from numbers import Real
+
+import numpy as np
+
+from .._compat import Interval, StrOptions
+from ..optim.losses import Huber
+from ._curved import CurvedRegressor
+
+# Of a normal distribution: its standard deviation over its median deviation.
+NORMAL_MAD = 1.4826
+
+
+class TrajectoryHuberRegressor(CurvedRegressor):
+    r"""Huber regression that keeps every iterate and leaves rows out of it.
+
+    The objective is that of :class:`sklearn.linear_model.HuberRegressor` at a
+    fixed scale,
+
+        sum_i w_i scale H((y_i - x_i'b) / scale) + alpha ||b||^2,
+
+    H(z) = z^2 for \|z\| < epsilon, else 2 epsilon \|z\| - epsilon^2.
+
+    Parameters
+    ----------
+    alpha : float, array-like or "path", default=0.0001
+        Strength of the penalty. A sequence is walked in one warm-started
+        trajectory, ``max_iter`` updates at each value, the momentum
+        restarting; "path" is 30 values, geometric, from where the penalty's
+        curvature is that of the loss down to 1e-3 of it.
+    epsilon : float, default=1.35
+        Residuals beyond ``epsilon * scale`` count linearly. At least 1.
+    scale : float or "auto", default="auto"
+        Scale of the residuals, in units of y. "auto": 1.4826 times the median
+        distance of y from its median, which is too large where X explains much
+        of y; ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays
+        as it is where rows are left out.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept: the coefficient, not penalised, of a column
+        of ones that is added to X. Centred features converge faster.
+    solver : {"nesterov", "gd", "sgd"}, default="nesterov"
+        Accelerated gradient descent, gradient descent, or stochastic gradient
+        descent in batches.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha; passes through the rows with
+        "sgd". Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L, L the top eigenvalue of X'WX plus the curvature of the
+        penalty. It depends on X only.
+        With "sgd" it is half of 1 / L with the expected smoothness of batches
+        in the place of L [2]_.
+    batch_size : int, default=32
+        Rows of a batch of "sgd". Batches are drawn anew for each pass.
+    power_t : float, default=0.5
+        The step of pass k of "sgd" is ``step_size / k**power_t``.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path: every row (True), so many rows drawn at
+        random, or none (False). "auto": every row where that is cheap, else at
+        random as many as are, at least 100 (if there are).
+    loo_correction : bool, default=True
+        Whether iterates without a row, which are linearised around the recorded
+        ones [1]_ where there are more rows than columns, are corrected at
+        some iterates. False is the published method.
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
+    warm_start : bool, default=False
+        Fitting again goes on with the recorded trajectory: with a larger
+        ``max_iter`` as one longer run, with another alpha as a change of
+        schedule.
+    n_jobs : int, default=None
+        Blocks of rows, or of folds, that are left out at the same time.
+    random_state : int, RandomState instance or None, default=None
+        Draws the batches and the rows left out.
+    verbose : bool or int, default=0
+        Whether to print about ten lines about the run.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the iterate in use, the last after ``fit``.
+    intercept_ : float
+        Intercept of the iterate in use.
+    scale_ : float
+        The scale taken.
+    coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
+        Coefficients of every iterate; row 0 is the start.
+    intercept_path_ : ndarray of shape (n_iter_ + 1)
+        Intercepts of every iterate.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The value of alpha in force at every iterate.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective times scale_, over twice the sum of weights.
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean Huber loss on the training rows.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error: the (weighted) mean over rows of the Huber loss that
+        iterate t of this very estimator, same step size and number of
+        updates at every alpha, fitted without the row,
+        has on it. With "sgd" the batches are the same but for the row. Exact
+        where X has at least as many columns as rows (with the ones), else
+        linearised and corrected.
+    loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows left out.
+    loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
+        Prediction of every row left out by the iterates that never saw it.
+    loo_indices_ : ndarray of shape (n_left_out,)
+        Which rows of X were left out, one by one.
+    loo_target_ : ndarray of shape (n_left_out,)
+        Their targets.
+    cv_path_ : ndarray of shape (n_iter_ + 1,)
+        The same with folds: (weighted) mean Huber loss on all rows held out. Exact.
+    cv_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the folds.
+    cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
+        The error on every fold.
+    cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
+        Prediction of the rows held out, fold after fold.
+    cv_indices_ : list of ndarray of int
+        The rows that every fold holds out.
+    n_iter_ : int
+        Number of updates recorded.
+    iteration_ : int
+        Row of the paths that is in use.
+    step_size_ : float
+        The step size taken.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    sklearn.linear_model.HuberRegressor : The same model, the scale fitted too.
+
+    Notes
+    -----
+    The Huber loss of the paths is r^2 / 2 up to epsilon scale_ and linear beyond,
+    in units of y squared.
+
+    References
+    ----------
+    .. [1] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+           ICML, arXiv:2303.02732.
+    .. [2] Gower et al. (2019), "SGD: general analysis and improved rates", ICML,
+           section 3.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import TrajectoryHuberRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TrajectoryHuberRegressor(max_iter=100).fit(X, y)
+    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> best.predict(X[:2]).shape
+    (2,)
+    """
+
+    _parameter_constraints = {
+        **CurvedRegressor._parameter_constraints,
+        "epsilon": [Interval(Real, 1, None, closed="left")],
+        "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        alpha=0.0001,
+        *,
+        epsilon=1.35,
+        scale="auto",
+        fit_intercept=True,
+        solver="nesterov",
+        max_iter=200,
+        tol=1e-6,
+        step_size="auto",
+        batch_size=32,
+        power_t=0.5,
+        loo="auto",
+        loo_correction=True,
+        cv=None,
+        keep_data=False,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.batch_size = batch_size
+        self.power_t = power_t
+        self.loo = loo
+        self.loo_correction = loo_correction
+        self.cv = cv
+        self.keep_data = keep_data
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self):
+        return Huber()
+
+    def _checked_loss(self, target, weights):
+        scale = self.scale
+        if scale == "auto":
+            scale = NORMAL_MAD * np.median(np.abs(target - np.median(target)))
+        if scale == 0:
+            raise ValueError(
+                'scale="auto" finds no spread: more than half of y is one value. Give '
+                "a scale."
+            )
+        return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
+
+    def _strength_of(self, value, data):
+        return float(value * data.names["scale_"] / data.total_weight)
+
+    def _value_of(self, strength, data):
+        return float(strength * data.total_weight / data.names["scale_"])
+
+    def _penalty_scale(self, share):
+        return 1 / share

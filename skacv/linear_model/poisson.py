@@ -1,0 +1,206 @@
+"""Poisson regression by gradient descent, with leave-one-out along the path."""
+
+import numpy as np
+
+from ..optim.losses import Poisson
+from ._curved import CurvedRegressor
+
+
+class TrajectoryPoissonRegressor(CurvedRegressor):
+    """Poisson regression that keeps every iterate and leaves rows out of it.
+
+    The objective is that of :class:`sklearn.linear_model.PoissonRegressor`,
+
+        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
+
+    with l half the Poisson deviance under a log link.
+
+    Parameters
+    ----------
+    alpha : float, array-like or "path", default=1.0
+        Strength of the penalty. A sequence is walked in one warm-started
+        trajectory, ``max_iter`` updates at each value, the momentum
+        restarting; "path" is 30 values, geometric, from where the penalty's
+        curvature is that of the loss down to 1e-3 of it.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept: the coefficient, not penalised, of a column
+        of ones that is added to X. Centred features converge faster.
+    solver : {"nesterov", "gd", "sgd"}, default="nesterov"
+        Accelerated gradient descent, gradient descent, or stochastic gradient
+        descent in batches.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha; passes through the rows with
+        "sgd". Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L, L the top eigenvalue of X'WX times the largest count (the
+        curvature is the mean, which has no bound of its own), plus the curvature
+        of the penalty.
+        With "sgd" it is half of 1 / L with the expected smoothness of batches
+        in the place of L [2]_.
+    batch_size : int, default=32
+        Rows of a batch of "sgd". Batches are drawn anew for each pass.
+    power_t : float, default=0.5
+        The step of pass k of "sgd" is ``step_size / k**power_t``.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path: every row (True), so many rows drawn at
+        random, or none (False). "auto": every row where that is cheap, else at
+        random as many as are, at least 100 (if there are).
+    loo_correction : bool, default=True
+        Whether iterates without a row, which are linearised around the recorded
+        ones [1]_ where there are more rows than columns, are corrected at
+        some iterates. False is the published method.
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
+    warm_start : bool, default=False
+        Fitting again goes on with the recorded trajectory: with a larger
+        ``max_iter`` as one longer run, with another alpha as a change of
+        schedule.
+    n_jobs : int, default=None
+        Blocks of rows, or of folds, that are left out at the same time.
+    random_state : int, RandomState instance or None, default=None
+        Draws the batches and the rows left out.
+    verbose : bool or int, default=0
+        Whether to print about ten lines about the run.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the iterate in use, the last after ``fit``.
+    intercept_ : float
+        Intercept of the iterate in use.
+    coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
+        Coefficients of every iterate; row 0 is the start.
+    intercept_path_ : ndarray of shape (n_iter_ + 1)
+        Intercepts of every iterate.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The value of alpha in force at every iterate.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective.
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean half deviance on the training rows.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error: the (weighted) mean over rows of the half deviance that
+        iterate t of this very estimator, same step size and number of
+        updates at every alpha, fitted without the row,
+        has on it. With "sgd" the batches are the same but for the row. Exact
+        where X has at least as many columns as rows (with the ones), else
+        linearised and corrected.
+    loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows left out.
+    loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
+        Prediction of every row left out by the iterates that never saw it.
+    loo_indices_ : ndarray of shape (n_left_out,)
+        Which rows of X were left out, one by one.
+    loo_target_ : ndarray of shape (n_left_out,)
+        Their targets.
+    cv_path_ : ndarray of shape (n_iter_ + 1,)
+        The same with folds: (weighted) mean half deviance on all rows held out. Exact.
+    cv_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the folds.
+    cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
+        The error on every fold.
+    cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
+        Prediction of the rows held out, fold after fold.
+    cv_indices_ : list of ndarray of int
+        The rows that every fold holds out.
+    n_iter_ : int
+        Number of updates recorded.
+    iteration_ : int
+        Row of the paths that is in use.
+    step_size_ : float
+        The step size taken.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    sklearn.linear_model.PoissonRegressor : The same model, by L-BFGS.
+
+    References
+    ----------
+    .. [1] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+           ICML, arXiv:2303.02732.
+    .. [2] Gower et al. (2019), "SGD: general analysis and improved rates", ICML,
+           section 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skacv import TrajectoryPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 5))
+    >>> y = rng.poisson(np.exp(X[:, 0]))
+    >>> model = TrajectoryPoissonRegressor(alpha=0.01, max_iter=100).fit(X, y)
+    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> best.predict(X[:2]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        solver="nesterov",
+        max_iter=200,
+        tol=1e-6,
+        step_size="auto",
+        batch_size=32,
+        power_t=0.5,
+        loo="auto",
+        loo_correction=True,
+        cv=None,
+        keep_data=False,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.batch_size = batch_size
+        self.power_t = power_t
+        self.loo = loo
+        self.loo_correction = loo_correction
+        self.cv = cv
+        self.keep_data = keep_data
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self):
+        return Poisson()
+
+    def _checked_loss(self, target, weights):
+        if (target < 0).any():
+            raise ValueError(
+                "Some values of y are negative: a Poisson target is a count, or a rate "
+                "that is not negative."
+            )
+        if not target.any():
+            raise ValueError("All of y is zero: no Poisson mean is small enough.")
+        return Poisson(), {}
+
+    @staticmethod
+    def _prediction(predictor):
+        return np.exp(predictor)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
