@@ -132,3 +132,40 @@ def left_out_one_by_one(estimator, X, y, rows, sample_weight=None):
         ],
         axis=1,
     )
+
+
+def iterates_without(problem, trajectory, row, penalty_scale=1.0):
+    """Coefficients of every iterate of the recorded run, had it never seen a row.
+
+    The weights of the others are brought back to a sum of one, but not in
+    passes of batches, which keep them as they are.
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_columns, n_outputs)
+    """
+    X = problem.design.X
+    X = X.toarray() if hasattr(X, "toarray") else X
+    weights, n_rows = problem.row_weights.copy(), len(X)
+    weights[row] = 0
+
+    def gradient(rows, weights, coef):
+        slope = problem.loss.derivative(problem.target[rows], X[rows] @ coef)
+        return X[rows].T @ (weights[rows] * slope)
+
+    path = [trajectory.coef[0]]
+    for t, before, step, penalty in trajectory.updates():
+        coef = path[t] + step.momentum * (path[t] - path[before])
+        point = path[t] + step.lookahead * (path[t] - path[before])
+        if step.batches:
+            parts = [(b, weights * n_rows / len(b)) for b in step.batches]
+        else:
+            parts = [(np.arange(n_rows), weights / weights.sum())]
+        for rows, share in parts:
+            point = coef if step.batches else point
+            total = gradient(rows, share, point)
+            total = total + penalty_scale * penalty.smooth_gradient(point)
+            coef = coef - step.step_size * total
+            coef = penalty.prox(coef, step.step_size * penalty_scale)
+        path.append(coef)
+    return np.array(path)

@@ -12,6 +12,8 @@ EXACT_EIGENVALUE_SIZE = 128
 LANCZOS_MARGIN = 1.02
 # Rows handled at a time where a whole matrix would be a second one.
 ROW_BLOCK = 128
+# More rows where they are short, as long as they keep to so many entries.
+BLOCK_ENTRIES = 1 << 16
 
 
 class Design:
@@ -152,13 +154,31 @@ class Design:
             product = _dense(X.T @ X)
         else:
             product = _scaled_gram(X, scale)
+        self._center_gram(product, scale**2)
+        return product
+
+    def weighted_gram(self, weights):
+        """The design' diag(weights) design, dense, (n_columns, n_columns).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, 1)
+            Of either sign.
+        """
+        if self.row_scale is not None:
+            weights = weights * self.row_scale**2
+        product = _weighted_gram(self.X, weights)
+        self._center_gram(product, weights)
+        return product
+
+    def _center_gram(self, product, weights):
+        """Turn inner products of the columns of X into those of the centred ones."""
         if self.center is not None:
-            # With S X - s c' for the rows: X'SSX - c (X'Ss)' - (X'Ss - |s|^2 c) c'
-            total = X.T @ scale**2
-            rest = total - (scale**2).sum() * self.center
+            # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
+            total = self.X.T @ weights
+            rest = total - weights.sum() * self.center
             _subtract_outer(product, self.center, total)
             _subtract_outer(product, rest, self.center)
-        return product
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
@@ -282,6 +302,18 @@ def _scaled_gram(X, row_scale):
         block = X[rows] * row_scale[rows]
         gemm(1.0, block.T, block.T, 1.0, product, trans_b=True, overwrite_c=True)
     return product.T
+
+
+def _weighted_gram(X, weights):
+    """X' diag(weights) X, a block of rows at a time."""
+    if sparse.issparse(X):
+        return _dense(X.T @ X.multiply(weights).tocsr())
+    product = np.zeros((X.shape[1], X.shape[1]), X.dtype)
+    size = max(ROW_BLOCK, BLOCK_ENTRIES // X.shape[1])
+    for first in range(0, len(X), size):
+        rows = slice(first, first + size)
+        product += X[rows].T @ (X[rows] * weights[rows])
+    return product
 
 
 def _dense(product):

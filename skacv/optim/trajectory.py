@@ -337,11 +337,32 @@ def advanced(penalty, step, current, earlier, gradient, penalty_scale=1.0):
 
 def through_batches(problem, penalty, step, coef):
     """The iterate after an update on every batch of the step, one by one."""
+    for _, _, _, following in batch_updates(problem, penalty, step, coef):
+        coef = following
+    return coef
+
+
+def batch_updates(problem, penalty, step, coef):
+    """An update on every batch of the step, from ``coef`` on.
+
+    Yields
+    ------
+    rows : ndarray of int
+        Of the batch.
+    coef : ndarray of shape (n_columns, n_replicas)
+        From which the update starts.
+    predictor : ndarray of shape (n_batch, n_replicas)
+        Linear predictors of the batch's rows there.
+    following : ndarray of shape (n_columns, n_replicas)
+        To which it leads.
+    """
     for rows in step.batches:
         batch = problem.batch(rows)
-        gradient = batch.gradient(batch.design.dot(coef))
-        coef = advanced(penalty, step, coef, coef, gradient)
-    return coef
+        predictor = batch.design.dot(coef)
+        gradient = batch.gradient(predictor)
+        following = advanced(penalty, step, coef, coef, gradient)
+        yield rows, coef, predictor, following
+        coef = following
 
 
 def _update(problem, penalty, step, trajectory, t, before):

@@ -1,0 +1,401 @@
+"""Leave-one-out along a run with a curved loss, by linearising every replica.
+
+Iterative approximate cross-validation (Luo, Ren & Barber 2023): the replica
+that never sees row i stays near the recorded run, so its gradient at
+theta + d_i is, with the derivatives l' and l'' at the recorded theta,
+
+    c_i (gradient(theta) + H d_i - w_i x_i (l'_i + l''_i x_i'd_i) + C_i),
+    H = sum_j w_j l''_j x_j x_j',
+
+followed by the update that the recorded run took. For the squared error this is
+exact with C_i = 0, which is what the paper has for every loss. The correction
+C_i (:mod:`skacv.risk.iacv_correction`) takes in what linearising misses. It is
+evaluated at updates 1, 2, 3, 4, 5, 6, 8, ... of a phase, and where the run
+settles, what is left of the error is rounding.
+
+A pass in batches is an update on each. There the row takes part in its own
+batch alone; the correction is evaluated on every batch in those passes, and on
+all rows, as the mean of the batches', for the passes in between.
+
+With a prox, replicas live on few columns. A column outside the working columns
+is zero in every replica and stays so while a bound of its gradient,
+
+    |gradient_j| + ||x_j|| (sqrt(max l'' max_i d_i'H d_i) + max_i length_i)
+        + max |x_j| max_i |w_i (l'_i + l''_i x_i'd_i)|,
+
+stays inside the threshold of the prox, with weighted norms and length_i
+bounding the correction. So the result is that on all columns.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..optim.penalties import Penalty
+from ..optim.schedules import Step
+from ..optim.trajectory import Problem, advanced, batch_updates
+from .iacv_correction import Correction, curvature_matrix, pulled, turned
+
+# The correction is evaluated at updates floor(GROWTH^k) of a phase.
+GROWTH = 1.2
+# Memory for the replicas of a block of rows, and their arrays in an update.
+BLOCK_BYTES = 1 << 28
+ARRAYS_PER_REPLICA = 12
+# What rounding may take from a bound, in units of the machine precision.
+ROUNDING = 64
+
+
+def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=True):
+    """Held-out linear predictors of every iterate, approximately.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one output, or of outputs that the loss couples; with one column of
+        weights.
+    trajectory : Trajectory
+        Of that problem.
+    left_out : LeftOutRows
+        Its rows, and the scales of loss and penalty: ones for passes in batches,
+        which keep the weights of all rows.
+    largest_block : int
+        Rows that are worked on together at most.
+    map : callable
+        ``map(function, blocks)``; blocks of rows are independent.
+    correction : bool
+        Whether to correct for what linearising misses; without, the published
+        estimate.
+
+    Returns
+    -------
+    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
+        Of every row that is left out, by the replica that never saw it.
+    deviations : ndarray of shape (n_left_out, n_columns, n_outputs)
+        The last iterate's coefficients without the row, less the recorded ones.
+
+    References
+    ----------
+    Luo, Ren & Barber (2023), "Iterative approximate cross-validation",
+    arXiv:2303.02732.
+    """
+    scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
+    column_sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
+    replay = partial(_replayed, problem, trajectory, column_sizes, correction)
+    size = min(_rows_at_a_time(trajectory), largest_block)
+    predictors, deviations = zip(*map(replay, left_out.blocks(size)))
+    return np.concatenate(predictors, axis=1), np.concatenate(deviations)
+
+
+def _rows_at_a_time(trajectory):
+    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    _, n_columns, n_outputs = trajectory.coef.shape
+    used = trajectory.coef.any(axis=2).sum(axis=1).max()
+    # Replicas together use more columns than the recorded run.
+    screened = not any(phase.penalty.is_linear for phase in trajectory.phases)
+    widest = min(2 * int(used) + 1, n_columns) if screened else n_columns
+    each = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
+    return max(1, BLOCK_BYTES // each)
+
+
+def _replayed(problem, trajectory, column_sizes, correction, left_out):
+    """Predictors and deviations of one block of rows."""
+    replicas = Replicas(problem, left_out, trajectory.coef[0], column_sizes)
+    rows = left_out.rows
+    predictors = trajectory.predictor[:, rows]
+    for moment in _moments(problem, trajectory, correction):
+        replicas.take(moment)
+        if moment.ends is not None:
+            predictors[moment.ends] += replicas.predicted(moment.following)
+    return predictors, replicas.deviations(trajectory.coef[-1])
+
+
+class Moment(NamedTuple):
+    """One update of the recorded run, on all rows or on a batch.
+
+    Attributes
+    ----------
+    penalty : Penalty
+    step : Step
+    coef, earlier, following : ndarray of shape (n_columns, n_outputs)
+        The recorded update led from the first two to the last.
+    rows : ndarray of int or None
+        The batch, or None for all rows.
+    predictor : ndarray of shape (n_batch, n_outputs)
+        Linear predictors of these rows at the gradient point.
+    evaluates : tuple or None
+        Rows and their predictors, over which the correction is evaluated first.
+    starts : bool
+        Whether the phase starts here: from rest.
+    ends : int or None
+        The iterate that it leads to, if it does.
+    """
+
+    penalty: Penalty
+    step: Step
+    coef: np.ndarray
+    earlier: np.ndarray
+    following: np.ndarray
+    rows: np.ndarray | None
+    predictor: np.ndarray
+    evaluates: tuple | None
+    starts: bool
+    ends: int | None
+
+
+def _moments(problem, trajectory, correction):
+    """Every update of the run, batch by batch, and when to evaluate the correction."""
+    coef, predictor = trajectory.coef, trajectory.predictor
+    due = _due(trajectory.n_updates) if correction else set()
+    number = 0
+    for t, before, step, penalty in trajectory.updates():
+        number = 1 if t == before else number + 1
+        if not step.batches:
+            point = step.gradient_point(predictor[t], predictor[before])
+            evaluates = (None, point) if number in due else None
+            path = coef[t], coef[before], coef[t + 1]
+            yield Moment(
+                penalty, step, *path, None, point, evaluates, t == before, t + 1
+            )
+            continue
+        # Held over passes in between is the correction on all rows.
+        held = (None, predictor[t]) if number - 1 in due else None
+        n_batches = len(step.batches)
+        updates = batch_updates(problem, penalty, step, coef[t])
+        for k, (rows, start, point, following) in enumerate(updates):
+            evaluates = held if k == 0 else None
+            if number in due:
+                evaluates = rows, point
+            ends = t + 1 if k == n_batches - 1 else None
+            path = start, start, following
+            yield Moment(penalty, step, *path, rows, point, evaluates, True, ends)
+
+
+def _due(n_updates):
+    """Numbers floor(GROWTH^k), up to ``n_updates``."""
+    n_powers = int(np.log(max(n_updates, 1)) / np.log(GROWTH)) + 2
+    return set(np.floor(GROWTH ** np.arange(n_powers)).astype(int).tolist())
+
+
+class Linearized(NamedTuple):
+    """The gradients of all replicas at a recorded point, as far as they are linear.
+
+    Attributes
+    ----------
+    point : ndarray of shape (n_working, n_outputs, n_replicas)
+        Deviations.
+    curved : ndarray of shape (n_working, n_outputs, n_replicas)
+        H d.
+    own : ndarray of shape (n_outputs, n_replicas)
+        What the row left out adds to the gradient, before it multiplies the row.
+    steepest : float
+        A bound of the curvature of every row.
+    """
+
+    point: np.ndarray
+    curved: np.ndarray
+    own: np.ndarray
+    steepest: float
+
+
+class Replicas:
+    """The replicas of a block of rows, one update after the other.
+
+    Coefficients have shape (n_working, n_outputs, n_replicas). Working columns
+    are in order and have the last among them, which may be an intercept.
+
+    Parameters
+    ----------
+    problem : Problem
+    left_out : LeftOutRows
+    start : ndarray of shape (n_columns, n_outputs)
+        Where the recorded run starts, and every replica.
+    column_sizes : tuple of ndarray of shape (n_columns,)
+        Weighted norms of the columns, and their largest entries.
+    """
+
+    def __init__(self, problem, left_out, start, column_sizes):
+        self.problem, self.left_out = problem, left_out
+        self.norms, self.largest = column_sizes
+        dtype = problem.design.dtype
+        self.loss_scale = left_out.loss_scale.astype(dtype)
+        self.penalty_scale = left_out.penalty_scale.astype(dtype)
+        used = start.any(axis=1)
+        used[-1] = True
+        self._work_on(np.flatnonzero(used))
+        started = start[self.index, :, None]
+        self.current = np.repeat(started, len(left_out.rows), axis=2)
+        self.earlier = self.current
+        self.correction = None
+
+    def take(self, moment):
+        """Take one update of the recorded run."""
+        if moment.starts:
+            self.earlier = self.current
+        problem = _part(self.problem, moment.rows)
+        slope = problem.loss.derivative(problem.target, moment.predictor)
+        gradient = problem.design.t_dot(problem.row_weights * slope)
+        if moment.evaluates is not None:
+            self._drop(moment)
+            self._evaluate(moment)
+        linearized = self._linearized(moment, slope)
+        if len(self.index) < len(gradient):
+            joins = self._joining(moment, gradient, linearized)
+            if joins.any():
+                self._join(joins)
+                linearized = self._linearized(moment, slope)
+        self._advance(moment, gradient[self.index], linearized)
+
+    def predicted(self, coef):
+        """By how much predictors of the rows left out differ from those of ``coef``."""
+        deviations = self.current - coef[self.index, :, None]
+        return np.einsum("jr,jkr->rk", self.rows, deviations)
+
+    def deviations(self, coef):
+        """Coefficients less ``coef``, (n_replicas, n_columns, n_outputs)."""
+        n_columns, n_outputs = coef.shape
+        found = np.zeros((self.current.shape[2], n_columns, n_outputs), coef.dtype)
+        found[:, self.index] = np.moveaxis(self.current, 2, 0) - coef[self.index]
+        return found
+
+    def _work_on(self, index):
+        """Let ``index`` be the working columns of the data."""
+        self.index = index
+        dtype = self.problem.design.dtype
+        rows = self.problem.design.rows(self.left_out.rows)
+        self.rows = np.ascontiguousarray(rows.dense_columns(index, dtype).T)
+        design = self.problem.design.columns(index, dtype)
+        self.working = Problem(
+            design, self.problem.target, self.problem.row_weights, self.problem.loss
+        )
+
+    def _linearized(self, moment, slope):
+        """The replicas' gradients but for the correction, from l' of the rows."""
+        problem = _part(self.working, moment.rows)
+        point = self._point(moment)
+        curvature = curvature_matrix(problem, moment.predictor)
+        curved = _curved(problem, curvature, point)
+        place = self._place(moment.rows)
+        shift = np.einsum("jr,jkr->rk", self.rows, point)[:, :, None]
+        own = slope[place] + turned(curvature[place], shift)[:, :, 0]
+        own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
+        steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
+        return Linearized(point, curved, own.T, steepest)
+
+    def _point(self, moment):
+        """Deviations at the gradient point."""
+        recorded = moment.step.gradient_point(moment.coef, moment.earlier)
+        point = moment.step.gradient_point(self.current, self.earlier)
+        return point - recorded[self.index, :, None]
+
+    def _place(self, rows):
+        """Where each row left out is among some rows; -1 where it is not."""
+        if rows is None:
+            return self.left_out.rows
+        place = np.full(self.left_out.n_rows, -1)
+        place[rows] = np.arange(len(rows))
+        return place[self.left_out.rows]
+
+    def _evaluate(self, moment):
+        """Evaluate the correction where the moment says."""
+        rows, predictor = moment.evaluates
+        problem = _part(self.working, rows)
+        place = self._place(rows)
+        point = self._point(moment)
+        self.correction = Correction.at(problem, rows, predictor, place, point)
+
+    def _advance(self, moment, gradient, linearized):
+        """The update itself, for every replica on the working columns."""
+        following = linearized.curved
+        following += gradient[:, :, None]
+        following -= self.rows[:, None, :] * linearized.own
+        if self.correction is not None:
+            scale = self.correction.scale(linearized.point)
+            following += self.correction.value * scale
+        following *= self.loss_scale
+        self.earlier, self.current = (
+            self.current,
+            advanced(
+                moment.penalty,
+                moment.step,
+                self.current,
+                self.earlier,
+                following,
+                self.penalty_scale,
+            ),
+        )
+
+    def _joining(self, moment, gradient, linearized):
+        """Columns outside that the update may move, in a replica or the run."""
+        point, curved, own, steepest = linearized
+        stretch = np.einsum("jkr,jkr->r", point, curved).max(initial=0)
+        length = np.sqrt(steepest * max(stretch, 0)) * self._growth(moment.rows)
+        if self.correction is not None:
+            missed = self.correction.length * self.correction.scale(point)
+            length += missed.max(initial=0) * self._growth(self.correction.rows)
+        bound = np.abs(gradient).max(axis=1) + self.norms * length
+        bound += self.largest * np.abs(own).max(initial=0)
+        bound *= 1 + ROUNDING * np.finfo(self.rows.dtype).eps
+        step_size = moment.step.step_size
+        size = step_size * self.loss_scale.max() * bound
+        weakest = min(1.0, self.penalty_scale.min())
+        moves = moment.penalty.prox(size, step_size * weakest) != 0
+        moves |= moment.following.any(axis=1)
+        moves[self.index] = False
+        return moves
+
+    def _growth(self, rows):
+        """By how much norms of columns over a batch may exceed those over all rows."""
+        n_rows = self.left_out.n_rows
+        return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
+
+    def _join(self, joins):
+        """Widen the working columns by those where ``joins`` is true."""
+        index = np.union1d(self.index, np.flatnonzero(joins))
+        place = np.searchsorted(index, self.index)
+
+        def widen(array):
+            wide = np.zeros((len(index), *array.shape[1:]), array.dtype)
+            wide[place] = array
+            return wide
+
+        self._work_on(index)
+        self.current, self.earlier = widen(self.current), widen(self.earlier)
+        if self.correction is not None:
+            problem = _part(self.working, self.correction.rows)
+            self.correction = self.correction.widened(problem, widen)
+
+    def _drop(self, moment):
+        """Drop working columns that are zero everywhere in this iterate and before."""
+        used = moment.coef[self.index].any(axis=1)
+        used |= moment.earlier[self.index].any(axis=1)
+        used |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
+        used[-1] = True
+        if used.all():
+            return
+        self._work_on(self.index[used])
+        self.current, self.earlier = self.current[used], self.earlier[used]
+
+
+def _part(problem, rows):
+    """The problem of a batch, or of all rows."""
+    return problem if rows is None else problem.batch(rows)
+
+
+def _curved(problem, curvature, point):
+    """H d for every replica: by H, or by two passes over X where that costs less."""
+    curvature = curvature * problem.row_weights[:, :, None]
+    n_rows, n_outputs, _ = curvature.shape
+    n_columns, _, n_replicas = point.shape
+    width = n_columns * n_outputs
+    if width * (n_rows + n_replicas) > 2 * n_rows * n_replicas:
+        return pulled(
+            problem.design, point, lambda rows, shift: turned(curvature[rows], shift)
+        )
+    hessian = np.empty((n_columns, n_outputs, n_columns, n_outputs), point.dtype)
+    for k in range(n_outputs):
+        for m in range(k + 1):
+            part = problem.design.weighted_gram(curvature[:, k, [m]])
+            hessian[:, k, :, m] = hessian[:, m, :, k] = part
+    product = hessian.reshape(width, width) @ point.reshape(width, n_replicas)
+    return product.reshape(point.shape)

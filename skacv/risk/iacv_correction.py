@@ -1,0 +1,127 @@
+"""What linearising a loss misses in the gradients of replicas that leave out a row.
+
+Replica i deviates from the recorded run by d_i. Its gradient, linearised there,
+lacks
+
+    C_i = sum_{j != i} w_j (l'_j(z_j + x_j'd_i) - l'_j(z_j) - l''_j x_j'd_i) x_j,
+
+as many derivatives as there are rows, for every replica: one iteration of an
+exact run in lockstep. So it is evaluated now and then. It is of second order in
+the deviation (or of the third derivative), hence in between
+
+    C_i(d) = (d'd_i / d_i'd_i)^2 C_i(d_i),
+
+with d_i the deviation where it was evaluated: right to first order for
+deviations that only grow or shrink, and exact where they have come to rest.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Memory for what the rows of a block are shifted by, in all replicas.
+SHIFT_BYTES = 1 << 22
+
+
+def pulled(design, point, pull):
+    """The gradient of what ``pull`` makes of the rows, for every replica.
+
+    Parameters
+    ----------
+    design : Design of shape (n_rows, n_columns)
+    point : ndarray of shape (n_columns, n_outputs, n_replicas)
+        Deviations.
+    pull : callable
+        ``pull(rows, shift)`` with the linear predictors of the deviations of
+        some rows, (n, n_outputs, n_replicas), which it may overwrite; of that
+        shape, too.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_outputs, n_replicas)
+    """
+    n_columns, *each = point.shape
+    flat = point.reshape(n_columns, -1)
+    found = np.zeros_like(flat)
+    size = max(1, SHIFT_BYTES // max(1, flat[:1].nbytes))
+    for first in range(0, design.shape[0], size):
+        rows = slice(first, first + size)
+        block = design.rows(rows)
+        shift = block.dot(flat).reshape(-1, *each)
+        found += block.t_dot(pull(rows, shift).reshape(len(shift), -1))
+    return found.reshape(point.shape)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The correction as it was evaluated at one point of the run.
+
+    Attributes
+    ----------
+    rows : ndarray of int or None
+        The batch that it is taken over, or None for all rows.
+    predictor : ndarray of shape (n_batch, n_outputs)
+        Recorded linear predictors of these rows.
+    place : ndarray of int, shape (n_replicas,)
+        Where among these rows each replica's own is, or -1.
+    point : ndarray of shape (n_columns, n_outputs, n_replicas)
+        The deviations.
+    value : ndarray of shape (n_columns, n_outputs, n_replicas)
+    length : ndarray of shape (n_replicas,)
+        Root of sum_j w_j e_j^2, with e_j the part of row j: no entry of ``value``
+        exceeds that times the norm of the column, sqrt(sum_j w_j x_j^2).
+    """
+
+    rows: np.ndarray | None
+    predictor: np.ndarray
+    place: np.ndarray
+    point: np.ndarray
+    value: np.ndarray
+    length: np.ndarray
+
+    @classmethod
+    def at(cls, problem, rows, predictor, place, point):
+        """Evaluate it for a problem of these rows, on the columns of ``point``."""
+        target, weights = problem.target[:, :, None], problem.row_weights[:, :, None]
+        slope = problem.loss.derivative(problem.target, predictor)[:, :, None]
+        curvature = curvature_matrix(problem, predictor)
+        squares = np.zeros(point.shape[2])
+
+        def pull(block, shift):
+            predicted = predictor[block, :, None] + shift
+            missed = problem.loss.derivative(target[block], predicted)
+            missed -= slope[block]
+            missed -= turned(curvature[block], shift)
+            own = np.flatnonzero((place >= block.start) & (place < block.stop))
+            missed[place[own] - block.start, :, own] = 0
+            weighted = missed * weights[block]
+            squares[:] += np.einsum("jkr,jkr->r", missed, weighted)
+            return weighted
+
+        value = pulled(problem.design, point, pull)
+        return cls(rows, predictor, place, point, value, np.sqrt(squares))
+
+    def widened(self, problem, widen):
+        """The same on more columns: ``problem`` has them, ``widen`` adds zeros."""
+        point = widen(self.point)
+        return self.at(problem, self.rows, self.predictor, self.place, point)
+
+    def scale(self, point):
+        """What its value is multiplied by at other deviations, (n_replicas,)."""
+        along = np.einsum("jkr,jkr->r", self.point, point)
+        squares = np.einsum("jkr,jkr->r", self.point, self.point)
+        return (along / np.where(squares == 0, np.inf, squares)) ** 2
+
+
+def curvature_matrix(problem, predictor):
+    """The loss's, in the precision of the design."""
+    curvature = problem.loss.curvature_matrix(problem.target, predictor)
+    return curvature.astype(problem.design.dtype, copy=False)
+
+
+def turned(curvature, shift):
+    """A matrix a row, (n, K, K), times shifts of the predictors, (n, K, R)."""
+    if curvature.shape[1] == 1:
+        # One number a row: a plain product is many times faster.
+        return curvature * shift
+    return curvature @ shift
