@@ -217,6 +217,10 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
 
+    def check_data(self, X, y):
+        """Raise where ``fit`` would, on data that it does not take."""
+        self._prepared(X, y, None)
+
     def leaves_one_out_cheaply(self, X):
         """Whether leaving out every row costs little, whatever the run will do.
 

@@ -6,7 +6,11 @@ from skacv import (
     IterativeRidge,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryHuberRegressor,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
 )
 
 ESTIMATORS = [
@@ -16,8 +20,17 @@ ESTIMATORS = [
     IterativeRidge(),
     IterativeRidge(solver="nesterov"),
     IterativeRidge(solver="heavy_ball"),
+    TrajectoryLogisticRegression(),
+    TrajectoryLogisticRegression(l1_ratio=0.5),
+    TrajectoryLogisticRegression(solver="sgd"),
+    TrajectoryLinearSVC(),
+    TrajectoryLinearSVC(loss="smoothed_hinge"),
+    TrajectoryHuberRegressor(),
+    TrajectoryPoissonRegressor(),
     TrajectoryEarlyStoppingCV(),
     TrajectoryEarlyStoppingCV(IterativeRidge(), rule="one_se"),
+    TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression()),
+    TrajectoryEarlyStoppingCV(TrajectoryLinearSVC(), criterion="accuracy"),
     TrajectoryEarlyStoppingCV(
         TrajectoryElasticNet(), param_grid={"alpha": [0.01, 0.1]}
     ),

@@ -33,8 +33,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.
     scale : float or "auto", default="auto"
         Scale of the residuals, in units of y. "auto": 1.4826 times the median
-        distance of y from its median, which is too large where X explains much
-        of y; ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays
+        distance of y from its median (the standard deviation where that is
+        zero), which is too large where X explains much of y; ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays
         as it is where rows are left out.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column
@@ -217,12 +217,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     def _checked_loss(self, target, weights):
         scale = self.scale
         if scale == "auto":
-            scale = NORMAL_MAD * np.median(np.abs(target - np.median(target)))
-        if scale == 0:
-            raise ValueError(
-                'scale="auto" finds no spread: more than half of y is one value. Give '
-                "a scale."
-            )
+            # Where more than half of y is one value, its spread; and of none, one.
+            distance = np.abs(target - np.median(target))
+            scale = NORMAL_MAD * np.median(distance) or np.std(target) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
     def _strength_of(self, value, data):

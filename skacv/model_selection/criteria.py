@@ -145,7 +145,8 @@ class ScorerJudge:
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
             scorer(estimator.on_trial(y), X, y, **params)
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, IndexError) as error:
+            estimator.check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
                 f"{type(estimator).__name__}: {error}"

@@ -25,6 +25,7 @@ from .._compat import (
     with_callbacks,
 )
 from ..linear_model import TrajectoryLasso
+from .chosen import ChosenIterate
 from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
 from .rules import RULES
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
@@ -41,7 +42,7 @@ RESULTS = (
 
 
 class TrajectoryEarlyStoppingCV(
-    CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -52,7 +53,9 @@ class TrajectoryEarlyStoppingCV(
     Parameters
     ----------
     estimator : estimator that records its trajectory, default=None
-        Of skacv, such as :class:`TrajectoryLasso` or :class:`IterativeRidge`.
+        Of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
+        :class:`TrajectoryLogisticRegression`; this is a regressor or a
+        classifier as that is.
         None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
         alpha and the iteration in one run.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
@@ -64,7 +67,8 @@ class TrajectoryEarlyStoppingCV(
         has ``cv``, else of leave-one-out. "auto" is "loo" where leaving out
         every row is cheap (linear updates with up to 2000 rows or columns and
         10,000 rows; others, small data) or asked for by ``loo=True``; else
-        "risk"; "cv" where the estimator has ``risk=False``.
+        "risk"; "cv" where the estimator has ``risk=False``, or no memory
+        matrix because its loss is not the squared error.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -92,7 +96,7 @@ class TrajectoryEarlyStoppingCV(
         Its standard error.
     best_params_ : dict
         The chosen combination of ``param_grid``; with a sequence of alphas in
-        one trajectory, also the alpha in force at the chosen iterate.
+        one trajectory, also the alpha (or C) in force at the chosen iterate.
     criterion_ : str
         The criterion that was taken.
     path_ : ndarray of shape (n_iter_ + 1,)
@@ -101,6 +105,8 @@ class TrajectoryEarlyStoppingCV(
         One entry per combination and criterion that was computed: "params",
         "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
         "fit_time" (seconds).
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, of a classifier.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -259,20 +265,6 @@ class TrajectoryEarlyStoppingCV(
         context.call_on_fit_task_end(estimator=self, **data)
         return found
 
-    def predict(self, X):
-        """Predict with the chosen iterate.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
-
     def score(self, X, y, **params):
         """Score of the chosen iterate, as its estimator scores.
 
@@ -289,73 +281,6 @@ class TrajectoryEarlyStoppingCV(
         """
         check_is_fitted(self)
         return self.estimator_.score(X, y, **self._routed("estimator", "score", params))
-
-    def at_iteration(self, t):
-        """The fitted estimator at iterate ``t`` of the chosen trajectory."""
-        check_is_fitted(self)
-        return self.estimator_.at_iteration(t)
-
-    def staged_predict(self, X):
-        """Predict with every iterate of the chosen trajectory.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        check_is_fitted(self)
-        yield from self.estimator_.staged_predict(X)
-
-    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
-        """Prediction intervals of the chosen iterate, as its estimator makes them.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float, default=0.9
-            Share of the targets of unseen rows that the intervals should cover.
-        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
-            What they are made from. The fit must have computed it: "risk" needs
-            the estimator's ``risk``, the others its ``loo``, on top of what the
-            criterion needs; "jackknife+" needs ``keep_data=True``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_interval(X, coverage, method)
-
-    @property
-    def coef_(self):
-        """Coefficients of the chosen iterate."""
-        return self._fitted("coef_")
-
-    @property
-    def intercept_(self):
-        """Intercept of the chosen iterate."""
-        return self._fitted("intercept_")
-
-    @property
-    def n_features_in_(self):
-        """Number of features seen in fit."""
-        return self._fitted("n_features_in_")
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features seen in fit, where X has them."""
-        return self._fitted("feature_names_in_")
-
-    def _fitted(self, name):
-        if "estimator_" not in vars(self):
-            raise AttributeError(
-                f"{type(self).__name__} has no {name} before it is fitted."
-            )
-        return getattr(self.estimator_, name)
 
     def _routed(self, receiver, method, params):
         """What the method of the estimator, or the scorer, is to get of ``params``."""

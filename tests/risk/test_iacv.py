@@ -1,11 +1,9 @@
 """Linearised leave-one-out against runs without each row."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.special import expit
 
 from skacv.optim.design import Design
@@ -26,7 +24,6 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import iacv, iacv_correction
 from skacv.risk.held_out import LeftOutRows
 from skacv.risk.iacv import leave_one_out
 from tests.oracles import iterates_without

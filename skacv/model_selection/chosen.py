@@ -1,0 +1,149 @@
+"""What a stopping estimator passes on to the iterate that it has chosen."""
+
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+
+def _estimator_has(name):
+    """Whether the estimator has a method, asked where that of ours is looked up."""
+
+    def check(self):
+        return hasattr(self._inner(), name)
+
+    return check
+
+
+class ChosenIterate:
+    """Predictions and fitted attributes of ``estimator_``, under their own names."""
+
+    def predict(self, X):
+        """Predict with the chosen iterate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X):
+        """Decisions of the chosen iterate, where it is a classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    @available_if(_estimator_has("predict_proba"))
+    def predict_proba(self, X):
+        """Probabilities of the classes by the chosen iterate, where it has them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    @available_if(_estimator_has("predict_log_proba"))
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities, where the chosen iterate has them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_log_proba(X)
+
+    def at_iteration(self, t):
+        """The fitted estimator at iterate ``t`` of the chosen trajectory."""
+        check_is_fitted(self)
+        return self.estimator_.at_iteration(t)
+
+    def staged_predict(self, X):
+        """Predict with every iterate of the chosen trajectory.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        yield from self.estimator_.staged_predict(X)
+
+    @available_if(_estimator_has("predict_interval"))
+    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+        """Prediction intervals of the chosen iterate, as its estimator makes them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Share of the targets of unseen rows that the intervals should cover.
+        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
+            What they are made from. The fit must have computed it: "risk" needs
+            the estimator's ``risk``, the others its ``loo``, on top of what the
+            criterion needs; "jackknife+" needs ``keep_data=True``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_interval(X, coverage, method)
+
+    @property
+    def coef_(self):
+        """Coefficients of the chosen iterate."""
+        return self._fitted("coef_")
+
+    @property
+    def intercept_(self):
+        """Intercept of the chosen iterate."""
+        return self._fitted("intercept_")
+
+    @property
+    def classes_(self):
+        """Labels of the classes, where the estimator is a classifier."""
+        return self._fitted("classes_")
+
+    @property
+    def n_features_in_(self):
+        """Number of features seen in fit."""
+        return self._fitted("n_features_in_")
+
+    @property
+    def feature_names_in_(self):
+        """Names of the features seen in fit, where X has them."""
+        return self._fitted("feature_names_in_")
+
+    def _fitted(self, name):
+        if "estimator_" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name} before it is fitted."
+            )
+        return getattr(self.estimator_, name)
