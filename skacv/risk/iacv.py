@@ -10,7 +10,7 @@ theta + d_i is, with the derivatives l' and l'' at the recorded theta,
 followed by the update that the recorded run took. For the squared error this is
 exact with C_i = 0, which is what the paper has for every loss. The correction
 C_i (:mod:`skacv.risk.iacv_correction`) takes in what linearising misses. It is
-evaluated at updates 1, 2, 3, 4, 5, 6, 8, ... of a phase, and where the run
+evaluated at updates 1 to 11, 13, 14, 15, 17, ... of a phase, and where the run
 settles, what is left of the error is rounding.
 
 A pass in batches is an update on each. There the row takes part in its own
@@ -38,7 +38,7 @@ from ..optim.trajectory import Problem, advanced, batch_updates
 from .iacv_correction import Correction, curvature_matrix, pulled, turned
 
 # The correction is evaluated at updates floor(GROWTH^k) of a phase.
-GROWTH = 1.2
+GROWTH = 1.1
 # Memory for the replicas of a block of rows, and their arrays in an update.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 12

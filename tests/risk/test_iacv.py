@@ -146,3 +146,56 @@ def test_exact_for_the_squared_error(penalty, schedule, shape, penalty_scale, rn
         found = found_by(problem, trajectory, left_out, correction=correction)
         for each, wanted in zip(found, expected):
             np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_exact_over_two_phases(schedule, storage, rng):
+    """Momentum restarts, the penalty changes."""
+    problem = problem_of(SquaredError(), (30, 12), rng, storage=storage, share=0.5)
+    trajectory = ran(problem, [L1(0.2), ElasticNet(0.02, 0.7)], schedule)
+    left_out = left_out_of(problem, np.arange(5, 30, 3), growing)
+    expected = brute_force(problem, trajectory, left_out)
+    found = found_by(problem, trajectory, left_out)
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: type(p).__name__)
+def test_exact_in_batches(penalty, rng):
+    problem = problem_of(SquaredError(), (30, 12), rng)
+    plan = [Phase(ExceptLast(penalty), in_batches(0.05, 30, 7), 6)]
+    trajectory = ran_from(problem, plan)
+    left_out = left_out_of(problem, np.arange(0, 30, 4), batches=True)
+    expected = brute_force(problem, trajectory, left_out)
+    found = found_by(problem, trajectory, left_out)
+    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=1e-10)
+
+
+# ------------------------------------------------------------------ curved losses
+
+# The largest relative error of the path, 80 x 8: published, and corrected.
+CURVED = [
+    (Logistic(), 2e-2, 1e-3),
+    (Multinomial(), 2e-2, 1e-3),
+    (Huber(), 2e-2, 2e-3),
+    (SquaredHinge(), 2e-2, 2e-3),
+    (SmoothedHinge(), 2e-2, 2e-3),
+    (Poisson(), 2e-2, 1e-3),
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("loss", "published", "corrected"), CURVED, ids=lambda each: type(each).__name__
+)
+def test_curved_losses(loss, published, corrected, schedule, rng):
+    problem = problem_of(loss, (80, 8), rng)
+    trajectory = ran(problem, [SquaredL2(0.01)], schedule, n_updates=150)
+    left_out = left_out_of(problem, np.arange(80))
+    expected, _ = brute_force(problem, trajectory, left_out)
+    error = partial(path_error, problem, left_out, expected=expected)
+    with_correction, _ = found_by(problem, trajectory, left_out)
+    without, _ = found_by(problem, trajectory, left_out, correction=False)
+    print(type(loss).__name__, schedule.__name__, error(without), error(with_correction))
