@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # Memory for what the rows of a block are shifted by, in all replicas.
-SHIFT_BYTES = 1 << 22
+SHIFT_BYTES = 1 << 21
 # Deviations grow little between evaluations. Where one was next to nothing, a
 # larger multiple of it would be an extrapolation, and feed on itself.
 LARGEST_SCALE = 2.0
