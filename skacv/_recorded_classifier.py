@@ -48,7 +48,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     def on_trial(self, y):
         """What :meth:`standing_in` may give after a fit, made up from labels."""
-        classes, label = np.unique(np.ravel(y), return_inverse=True)
+        classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )

@@ -34,8 +34,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     scale : float or "auto", default="auto"
         Scale of the residuals, in units of y. "auto": 1.4826 times the median
         distance of y from its median (the standard deviation where that is
-        zero), which is too large where X explains much of y; ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays
-        as it is where rows are left out.
+        zero). It is too large where X explains much of y;
+        ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays as it is
+        where rows are left out.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.

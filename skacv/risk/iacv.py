@@ -10,12 +10,12 @@ theta + d_i is, with the derivatives l' and l'' at the recorded theta,
 followed by the update that the recorded run took. For the squared error this is
 exact with C_i = 0, which is what the paper has for every loss. The correction
 C_i (:mod:`skacv.risk.iacv_correction`) takes in what linearising misses. It is
-evaluated at updates 1, 2, 3, 4, 5, 6, 8, ... of a phase, and where the run
+evaluated at updates 1 to 11, 13, 14, 15, 17, ... of a phase, and where the run
 settles, what is left of the error is rounding.
 
 A pass in batches is an update on each. There the row takes part in its own
-batch alone; the correction is evaluated on every batch in those passes, and on
-all rows, as the mean of the batches', for the passes in between.
+batch alone; the correction is evaluated on every batch of passes 1, 2, 4, 8, ...,
+and after each of them on all rows, as the mean of the batches', for those in between.
 
 With a prox, replicas live on few columns. A column outside the working columns
 is zero in every replica and stays so while a bound of its gradient,
@@ -32,13 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.penalties import Penalty
-from ..optim.schedules import Step
-from ..optim.trajectory import Problem, advanced, batch_updates
+from ..optim.trajectory import Problem, advanced
 from .iacv_correction import Correction, curvature_matrix, pulled, turned
+from .iacv_moments import moments
 
-# The correction is evaluated at updates floor(GROWTH^k) of a phase.
-GROWTH = 1.2
 # Memory for the replicas of a block of rows, and their arrays in an update.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 12
@@ -74,17 +71,33 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     deviations : ndarray of shape (n_left_out, n_columns, n_outputs)
         The last iterate's coefficients without the row, less the recorded ones.
 
+    Raises
+    ------
+    ValueError
+        If there are several targets, or weights, that share nothing but X.
+
     References
     ----------
     Luo, Ren & Barber (2023), "Iterative approximate cross-validation",
     arXiv:2303.02732.
     """
+    _check_outputs(problem)
     scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
     column_sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
     replay = partial(_replayed, problem, trajectory, column_sizes, correction)
     size = min(_rows_at_a_time(trajectory), largest_block)
     predictors, deviations = zip(*map(replay, left_out.blocks(size)))
     return np.concatenate(predictors, axis=1), np.concatenate(deviations)
+
+
+def _check_outputs(problem):
+    """Several targets are problems of their own, with deviations of their own."""
+    n_outputs, n_weights = problem.target.shape[1], problem.row_weights.shape[1]
+    if n_weights > 1 or (n_outputs > 1 and not problem.loss.is_coupled):
+        raise ValueError(
+            f"Rows are left out of one target at a time: got {n_outputs} targets with "
+            f"{n_weights} columns of weights and {problem.loss}."
+        )
 
 
 def _rows_at_a_time(trajectory):
@@ -103,78 +116,11 @@ def _replayed(problem, trajectory, column_sizes, correction, left_out):
     replicas = Replicas(problem, left_out, trajectory.coef[0], column_sizes)
     rows = left_out.rows
     predictors = trajectory.predictor[:, rows]
-    for moment in _moments(problem, trajectory, correction):
+    for moment in moments(problem, trajectory, correction):
         replicas.take(moment)
         if moment.ends is not None:
             predictors[moment.ends] += replicas.predicted(moment.following)
     return predictors, replicas.deviations(trajectory.coef[-1])
-
-
-class Moment(NamedTuple):
-    """One update of the recorded run, on all rows or on a batch.
-
-    Attributes
-    ----------
-    penalty : Penalty
-    step : Step
-    coef, earlier, following : ndarray of shape (n_columns, n_outputs)
-        The recorded update led from the first two to the last.
-    rows : ndarray of int or None
-        The batch, or None for all rows.
-    predictor : ndarray of shape (n_batch, n_outputs)
-        Linear predictors of these rows at the gradient point.
-    evaluates : tuple or None
-        Rows and their predictors, over which the correction is evaluated first.
-    starts : bool
-        Whether the phase starts here: from rest.
-    ends : int or None
-        The iterate that it leads to, if it does.
-    """
-
-    penalty: Penalty
-    step: Step
-    coef: np.ndarray
-    earlier: np.ndarray
-    following: np.ndarray
-    rows: np.ndarray | None
-    predictor: np.ndarray
-    evaluates: tuple | None
-    starts: bool
-    ends: int | None
-
-
-def _moments(problem, trajectory, correction):
-    """Every update of the run, batch by batch, and when to evaluate the correction."""
-    coef, predictor = trajectory.coef, trajectory.predictor
-    due = _due(trajectory.n_updates) if correction else set()
-    number = 0
-    for t, before, step, penalty in trajectory.updates():
-        number = 1 if t == before else number + 1
-        if not step.batches:
-            point = step.gradient_point(predictor[t], predictor[before])
-            evaluates = (None, point) if number in due else None
-            path = coef[t], coef[before], coef[t + 1]
-            yield Moment(
-                penalty, step, *path, None, point, evaluates, t == before, t + 1
-            )
-            continue
-        # Held over passes in between is the correction on all rows.
-        held = (None, predictor[t]) if number - 1 in due else None
-        n_batches = len(step.batches)
-        updates = batch_updates(problem, penalty, step, coef[t])
-        for k, (rows, start, point, following) in enumerate(updates):
-            evaluates = held if k == 0 else None
-            if number in due:
-                evaluates = rows, point
-            ends = t + 1 if k == n_batches - 1 else None
-            path = start, start, following
-            yield Moment(penalty, step, *path, rows, point, evaluates, True, ends)
-
-
-def _due(n_updates):
-    """Numbers floor(GROWTH^k), up to ``n_updates``."""
-    n_powers = int(np.log(max(n_updates, 1)) / np.log(GROWTH)) + 2
-    return set(np.floor(GROWTH ** np.arange(n_powers)).astype(int).tolist())
 
 
 class Linearized(NamedTuple):

@@ -20,7 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 # Memory for what the rows of a block are shifted by, in all replicas.
-SHIFT_BYTES = 1 << 22
+SHIFT_BYTES = 1 << 21
+# Deviations grow little between evaluations. Where one was next to nothing, a
+# larger multiple of it would be an extrapolation, and feed on itself.
+LARGEST_SCALE = 2.0
 
 
 def pulled(design, point, pull):
@@ -110,7 +113,8 @@ class Correction:
         """What its value is multiplied by at other deviations, (n_replicas,)."""
         along = np.einsum("jkr,jkr->r", self.point, point)
         squares = np.einsum("jkr,jkr->r", self.point, self.point)
-        return (along / np.where(squares == 0, np.inf, squares)) ** 2
+        ratio = along / np.where(squares == 0, np.inf, squares)
+        return np.minimum(ratio**2, LARGEST_SCALE)
 
 
 def curvature_matrix(problem, predictor):
