@@ -125,8 +125,9 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         classes, label = np.unique(samples.y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, but y "
-                f"has only one class: {classes[0]!r}."
+                f"{type(self).__name__} needs samples of at least two classes, of "
+                "positive sample_weight where there is one, but y has only one class: "
+                f"{classes[0]}."
             )
         class_weight = compute_class_weight(
             self.class_weight, classes=classes, y=samples.y

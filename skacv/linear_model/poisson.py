@@ -42,8 +42,9 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         in the place of L [2]_.
     batch_size : int, default=32
         Rows of a batch of "sgd". Batches are drawn anew for each pass.
-    power_t : float, default=0.5
-        The step of pass k of "sgd" is ``step_size / k**power_t``.
+    power_t : float, default=0.0
+        The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant
+        step it ends in a neighbourhood of the optimum.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
         random, or none (False). "auto": every row where that is cheap, else at
@@ -156,7 +157,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         tol=1e-6,
         step_size="auto",
         batch_size=32,
-        power_t=0.5,
+        power_t=0.0,
         loo="auto",
         loo_correction=True,
         cv=None,

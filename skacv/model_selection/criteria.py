@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import get_scorer
+from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
 
@@ -151,7 +152,7 @@ class ScorerJudge:
                 f"criterion={name} does not score the predictions of "
                 f"{type(estimator).__name__}: {error}"
             ) from error
-        return cls(name, computed, scorer, X, y, params)
+        return cls(name, computed, scorer, *indexable(X, y), params)
 
     def path(self, estimator):
         predictions, rows = self._held_out(estimator)
