@@ -24,6 +24,7 @@ from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
     Nesterov,
+    Step,
     StochasticGradient,
 )
 from skacv.optim.trajectory import Phase, Problem, run
@@ -433,7 +434,7 @@ def test_few_columns_give_what_all_give(
     every = found_by(problem, trajectory, left_out)
     assert set(widths) == {150}
     n_used = np.count_nonzero(few[1].any(axis=(0, 2)))
-    assert n_used > 5
+    assert n_used > 3
     assert n_worked_on < 0.6 * sum(widths)
     for each, wanted in zip(few, every):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-11)
@@ -458,6 +459,50 @@ def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     monkeypatch.setattr(iacv.Replicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     np.testing.assert_allclose(few[0], every[0], rtol=0, atol=1e-11)
+
+
+def test_bound_of_a_column_that_meets_it(rng):
+    """A column along the correction, in a batch: there the bound is tight."""
+    problem = problem_of(Logistic(), (30, 4), rng)
+    rows, place = np.arange(10, 20), np.array([3, -1])
+    left_out = replace(
+        left_out_of(problem, np.array([13, 2])),
+        loss_scale=np.array([1.2, 1.5]),
+        penalty_scale=np.array([0.9, 0.8]),
+    )
+    used, coef = np.array([0, 1, 3]), np.zeros((4, 1))
+    point = rng.standard_normal((3, 1, 2)) * [1, 4]
+    predictor = np.zeros((10, 1))
+    part = replace(problem, design=problem.design.columns(used, float)).batch(rows)
+    held = Correction.at(part, rows, predictor, place, point)
+    shift = part.design.dot(point[:, :, 1])
+    slope = expit(shift) - 0.5 - 0.25 * shift
+    problem.design.X[:, 2] = 0
+    problem.design.X[rows, 2] = slope[:, 0]
+    value = problem.batch(rows).gradient(shift) - problem.batch(rows).gradient(
+        0 * shift
+    )
+    value -= problem.batch(rows).design.t_dot(part.row_weights * 0.25 * shift)
+    norms = np.sqrt(problem.row_weights.T @ problem.design.X**2)[0]
+    replicas = iacv.Replicas(problem, left_out, coef, (norms, 0 * norms))
+    replicas._work_on(used)
+    replicas.correction = held
+    none = iacv.Linearized(point, 0 * point, np.zeros((1, 2)), 0.0)
+    moved = 1.5 * np.abs(value[2, 0]) / 0.8
+    for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
+        moment = iacv_moments.Moment(
+            penalty=ExceptLast(L1(strength)),
+            step=Step(0.5),
+            coef=coef,
+            earlier=coef,
+            following=coef,
+            rows=rows,
+            predictor=predictor,
+            evaluates=None,
+            starts=True,
+            ends=None,
+        )
+        assert replicas._joining(moment, coef, none)[2] == joins
 
 
 # ------------------------------------------------------- how the work is divided
@@ -641,9 +686,9 @@ def test_path_of_many_rows(seed, schedule):
 @pytest.mark.parametrize("schedule", [GradientDescent, Nesterov])
 def test_path_of_some_rows(schedule):
     """A shorter run of the same."""
-    corrected, published = error_of_path((300, 20), 0.01, schedule, 100, seed=0)
+    corrected, published = error_of_path((400, 20), 0.01, schedule, 100, seed=0)
     assert corrected < 1e-5
-    assert published > 5e-4
+    assert published > 100 * corrected
 
 
 @pytest.mark.parametrize("schedule", [GradientDescent, Nesterov])
