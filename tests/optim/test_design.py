@@ -58,6 +58,9 @@ def test_parts_and_inner_products(kind, centre, scaled, rng):
     np.testing.assert_allclose(part.dot(np.eye(7)), explicit[rows], atol=1e-12)
     np.testing.assert_allclose(design.gram(), explicit.T @ explicit, atol=1e-12)
     np.testing.assert_allclose(design.outer_gram(), explicit @ explicit.T, atol=1e-12)
+    weights = rng.standard_normal((13, 1))
+    weighted = explicit.T @ (weights * explicit)
+    np.testing.assert_allclose(design.weighted_gram(weights), weighted, atol=1e-12)
     np.testing.assert_allclose(
         design.squared_row_norms(), (explicit**2).sum(axis=1), atol=1e-12
     )
