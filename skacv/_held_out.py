@@ -2,7 +2,6 @@
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -30,12 +29,12 @@ def check_loo(loo, n_rows):
         )
 
 
-def folds_of(cv, X, y, data, split_params):
+def folds_of(splitter, X, y, data, split_params):
     """The splitter's folds as rows of the problem.
 
     Parameters
     ----------
-    cv : int, splitter or iterable
+    splitter : cross-validation splitter
     X, y : as passed to fit
     data : TrainingData
     split_params : dict
@@ -49,7 +48,7 @@ def folds_of(cv, X, y, data, split_params):
     position = np.full(data.n_samples, -1)
     position[data.rows] = np.arange(len(data.rows))
     folds = []
-    for number, split in enumerate(check_cv(cv).split(X, y, **split_params)):
+    for number, split in enumerate(splitter.split(X, y, **split_params)):
         fold = [position[part] for part in split]
         fitted, judged = (part[part >= 0] for part in fold)
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):

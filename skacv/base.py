@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
@@ -192,8 +192,12 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         attributes["_data"] = data if self.keep_data else None
         attributes["_replicas"] = None
         progress.finish(trajectory.coef[-1])
+        self._warn_of(trajectory, data)
         self._replace_fitted(attributes)
         return planned == whole_plan
+
+    def _warn_of(self, trajectory, data):
+        """What a user should know of the run."""
 
     def _folds(self, X, y, data, params):
         """The folds of ``cv``, none without one."""
@@ -204,7 +208,10 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             raise TypeError(f"fit() got unexpected arguments: {unknown}.")
         if self.cv is None and params:
             raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
-        return [] if self.cv is None else folds_of(self.cv, X, y, data, params)
+        if self.cv is None:
+            return []
+        splitter = check_cv(self.cv, data.y, classifier=is_classifier(self))
+        return folds_of(splitter, X, y, data, params)
 
     def get_metadata_routing(self):
         """Metadata routing of this object: fit passes on to the splitter's split.

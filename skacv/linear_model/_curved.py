@@ -1,5 +1,6 @@
 """What the linear models of losses other than the squared error share."""
 
+import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 
@@ -143,6 +144,23 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             classes_=classes,
         )
 
+    def _warn_of(self, trajectory, data):
+        if trajectory.phases[-1].penalty.strength > 0:
+            return
+        target, predictor = data.problem.target, trajectory.predictor[-1]
+        # Right on every row: further out along the same direction costs less.
+        if target.shape[1] == 1:
+            is_separated = ((predictor > 0) == (target > 0)).all()
+        else:
+            is_separated = (predictor.argmax(axis=1) == target.argmax(axis=1)).all()
+        if is_separated:
+            warnings.warn(
+                "The classes are separated and there is no penalty: the coefficients "
+                "grow without bound. Use an iterate before, or a finite C.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _check_strengths(self, values):
         if np.isnan(values).any() or (values <= 0).any():
             raise ValueError(f"C must be positive, got {values.tolist()}.")
@@ -151,7 +169,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         return float(1 / (value * data.total_weight))
 
     def _value_of(self, strength, data):
-        return float(np.divide(1, strength * data.total_weight))
+        return 1 / (strength * data.total_weight) if strength else np.inf
 
     def _penalty_scale(self, share):
         return 1 / share

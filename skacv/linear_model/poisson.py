@@ -201,6 +201,10 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     def _prediction(predictor):
         return np.exp(predictor)
 
+    def on_trial(self, y):
+        # A Poisson mean is positive, which a count need not be.
+        return super().on_trial(np.asarray(y) + 1.0)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.linear_model import HuberRegressor, LogisticRegression, PoissonRegressor
 from sklearn.metrics import get_scorer, log_loss
-from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -22,7 +22,6 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from tests.oracles import left_out_one_by_one, refitted_predictions
 
 TIGHT = {"max_iter": 20_000, "tol": 1e-13, "loo": False}
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -38,7 +37,8 @@ def drawn(kind, rng, shape=(60, 6)):
     signal = X[:, 0] - 0.5 * X[:, 1] + 0.3
     targets = {
         "binary": lambda: np.array(["no", "yes"])[labels(signal, rng)],
-        "classes": lambda: labels(signal, rng) + 2 * labels(X[:, 2] - 0.5, rng) % 3,
+        # Three: with an even number an l1 penalty has several optima.
+        "classes": lambda: labels(signal, rng) + labels(X[:, 2] - 0.5, rng),
         "real": lambda: signal + 0.5 * rng.standard_t(2, shape[0]),
         "counts": lambda: rng.poisson(np.exp(0.5 * signal)),
     }
@@ -153,7 +153,11 @@ def test_converges_to_scikit_learn(name, fit_intercept, kind, weighted, rng):
     assert ours.coef_.shape == theirs.coef_.shape
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
-    np.testing.assert_allclose(ours.predict(X[:9]), theirs.predict(X[:9]), rtol=1e-4)
+    found, expected = ours.predict(X), theirs.predict(X)
+    if hasattr(theirs, "classes_"):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"no": 3.0, "yes": 0.5}])
@@ -373,9 +377,10 @@ def test_rows_are_left_out_of_the_same_batches(rng):
             expected[t + 1, i] = ones[i] @ b
     cost_of = np.logaddexp(0, -np.where(y == "yes", 1, -1) * expected).mean(axis=1)
     np.testing.assert_allclose(model.loo_path_, cost_of, rtol=1e-3)
-    assert np.abs(model.loo_path_ / cost_of - 1).max() < 0.1 * np.abs(
-        model.train_path_ / cost_of - 1
-    ).max()
+    assert (
+        np.abs(model.loo_path_ / cost_of - 1).max()
+        < 0.1 * np.abs(model.train_path_ / cost_of - 1).max()
+    )
 
 
 # ----------------------------------------------------------- stopping itself
@@ -397,7 +402,7 @@ def test_stops_itself(name, criterion, rng):
     pickle.loads(pickle.dumps(model)).predict(X)
 
 
-@pytest.mark.parametrize("cv", [None, StratifiedKFold(4)])
+@pytest.mark.parametrize("cv", [None, 4])
 @pytest.mark.parametrize(
     ("name", "scoring"),
     [
@@ -415,7 +420,9 @@ def test_stops_itself(name, criterion, rng):
 )
 def test_any_scorer_on_pooled_held_out_predictions(name, scoring, cv, rng):
     X, y = drawn(ALL[name][1], rng, (120, 6))
-    inner = model_of(name, max_iter=40, cv=cv)
+    if y.dtype.kind == "U":  # the Brier score takes no other labels
+        y = (y == "yes").astype(int)
+    inner = model_of(name, max_iter=40, tol=0, cv=cv)
     model = TrajectoryEarlyStoppingCV(inner, criterion=scoring).fit(X, y)
     kind = "loo" if cv is None else "cv"
     rows = np.hstack(getattr(model.estimator_, f"{kind}_indices_"))
