@@ -2,7 +2,7 @@
 
 from .inspection import CoefficientPathDisplay, RiskPathDisplay
 from .linear_model import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
-from .model_selection import TrajectoryEarlyStoppingCV
+from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
 
 __version__ = "0.1.0"
 
@@ -13,4 +13,5 @@ __all__ = [
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",
     "TrajectoryLasso",
+    "approximate_loo",
 ]

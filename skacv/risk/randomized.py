@@ -1,0 +1,124 @@
+"""Approximate leave-one-out with leverages from random probes (RandALO).
+
+Nobel, LeJeune & Candes (2024, arXiv:2409.09781): leverages of n rows are the
+diagonal of a matrix J that is cheap to multiply and costly to form. A probe of
+random signs r gives r * (J r), whose mean is that diagonal; what is known of
+the diagonal (it lies between 0 and 1) and how the mean cost depends on the
+number of probes (linearly in its inverse) remove most of the error.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from .converged import HeldOut, drifts, expansion
+from .quadratic import ConjugateGradients, factor, reduced
+
+# Up to this many rows or columns, whichever is less, the Hessian is factored.
+DIRECT_SIZE = 3000
+# Subsets of the probes that the mean cost is regressed over.
+N_SUBSETS = 50
+
+
+class Probes(NamedTuple):
+    """How to probe, and how rows count in the mean cost."""
+
+    n_probes: int
+    rng: np.random.Generator
+    averaging: np.ndarray  # (n_rows,), sums to one
+
+
+def randomized_leverages(model, probes):
+    """One Newton step without each row, leverages from random probes.
+
+    Parameters
+    ----------
+    model : ConvergedModel
+        Of one output.
+    probes : Probes
+
+    Returns
+    -------
+    HeldOut
+        ``correction`` takes the bias out of the mean cost that noisy leverages
+        bring; single predictors keep theirs.
+    """
+    local, solver = _solved(expansion(model))
+    curvature = local.curvature[:, 0, 0]
+    # Rows without curvature are probed at the average one. Their leverage is
+    # that of a row yet to be added, which may exceed 1.
+    probed = np.where(curvature > 0, curvature, curvature.mean())
+    upper = np.where(curvature > 0, 1.0, np.inf)
+    samples = _diagonal_samples(local, solver, np.sqrt(probed), probes)
+    spread = samples.std(axis=1, ddof=1)
+    whole, penalty = drifts(local, solver)
+    drift = (model.penalty_shares[:, None] * penalty - whole)[:, 0]
+
+    def predictor(chosen):
+        mean = samples[:, chosen].mean(axis=1)
+        found = truncated_mean(mean, spread / np.sqrt(len(chosen)), upper)
+        step = found / probed * local.derivative[:, 0] + drift
+        share = found * curvature / probed
+        return local.predictor[:, 0] + step / (1 - share), share
+
+    moved, share = predictor(np.arange(probes.n_probes))
+
+    def mean_cost(chosen):
+        cost = model.cost(predictor(chosen)[0][:, None])
+        return float(probes.averaging @ cost.mean(axis=1))
+
+    correction = _debiased(mean_cost, probes)
+    return HeldOut(moved[:, None], share[:, None], correction)
+
+
+def _solved(local):
+    """The expansion and the way its Hessian is solved."""
+    n_rows, n_columns = local.designs[0].shape
+    if min(n_rows, n_columns) > DIRECT_SIZE:
+        return local, ConjugateGradients(local)
+    local = reduced(local)
+    return local, factor(local)
+
+
+def _diagonal_samples(local, solver, root, probes):
+    """r * (J r) of every probe r, J = root A H^-1 A' root, (n_rows, n_probes)."""
+    A = local.designs[0]
+    signs = probes.rng.choice([-1.0, 1.0], size=(len(root), probes.n_probes))
+    moved = A @ solver.solve(A.T @ (root[:, None] * signs))
+    return signs * root[:, None] * moved
+
+
+def _debiased(mean_cost, probes):
+    """The mean cost at infinitely many probes, less that at all of them.
+
+    The cost of random subsets of m to m / 2 probes is linear in one over their
+    size; the line's intercept is the answer.
+    """
+    n_probes = probes.n_probes
+    sizes = np.linspace(max(2, n_probes // 2), n_probes, N_SUBSETS).astype(int)
+    costs = [mean_cost(probes.rng.permutation(n_probes)[:size]) for size in sizes]
+    slope = np.polyfit(1 / sizes, costs, 1)[0] if np.ptp(sizes) else 0.0
+    return -float(slope) / n_probes
+
+
+def truncated_mean(mean, deviation, upper):
+    """Mean of a normal variable, given that it lies between 0 and ``upper``.
+
+    All arguments have shape (n,); where the deviation is 0 the mean is clipped.
+    """
+    sure = deviation <= 1e-12
+    scale = np.where(sure, 1.0, deviation)
+    low, high = -mean / scale, (upper - mean) / scale
+    # Seen from the other side where both ends are above the mean: the lower
+    # tail of the distribution is the one that does not cancel.
+    flip = np.where(low > 0, -1.0, 1.0)
+    low, high = np.minimum(flip * low, flip * high), np.maximum(flip * low, flip * high)
+    above, below = log_ndtr(high), log_ndtr(low)
+    mass = above + np.log1p(-np.exp(np.minimum(below - above, -1e-300)))
+    edge = np.exp(_log_density(low) - mass) - np.exp(_log_density(high) - mass)
+    return np.clip(np.where(sure, mean, mean + flip * scale * edge), 0, upper)
+
+
+def _log_density(value):
+    return -0.5 * (value**2 + np.log(2 * np.pi))
