@@ -62,7 +62,7 @@ def approximate_loo(
     *,
     method="alo",
     sample_weight=None,
-    n_probes=50,
+    n_probes=100,
     random_state=None,
 ):
     """Leave-one-out of a fitted linear model, from this one fit.
@@ -104,7 +104,7 @@ def approximate_loo(
           columns; not for the hinge nor for several classes in one model.
     sample_weight : array-like of shape (n_samples,), default=None
         The weights that the estimator was fitted with.
-    n_probes : int, default=50
+    n_probes : int, default=100
         Random probes of "randomized", at least 4.
     random_state : int, RandomState instance or None, default=None
         Draws them.
@@ -129,7 +129,7 @@ def approximate_loo(
     -----
     ConvergenceWarning
         If the model is not at the minimum of its objective on these data, or if
-        as many rows as there are coefficients are on the margin of the hinge.
+        the rows on the margin of a hinge are nearly as many as coefficients.
 
     Notes
     -----
@@ -232,8 +232,8 @@ def _warn(estimator, fitted):
         )
     if any(model.is_pinned for model in fitted.outputs):
         warnings.warn(
-            f"As many rows as {name} has coefficients are on the margin; there the "
-            "approximation fails. Penalise more (a smaller C).",
+            f"{name} has nearly as many rows on the margin as coefficients (or more); "
+            "there the approximation fails. Penalise more (a smaller C).",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -21,6 +21,10 @@ from scipy.linalg import pinvh
 
 from .converged import HeldOut, relative_norm
 
+# Share of the coefficients that rows on the margin may fix. At the whole of it
+# nothing is left to move; the mean hinge was 2% off at 3/4, 18% at 5/6.
+PINNED = 0.8
+
 
 @dataclass(frozen=True)
 class HingeModel:
@@ -71,9 +75,9 @@ class HingeModel:
 
     @property
     def is_pinned(self):
-        """Whether the rows on the margin fix all coefficients."""
+        """Whether the rows on the margin fix nearly all coefficients."""
         n_free = self.X.shape[1] + self.has_intercept
-        return int(self.on_margin.sum()) >= n_free
+        return bool(self.on_margin.sum() >= PINNED * n_free)
 
     def derivative(self):
         """The subgradients of the rows at which the objective is stationary.

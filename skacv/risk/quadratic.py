@@ -53,9 +53,9 @@ def reduced(local):
     ones = np.ones((len(rows), int(local.has_intercept)))
 
     def in_basis(stacked):
-        parts = np.split(stacked, len(local.designs))
-        ends = [[basis @ part[:n_columns], part[n_columns:]] for part in parts]
-        return np.concatenate(sum(ends, []))
+        parts = stacked.reshape(len(local.designs), -1)
+        inner = parts[:, :n_columns] @ basis.T
+        return np.hstack([inner, parts[:, n_columns:]]).reshape(-1, 1)
 
     one = np.concatenate([np.full(rows.shape[1], local.ridge[0]), 0 * ones[0]])
     return local._replace(
@@ -87,19 +87,32 @@ def factor(local):
         the pseudo-inverse.
     """
     hessian = _hessian(local)
+    return cholesky_factor(hessian) or Spectrum(hessian)
+
+
+def single_factor(local):
+    """The Hessian factored in single precision, or None if that does not do."""
+    fields = ("curvature", "gradients", "penalty_gradients", "ridge")
+    single = {name: getattr(local, name).astype(np.float32) for name in fields}
+    designs = [A.astype(np.float32) for A in local.designs]
+    return cholesky_factor(_hessian(local._replace(designs=designs, **single)))
+
+
+def cholesky_factor(hessian):
+    """L of H = L L', or None where H is singular, up to rounding."""
     try:
         lower = cholesky(hessian, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
-        return Spectrum(hessian)
+        return None
     pivots = lower.diagonal() ** 2
-    rounding = len(pivots) * np.finfo(float).eps
-    if (pivots <= 10 * rounding * hessian.diagonal()).any():
-        return Spectrum(hessian)
+    rounding = 10 * len(pivots) * np.finfo(hessian.dtype).eps
+    if (pivots <= rounding * hessian.diagonal()).any():
+        return None
     return Cholesky(lower)
 
 
 class Cholesky:
-    """H = L L'."""
+    """H = L L', solved in the precision of L."""
 
     def __init__(self, lower):
         self.lower = lower
@@ -110,6 +123,7 @@ class Cholesky:
 
     def solve(self, columns):
         """H^-1 of the columns."""
+        columns = columns.astype(self.lower.dtype, copy=False)
         return cho_solve((self.lower, True), columns, check_finite=False)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from .converged import HeldOut, drifts, expansion
-from .quadratic import ConjugateGradients, factor, reduced
+from .quadratic import ConjugateGradients, factor, reduced, single_factor
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
 DIRECT_SIZE = 3000
@@ -55,21 +55,19 @@ def randomized_leverages(model, probes):
     whole, penalty = drifts(local, solver)
     drift = (model.penalty_shares[:, None] * penalty - whole)[:, 0]
 
-    def predictor(chosen):
-        mean = samples[:, chosen].mean(axis=1)
-        found = truncated_mean(mean, spread / np.sqrt(len(chosen)), upper)
-        step = found / probed * local.derivative[:, 0] + drift
+    def held_out(mean, n_probes):
+        found = truncated_mean(mean, spread / np.sqrt(n_probes), upper)
         share = found * curvature / probed
+        step = found / probed * local.derivative[:, 0] + drift
         return local.predictor[:, 0] + step / (1 - share), share
 
-    moved, share = predictor(np.arange(probes.n_probes))
+    def mean_cost(mean, n_probes):
+        cost = model.cost(held_out(mean, n_probes)[0][:, None])
+        return float(probes.averaging @ cost[:, 0])
 
-    def mean_cost(chosen):
-        cost = model.cost(predictor(chosen)[0][:, None])
-        return float(probes.averaging @ cost.mean(axis=1))
-
-    correction = _debiased(mean_cost, probes)
-    return HeldOut(moved[:, None], share[:, None], correction)
+    predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
+    correction = _debiasing(mean_cost, samples, probes.rng)
+    return HeldOut(predictor[:, None], share[:, None], correction)
 
 
 def _solved(local):
@@ -78,7 +76,8 @@ def _solved(local):
     if min(n_rows, n_columns) > DIRECT_SIZE:
         return local, ConjugateGradients(local)
     local = reduced(local)
-    return local, factor(local)
+    # Probes are far noisier than single precision.
+    return local, single_factor(local) or factor(local)
 
 
 def _diagonal_samples(local, solver, root, probes):
@@ -89,16 +88,20 @@ def _diagonal_samples(local, solver, root, probes):
     return signs * root[:, None] * moved
 
 
-def _debiased(mean_cost, probes):
+def _debiasing(mean_cost, samples, rng):
     """The mean cost at infinitely many probes, less that at all of them.
 
-    The cost of random subsets of m to m / 2 probes is linear in one over their
-    size; the line's intercept is the answer.
+    The cost of random subsets of half the probes to all is linear in one over
+    their size; the slope of that line says what all of them still have too much.
     """
-    n_probes = probes.n_probes
-    sizes = np.linspace(max(2, n_probes // 2), n_probes, N_SUBSETS).astype(int)
-    costs = [mean_cost(probes.rng.permutation(n_probes)[:size]) for size in sizes]
-    slope = np.polyfit(1 / sizes, costs, 1)[0] if np.ptp(sizes) else 0.0
+    n_probes = samples.shape[1]
+    sizes = np.linspace(n_probes // 2, n_probes, N_SUBSETS).astype(int)
+    chosen = np.zeros((n_probes, N_SUBSETS))
+    for subset, size in zip(chosen.T, sizes):
+        subset[rng.permutation(n_probes)[:size]] = 1 / size
+    means = (samples @ chosen).T
+    costs = [mean_cost(mean, size) for mean, size in zip(means, sizes)]
+    slope = np.polyfit(1 / sizes, costs, 1)[0]
     return -float(slope) / n_probes
 
 
