@@ -186,7 +186,7 @@ def drifts(local, solver):
     whole, penalty : ndarray of shape (n_rows, n_outputs)
     """
     moves = solver.solve(np.concatenate([local.gradients, local.penalty_gradients], 1))
-    parts = np.split(moves, np.cumsum([A.shape[1] for A in local.designs])[:-1])
+    parts = np.split(moves, local.offsets[1:-1])
     products = np.stack([A @ part for A, part in zip(local.designs, parts)], axis=1)
     return products[:, :, 0], products[:, :, 1]
 

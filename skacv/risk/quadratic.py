@@ -34,6 +34,11 @@ class Expansion(NamedTuple):
         """Where the coefficients of every output start and end."""
         return np.cumsum([0, *(A.shape[1] for A in self.designs)])
 
+    @property
+    def is_shared(self):
+        """Whether all outputs have the same columns."""
+        return all(A is self.designs[0] for A in self.designs)
+
 
 def reduced(local):
     """The same expansion in at most as many coefficients as rows.
@@ -46,8 +51,7 @@ def reduced(local):
     A = local.designs[0]
     n_columns = A.shape[1] - local.has_intercept
     penalised = local.ridge.size and local.ridge[0] > 0
-    is_shared = all(other is A for other in local.designs)
-    if n_columns <= A.shape[0] or not (penalised and is_shared):
+    if n_columns <= A.shape[0] or not (penalised and local.is_shared):
         return local
     rows, basis = _row_space(A[:, :n_columns])
     ones = np.ones((len(rows), int(local.has_intercept)))
@@ -180,18 +184,15 @@ def _gauge(local, hessian):
     direction leaves all results as they are. The same holds for every
     coefficient without a penalty.
     """
-    n_outputs = len(local.designs)
-    sizes = np.diff(local.offsets)
     gauge = np.zeros_like(hessian)
-    free = np.flatnonzero(local.ridge[: sizes[0]] == 0)
-    if np.ptp(sizes) > 0 or not all(A is local.designs[0] for A in local.designs):
-        # Each class has columns of its own: only the intercepts are common.
-        free = free[free == sizes[0] - 1] if local.has_intercept else free[:0]
-        places = np.array([[end - 1] for end in local.offsets[1:]])
+    if local.is_shared:
+        n_free = local.designs[0].shape[1]
+        places = local.offsets[:-1] + np.flatnonzero(local.ridge[:n_free] == 0)[:, None]
     else:
-        places = local.offsets[:-1][:, None] + free
-    for same in places.T[: len(free)]:
-        gauge[np.ix_(same, same)] = hessian[same, same].mean() / n_outputs
+        # Each class has columns of its own: only the intercepts are common.
+        places = local.offsets[1:][None, :] - 1 if local.has_intercept else []
+    for same in places:
+        gauge[np.ix_(same, same)] = hessian[same, same].mean() / len(same)
     return gauge
 
 
