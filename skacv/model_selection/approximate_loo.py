@@ -16,8 +16,10 @@ from ..risk.held_out import mean_with_error
 from ..risk.randomized import Probes
 from .fitted_models import adapter_of, fitted_model
 
-# Relative gradient above which the fitted model is not at its minimum.
-CONVERGED = 1e-2
+# The fitted model is not at its minimum where its relative gradient, or what the
+# step to the minimum moves relative to leaving a row out, is larger.
+LARGEST_GRADIENT = 1e-2
+LARGEST_DRIFT = 0.25
 FEWEST_PROBES = 4
 
 
@@ -174,11 +176,11 @@ def approximate_loo(
             f"method={method!r} is not available for this model; available are "
             f"{', '.join(sorted(fitted.approximations))}."
         )
-    _warn(estimator, fitted)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
     approximate = fitted.approximations[method]
     held_out = [approximate(model, probes) for model in fitted.outputs]
+    _warn(estimator, fitted, max(part.drift for part in held_out))
     return _result(fitted, held_out, weights, method, y.ndim)
 
 
@@ -216,17 +218,19 @@ def _checked(estimator, X, y, sample_weight):
     return X, y, weights
 
 
-def _warn(estimator, fitted):
+def _warn(estimator, fitted, drift):
     """Say where the approximation is not to be trusted."""
     name = type(estimator).__name__
-    distance = max(model.relative_gradient() for model in fitted.outputs)
-    if not distance <= CONVERGED:
+    gradient = max(model.relative_gradient() for model in fitted.outputs)
+    if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
         warnings.warn(
             f"{name} is not at the minimum of its objective on these data: the norm "
-            f"of the gradient is {distance:.2g} of that of the gradients of single "
-            "rows (root of the sum of squares). The approximation takes one step "
-            "towards the minimum. Fit with a smaller tol and a larger max_iter, or "
-            "check that X, y and sample_weight are those of the fit.",
+            f"of the gradient is {gradient:.2g} of that of the gradients of single "
+            "rows (root of the sum of squares), and one step towards the minimum "
+            f"moves the predictions {drift:.2g} times as much as leaving a row out. "
+            "That step is taken, so the result is about the model at the minimum. "
+            "Fit with a smaller tol and a larger max_iter, or check that X, y and "
+            "sample_weight are those of the fit.",
             ConvergenceWarning,
             stacklevel=3,
         )

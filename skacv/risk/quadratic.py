@@ -9,7 +9,7 @@ from scipy.linalg import cho_solve, cholesky, eigh, qr, solve_triangular
 # Rows whose leverages are taken at a time.
 ROW_BLOCK = 512
 # Conjugate gradients end at this residual, relative to the right-hand side.
-CG_TOLERANCE = 1e-8
+CG_TOLERANCE = 1e-6
 CG_MAX_ITER = 1000
 
 
@@ -53,12 +53,12 @@ def reduced(local):
     penalised = local.ridge.size and local.ridge[0] > 0
     if n_columns <= A.shape[0] or not (penalised and local.is_shared):
         return local
-    rows, basis = _row_space(A[:, :n_columns])
+    rows, project = _row_space(A[:, :n_columns])
     ones = np.ones((len(rows), int(local.has_intercept)))
 
     def in_basis(stacked):
         parts = stacked.reshape(len(local.designs), -1)
-        inner = parts[:, :n_columns] @ basis.T
+        inner = project(parts[:, :n_columns].T).T
         return np.hstack([inner, parts[:, n_columns:]]).reshape(-1, 1)
 
     one = np.concatenate([np.full(rows.shape[1], local.ridge[0]), 0 * ones[0]])
@@ -71,14 +71,15 @@ def reduced(local):
 
 
 def _row_space(X):
-    """Z and Q' with X = Z Q', Q' of orthonormal rows, no more than rows of X."""
+    """Z with X = Z Q', Q' of orthonormal rows, no more than rows of X; and Q' times."""
     if not sparse.issparse(X):
         basis, upper = qr(X.T, mode="economic", check_finite=False)
-        return upper.T, basis.T
+        return upper.T, lambda columns: basis.T @ columns
     values, vectors = eigh((X @ X.T).toarray())
     keep = values > len(values) * np.finfo(float).eps * values[-1]
     sizes, vectors = np.sqrt(values[keep]), vectors[:, keep]
-    return vectors * sizes, (X.T @ (vectors / sizes)).T
+    # Q' is dense and as large as X would be: it is never formed.
+    return vectors * sizes, lambda columns: (vectors / sizes).T @ (X @ columns)
 
 
 def factor(local):

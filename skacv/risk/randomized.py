@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from .converged import HeldOut, drifts, expansion
+from .converged import HeldOut, drifts, expansion, relative_drift
 from .quadratic import ConjugateGradients, factor, reduced, single_factor
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
-DIRECT_SIZE = 3000
+DIRECT_SIZE = 5000
 # Subsets of the probes that the mean cost is regressed over.
 N_SUBSETS = 50
 
@@ -67,7 +67,9 @@ def randomized_leverages(model, probes):
 
     predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
     correction = _debiasing(mean_cost, samples, probes.rng)
-    return HeldOut(predictor[:, None], share[:, None], correction)
+    own = samples.mean(axis=1) / probed * local.derivative[:, 0]
+    moved = relative_drift(whole, own)
+    return HeldOut(predictor[:, None], share[:, None], moved, correction)
 
 
 def _solved(local):

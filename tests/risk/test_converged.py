@@ -265,7 +265,7 @@ def test_conjugate_gradients_solve(rng):
     local = expansion(replace(model, X=sparse.csr_matrix(model.X)))
     columns = rng.standard_normal((13, 4))
     found = ConjugateGradients(local).solve(columns)
-    np.testing.assert_allclose(found, factor(local).solve(columns), rtol=1e-6)
+    np.testing.assert_allclose(found, factor(local).solve(columns), rtol=1e-4)
 
 
 def test_conjugate_gradients_say_when_they_fail(rng, monkeypatch):
