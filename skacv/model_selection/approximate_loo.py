@@ -160,7 +160,7 @@ def approximate_loo(
     >>> result.predictions.shape
     (442,)
     >>> print(f"{result.mean:.0f} +- {result.standard_error:.0f}")
-    3005 +- 157
+    3005 +- 182
     """
     estimator, X = _last_step(estimator, X)
     adapter_of(type(estimator))

@@ -151,7 +151,7 @@ def test_ridge_is_exact(weighted, fit_intercept, wide, data, rng):
 def test_several_targets_are_exact_each_at_its_alpha(data):
     X, y, weights = data
     Y = np.column_stack([y, X[:, 0] - y**2])
-    model = Ridge([0.3, 20.0]).fit(X, Y, sample_weight=weights)
+    model = Ridge(np.array([0.3, 20.0])).fit(X, Y, sample_weight=weights)
     found = approximate_loo(model, X, Y, sample_weight=weights)
     exact = refitted(model, X, Y, range(60), weights)
     assert_allclose(found.predictions, exact, rtol=0, atol=1e-10)
@@ -441,19 +441,24 @@ def test_jackknife_moves_less(data):
 
 @pytest.mark.parametrize("method", ["alo", "randomized"])
 def test_large_sparse_data_are_not_densified(method, rng):
-    n, p = 400, 2_000_000
-    X = sparse.random(n, p, density=1e-4, format="csr", random_state=0)
-    y = np.asarray(X[:, :10_000].sum(axis=1)).ravel() + rng.standard_normal(n)
-    # Dense, X would take 6 GB.
+    n, p, n_stored = 300, 300_000, 20
+    columns = rng.integers(0, p, n * n_stored)
+    entries = rng.standard_normal(n * n_stored), columns
+    X = sparse.csr_matrix((*entries, np.arange(0, n * n_stored + 1, n_stored)), (n, p))
+    y = np.asarray(X.sum(axis=1)).ravel() + rng.standard_normal(n)
     model = Ridge(1.0, solver="sparse_cg", tol=1e-10).fit(X, y)
     tracemalloc.start()
     found = approximate_loo(model, X, y, method=method, random_state=0)
-    assert tracemalloc.get_traced_memory()[1] < 1e9
+    most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    exact = refitted(model, X, y, [0, 1])
-    moved = np.abs(model.predict(X[[0, 1]]) - exact)
-    tolerance = {"alo": 1e-3, "randomized": 0.5}[method]
-    assert (np.abs(found.predictions[[0, 1]] - exact) < tolerance * moved).all()
+    # A tenth of what X would take, dense.
+    assert most < 0.1 * 8 * n * p
+    # Columns without an entry change nothing.
+    used = X[:, np.unique(columns)].toarray()
+    same = approximate_loo(
+        Ridge(1.0).fit(used, y), used, y, method=method, random_state=0
+    )
+    assert_allclose(found.predictions, same.predictions, rtol=0, atol=1e-3)
 
 
 # ------------------------------------------------------------- pipelines and input
@@ -501,13 +506,13 @@ def test_unconverged_models_warn_by_how_much(data):
     labels = (y > 1).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = LogisticRegression(max_iter=2).fit(X, labels)
-    with pytest.warns(ConvergenceWarning, match=r"gradient is 0\.97 .* 3\.6 times"):
+        model = LogisticRegression(max_iter=4).fit(X, labels)
+    with pytest.warns(ConvergenceWarning, match=r"gradient is 0\.\d+ .* times"):
         found = approximate_loo(model, X, labels)
     # One step from there: the whole gradient brings most of the way.
     exact = refitted(logistic(), X, labels, range(60))
     far = np.abs(model.decision_function(X) - exact).mean()
-    assert np.abs(found.predictions - exact).mean() < 0.3 * far
+    assert np.abs(found.predictions - exact).mean() < 0.2 * far
 
 
 def test_a_flat_direction_is_seen(data):
