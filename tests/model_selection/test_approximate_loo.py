@@ -550,6 +550,34 @@ def test_what_is_not_known_is_named(data):
         approximate_loo(SVC().fit(X, y > 0), X, y > 0)
 
 
+def test_models_that_minimised_something_else(data):
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=1000).fit(X, y)
+    # What scikit-learn up to 1.7 fits against the rest.
+    model.solver = "liblinear"
+    with pytest.raises(ValueError, match="one multinomial model"):
+        approximate_loo(model, X, y)
+    joint = LinearSVC(multi_class="crammer_singer", max_iter=10**5).fit(X, y)
+    with pytest.raises(ValueError, match="multi_class='ovr'"):
+        approximate_loo(joint, X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        average = LogisticRegressionCV(Cs=2, refit=False, max_iter=1000).fit(X, y)
+    with pytest.raises(ValueError, match="refit=False"):
+        approximate_loo(average, X, y)
+
+
+def test_rows_of_weight_zero_are_not_there(data):
+    X, y, weights = data
+    weights = np.where(np.arange(60) < 5, 0, weights)
+    for model in (Ridge(0.7), ElasticNet(0.1, tol=1e-10)):
+        model.fit(X, y, sample_weight=weights)
+        found = approximate_loo(model, X, y, sample_weight=weights)
+        assert_allclose(found.predictions[:5], model.predict(X[:5]), rtol=1e-6)
+        rest = approximate_loo(model, X[5:], y[5:], sample_weight=weights[5:])
+        assert_allclose(found.mean, rest.mean, rtol=1e-2)
+
+
 def test_data_that_do_not_fit_the_model(data):
     X, y, weights = data
     model = Ridge().fit(X, y)
