@@ -157,7 +157,7 @@ def newton_step(model, probes=None):
     """
     local, blocks, step, drift = _expanded(model)
     pull = blocks @ local.curvature
-    _check_determined(pull)
+    check_determined(pull)
     rest = np.eye(pull.shape[1]) - pull
     moved = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
     return HeldOut(local.predictor + moved, _diagonals(pull), drift)
@@ -262,7 +262,7 @@ def _with_ones(X, has_intercept):
     return A
 
 
-def _check_determined(pull):
+def check_determined(pull):
     """Refuse rows without which the Hessian is singular."""
     alone = np.linalg.eigvals(pull).real.max(axis=1) > FULL_LEVERAGE
     if alone.any():

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from .converged import HeldOut, drifts, expansion, relative_drift
+from .converged import (
+    HeldOut,
+    check_determined,
+    drifts,
+    expansion,
+    relative_drift,
+)
 from .quadratic import ConjugateGradients, factor, reduced, single_factor
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
@@ -58,6 +64,7 @@ def randomized_leverages(model, probes):
     def held_out(mean, n_probes):
         found = truncated_mean(mean, spread / np.sqrt(n_probes), upper)
         share = found * curvature / probed
+        check_determined(share[:, None, None])
         step = found / probed * local.derivative[:, 0] + drift
         return local.predictor[:, 0] + step / (1 - share), share
 

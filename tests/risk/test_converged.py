@@ -246,6 +246,10 @@ def test_rows_that_alone_determine_a_coefficient(rng):
     model.X[7, 0] = 1
     with pytest.raises(ValueError, match="Without row 7"):
         newton_step(model)
+    # A row by itself has no noise from other rows either.
+    alone = replace(model, X=np.eye(40), coef=np.zeros((40, 1)), has_intercept=False)
+    with pytest.raises(ValueError, match="Without row 0"):
+        randomized_leverages(alone, probes_of(alone, 10))
     assert np.isfinite(infinitesimal_jackknife(model).predictor).all()
 
 
