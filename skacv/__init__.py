@@ -10,7 +10,7 @@ from .linear_model import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from .model_selection import TrajectoryEarlyStoppingCV
+from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
 
 __version__ = "0.1.0"
 
@@ -25,4 +25,5 @@ __all__ = [
     "TrajectoryLinearSVC",
     "TrajectoryLogisticRegression",
     "TrajectoryPoissonRegressor",
+    "approximate_loo",
 ]

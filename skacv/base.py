@@ -67,7 +67,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         "path";
     ``_solvers``
         the schedule class of every solver name;
-    ``_loss()``
+    ``row_loss()``
         the loss;
     ``_prepared(X, y, sample_weight)``
         the problem that they make, in a :class:`TrainingData`;
@@ -88,7 +88,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     keep_data = False
 
     @abstractmethod
-    def _loss(self):
+    def row_loss(self):
         """The loss of a row."""
 
     @abstractmethod
@@ -249,7 +249,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             self.max_iter * n_values,
             shape[1],
             self._penalty(1.0).is_linear,
-            self._loss().is_quadratic,
+            self.row_loss().is_quadratic,
         )
         return n_worth == shape[0]
 
@@ -401,7 +401,8 @@ class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
     }
     _multi_output = False
 
-    def _loss(self):
+    def row_loss(self):
+        """The squared error."""
         return SquaredError()
 
     def _prepared(self, X, y, sample_weight):

@@ -6,10 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._compat import Interval, StrOptions
+from .._compat import Interval, StrOptions, class_weights
 from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
@@ -130,8 +129,8 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
                 "positive sample_weight where there is one, but y has only one class: "
                 f"{classes[0]}."
             )
-        class_weight = compute_class_weight(
-            self.class_weight, classes=classes, y=samples.y
+        class_weight = class_weights(
+            self.class_weight, classes, samples.y, samples.weights
         )
         loss, target = self._loss_and_target(label, len(classes))
         return augmented(

@@ -213,7 +213,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Huber()
 
     def _checked_loss(self, target, weights):

@@ -214,7 +214,8 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Logistic()
 
     def _loss_and_target(self, label, n_classes):

@@ -184,7 +184,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Poisson()
 
     def _checked_loss(self, target, weights):
@@ -202,7 +203,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         return np.exp(predictor)
 
     def on_trial(self, y):
-        # A Poisson mean is positive, which a count need not be.
+        """A stand-in whose predictions are positive, as means of counts are."""
         return super().on_trial(np.asarray(y) + 1.0)
 
     def __sklearn_tags__(self):

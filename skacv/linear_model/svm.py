@@ -39,7 +39,8 @@ class TrajectoryLinearSVC(CurvedClassifier):
         of ones that is added to X. Centred features converge faster.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn takes them. They stay as they are
-        where rows are left out.
+        where rows are left out. With several classes a row weighs the same in
+        all machines, where LinearSVC weights a machine's own class alone.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
         Accelerated gradient descent, gradient descent, or stochastic gradient
         descent in batches.
@@ -208,11 +209,12 @@ class TrajectoryLinearSVC(CurvedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         if self.loss == "squared_hinge":
             return SquaredHinge()
         return SmoothedHinge(float(self.smoothing))
 
     def _loss_and_target(self, label, n_classes):
         own = [1] if n_classes == 2 else range(n_classes)
-        return self._loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
+        return self.row_loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
