@@ -76,6 +76,7 @@ def read_leave_one_out(estimator, trajectory, data):
             int(np.count_nonzero(trajectory.coef, axis=1).max()),
             trajectory.has_linear_updates(),
             problem.loss.is_quadratic,
+            trajectory.has_newton_steps(),
         )
     rows = np.arange(n_rows)
     if n_left_out < n_rows:

@@ -250,6 +250,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             shape[1],
             self._penalty(1.0).is_linear,
             self.row_loss().is_quadratic,
+            self.solver == "newton",
         )
         return n_worth == shape[0]
 

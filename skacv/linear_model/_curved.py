@@ -14,7 +14,12 @@ from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
 from ..base import RUN_CONSTRAINTS, TrajectoryModel
 from ..optim.penalties import ExceptLast, SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov, StochasticGradient
+from ..optim.schedules import (
+    GradientDescent,
+    Nesterov,
+    Newton,
+    StochasticGradient,
+)
 
 CURVED_CONSTRAINTS = {
     **RUN_CONSTRAINTS,
@@ -31,7 +36,7 @@ class CurvedModel(TrajectoryModel):
     A subclass says ``_penalty_on_features(strength)``, if that is not a ridge.
     """
 
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
 
     def _penalty_on_features(self, strength):
         return SquaredL2(strength)
@@ -41,11 +46,18 @@ class CurvedModel(TrajectoryModel):
         return ExceptLast(penalty) if self.fit_intercept else penalty
 
     def _schedule(self, step_size, problem, seed):
+        if self.solver == "newton" and not self._penalty(1.0).is_linear:
+            raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         if self.solver != "sgd":
             return super()._schedule(step_size, problem, seed)
         return StochasticGradient(
             step_size, self.power_t, len(problem.target), self.batch_size, seed
         )
+
+    def _step_size(self, strengths, data, folds, seed):
+        if self.solver == "newton" and self.step_size == "auto":
+            return 1.0
+        return super()._step_size(strengths, data, folds, seed)
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.

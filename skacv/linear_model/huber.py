@@ -41,8 +41,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    Accelerated gradient descent, gradient descent, or stochastic gradient
+    descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._compat import StrOptions
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 
@@ -25,9 +26,9 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
-    solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
+        Accelerated gradient descent, gradient descent, Newton's method (for few
+        columns: ten updates or so), or stochastic gradient descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -39,7 +40,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         curvature is the mean, which has no bound of its own), plus the curvature
         of the penalty.
         With "sgd" it is half of 1 / L with the expected smoothness of batches
-        in the place of L [2]_.
+        in the place of L [2]_; with "newton" it is 1.
     batch_size : int, default=32
         Rows of a batch of "sgd". Batches are drawn anew for each pass.
     power_t : float, default=0.0
@@ -91,8 +92,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         iterate t of this very estimator, same step size and number of
         updates at every alpha, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where X has at least as many columns as rows (with the ones), and
+        with "newton"; else linearised and corrected.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
@@ -102,7 +103,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     loo_target_ : ndarray of shape (n_left_out,)
         Their targets.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean half deviance on all rows held out. Exact.
+        The same with folds: (weighted) mean half deviance on all rows held out.
+        Exact.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
@@ -146,6 +148,11 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     >>> best.predict(X[:2]).shape
     (2,)
     """
+
+    _parameter_constraints = {
+        **CurvedRegressor._parameter_constraints,
+        "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
+    }
 
     def __init__(
         self,

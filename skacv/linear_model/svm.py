@@ -42,8 +42,8 @@ class TrajectoryLinearSVC(CurvedClassifier):
         where rows are left out. With several classes a row weighs the same in
         all machines, where LinearSVC weights a machine's own class alone.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    Accelerated gradient descent, gradient descent, or stochastic gradient
+    descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of C; passes through the rows with
         "sgd". Reaching it is normal.

@@ -133,7 +133,7 @@ def leave_one_out(
     blocks = -(-len(rows) // n_blocks), map
     if problem.loss.is_quadratic:
         return _of_squared_error(problem, trajectory, left_out, *blocks)
-    if not _is_linearised(problem.design.shape):
+    if not _is_linearised(problem.design.shape, trajectory.has_newton_steps()):
         settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
@@ -199,7 +199,7 @@ def coefficients_without(
         if fit_intercept:
             shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
         return _with_deviations(recorded, deviations, len(rows))[place], shift
-    if not _is_linearised(problem.design.shape):
+    if not _is_linearised(problem.design.shape, trajectory.has_newton_steps()):
         settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
@@ -323,20 +323,28 @@ def separate_outputs(problem, trajectory):
         )
 
 
-def _is_linearised(shape):
-    """Whether rows are left out of a curved loss by linearisation.
-
-    With at least as many columns as rows, exact replicas cost no more.
-    """
-    n_rows, n_columns = shape
-    return n_columns < n_rows
-
-
 def _is_spectral(smaller_side, has_linear_updates):
     return has_linear_updates and smaller_side <= SPECTRAL_SIZE
 
 
-def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=True):
+def _is_linearised(shape, has_newton_steps):
+    """Whether rows are left out of a curved loss by linearisation.
+
+    With at least as many columns as rows exact replicas cost no more; of Newton's
+    method there are few updates, and its own Hessian is what a replica needs.
+    """
+    n_rows, n_columns = shape
+    return n_columns < n_rows and not has_newton_steps
+
+
+def n_rows_worth(
+    shape,
+    n_updates,
+    n_active,
+    has_linear_updates,
+    is_quadratic=True,
+    has_newton_steps=False,
+):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -346,8 +354,8 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=Tr
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates, is_quadratic : bool
-        Of the run, and of its loss.
+    has_linear_updates, is_quadratic, has_newton_steps : bool
+        Of the run, of its loss, and of the run.
 
     Returns
     -------
@@ -362,7 +370,9 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=Tr
     if not is_quadratic:
         in_lockstep = n_rows * (2 * n_columns + DERIVATIVE)
         each = n_updates * in_lockstep
-        if _is_linearised(shape):
+        if has_newton_steps:
+            each += n_updates * n_rows * n_columns**2
+        elif _is_linearised(shape, has_newton_steps):
             each = n_updates * each_update + N_CORRECTIONS * in_lockstep
     elif _is_spectral(min(shape), has_linear_updates):
         return min(n_rows, MANY_ROWS)

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.design import hessian
 from ..optim.trajectory import Problem, advanced
 from .iacv_correction import Correction, curvature_matrix, pulled, turned
 from .iacv_moments import moments
@@ -338,10 +339,6 @@ def _curved(problem, curvature, point):
         return pulled(
             problem.design, point, lambda rows, shift: turned(curvature[rows], shift)
         )
-    hessian = np.empty((n_columns, n_outputs, n_columns, n_outputs), point.dtype)
-    for k in range(n_outputs):
-        for m in range(k + 1):
-            part = problem.design.weighted_gram(curvature[:, k, [m]])
-            hessian[:, k, :, m] = hessian[:, m, :, k] = part
-    product = hessian.reshape(width, width) @ point.reshape(width, n_replicas)
+    matrix = hessian(problem.design, curvature).reshape(width, width)
+    product = matrix @ point.reshape(width, n_replicas)
     return product.reshape(point.shape)
