@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from ._compat import (
     CallbackSupportMixin,
@@ -189,6 +190,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         attributes["step_size_"] = step_size
         attributes["_phases"] = trajectory.phases
         attributes["_seed"] = seed
+        attributes["_loss"] = data.problem.loss
         attributes["_data"] = data if self.keep_data else None
         attributes["_replicas"] = None
         progress.finish(trajectory.coef[-1])
@@ -198,6 +200,31 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
+
+    def staged_loss(self, X, y):
+        """What every iterate costs on other rows, as ``train_path_`` says it of these.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        ndarray of shape (n_iter_ + 1,)
+        """
+        check_is_fitted(self)
+        target = self._target(np.asarray(y))
+        return np.array(
+            [
+                self._loss.cost(target, predictor.reshape(target.shape)).mean()
+                for predictor in self._linear_predictors(X)
+            ]
+        )
+
+    def _target(self, y):
+        """Targets as the loss takes them, (n_samples, n_outputs)."""
+        return y.reshape(len(y), -1)
 
     def _folds(self, X, y, data, params):
         """The folds of ``cv``, none without one."""

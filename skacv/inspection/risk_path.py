@@ -34,21 +34,23 @@ class RiskPathDisplay:
     Parameters
     ----------
     estimates : dict of {"risk", "loo", "cv"} to (ndarray, ndarray)
-        Estimated mean squared prediction error of every iterate, and its
-        standard error, each of shape (n_iter + 1,): by the memory matrix, by
+        Estimated mean cost of every iterate on unseen rows, and its standard
+        error, each of shape (n_iter + 1,): by the memory matrix, by
         leave-one-out, by cross-validation.
     train_path : ndarray of shape (n_iter + 1,)
-        Mean squared training error.
+        Mean cost on the training rows.
     iteration : int
         The iterate in use, marked.
     criterion : {"risk", "loo", "cv"}, default=None
         The estimate that the mark is put on; None is the first.
     test_path : ndarray of shape (n_iter + 1,), default=None
-        Mean squared error on test rows.
+        Mean cost on test rows.
     estimator_name : str, default=None
         For the title.
     scale : {"symlog", "linear"}, default="symlog"
         Of the iterations.
+    cost : str, default="squared error"
+        What a row costs, for the axis.
 
     Attributes
     ----------
@@ -80,6 +82,7 @@ class RiskPathDisplay:
         test_path=None,
         estimator_name=None,
         scale="symlog",
+        cost="squared error",
     ):
         self.estimates = estimates
         self.train_path = train_path
@@ -88,6 +91,7 @@ class RiskPathDisplay:
         self.test_path = test_path
         self.estimator_name = estimator_name
         self.scale = scale
+        self.cost = cost
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -122,10 +126,7 @@ default=None
         inner, X_test = recorded(estimator, X_test)
         test_path = None
         if X_test is not None:
-            y_test = np.asarray(y_test)
-            test_path = np.array(
-                [np.mean((y_test - p) ** 2) for p in inner.staged_predict(X_test)]
-            )
+            test_path = inner.staged_loss(X_test, y_test)
         display = cls(
             estimates=_estimates(inner),
             train_path=inner.train_path_,
@@ -134,6 +135,7 @@ default=None
             test_path=test_path,
             estimator_name=type(inner).__name__,
             scale=iteration_scale(inner),
+            cost=inner._loss.name,
         )
         return display.plot(ax=ax)
 
@@ -154,7 +156,7 @@ default=None
         self._draw_mark(ax)
         draw_iterations(ax, len(self.train_path) - 1, self.scale)
         ax.set_ylim(*self._limits())
-        ax.set_ylabel("mean squared error")
+        ax.set_ylabel(f"mean {self.cost}")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
         ax.legend(frameon=False, fontsize="small")

@@ -155,6 +155,13 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             classes_=classes,
         )
 
+    def _target(self, y):
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
+        label = np.searchsorted(self.classes_, y)
+        return self._loss_and_target(label, len(self.classes_))[1]
+
     def _warn_of(self, trajectory, data):
         if trajectory.phases[-1].penalty.strength > 0:
             return

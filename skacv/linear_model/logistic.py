@@ -222,7 +222,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
 
     def _loss_and_target(self, label, n_classes):
         if n_classes == 2:
-            return Logistic(), label[:, None]
+            return Logistic(), label[:, None].astype(float)
         return Multinomial(), np.eye(n_classes)[label]
 
     def _penalty_on_features(self, strength):

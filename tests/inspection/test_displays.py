@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -16,6 +17,7 @@ from skacv import (
     RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -55,6 +57,21 @@ def test_risk_path(data):
         f"iteration in use ({model.best_iter_})",
     ]
     assert display.figure_ is display.ax_.figure
+
+
+def test_risk_path_of_a_classifier(data):
+    X, y = data
+    label = np.where(y > 1, "high", "low")
+    model = make_pipeline(
+        StandardScaler(),
+        TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression(max_iter=30)),
+    ).fit(X[:50], label[:50])
+    display = RiskPathDisplay.from_estimator(model, X[50:], label[50:])
+    assert display.ax_.get_ylabel() == "mean log loss"
+    scaled = model[0].transform(X[50:])
+    chances = list(model[-1].estimator_.staged_predict_proba(scaled))
+    test_path = [log_loss(label[50:], chance) for chance in chances]
+    np.testing.assert_allclose(display.test_line_.get_ydata(), test_path)
 
 
 def named(display):

@@ -224,6 +224,9 @@ def test_paths_are_what_they_say(name, rng):
     classes = getattr(model, "classes_", None)
     costs = cost(name, y, predictions, classes)
     np.testing.assert_allclose(model.train_path_, costs.mean(axis=1), rtol=1e-10)
+    np.testing.assert_allclose(model.staged_loss(X, y), model.train_path_, rtol=1e-10)
+    some = model.staged_loss(X[:9], y[:9])
+    np.testing.assert_allclose(some, costs[:, :9].mean(axis=1), rtol=1e-10)
     assert not model.coef_path_[0].any()
     assert not np.any(model.intercept_path_[0])
     for t in (0, 3, 7):
@@ -601,6 +604,13 @@ def test_separable_data_without_a_penalty_warn(rng):
     with pytest.warns(UserWarning, match="without bound"):
         TrajectoryLogisticRegression(np.inf, max_iter=500).fit(X, y)
     TrajectoryLogisticRegression(1.0, max_iter=500).fit(X, y)
+
+
+def test_the_loss_of_unknown_labels_is_refused(rng):
+    X, y = drawn("binary", rng)
+    model = TrajectoryLogisticRegression(max_iter=5).fit(X, y)
+    with pytest.raises(ValueError, match="maybe"):
+        model.staged_loss(X[:2], ["yes", "maybe"])
 
 
 def test_a_fold_without_a_class_is_refused(rng):
