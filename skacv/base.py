@@ -33,7 +33,6 @@ from .optim.trajectory import Phase, first_updates, n_planned_updates, run
 from .risk.held_out import n_rows_worth
 
 N_STRENGTHS = 30
-STRENGTH_RATIO = 1e-3
 
 
 # Parameters that all estimators have.
@@ -82,6 +81,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     """
 
     _strength_name = "alpha"
+    # Where a "path" of strengths ends, beside where it begins.
+    _strength_ratio = 1e-3
     _solvers: dict = {}
     # What a subclass has no parameter for.
     risk = False
@@ -346,7 +347,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             gradient = problem.gradient(np.zeros_like(problem.target))
             largest = self._penalty(1.0).largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
-            return list(np.geomspace(largest, STRENGTH_RATIO * largest, N_STRENGTHS))
+            least = self._strength_ratio * largest
+            return list(np.geomspace(largest, least, N_STRENGTHS))
         values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if values.ndim > 1 or not values.size:
             raise ValueError(

@@ -36,6 +36,8 @@ class CurvedModel(TrajectoryModel):
     A subclass says ``_penalty_on_features(strength)``, if that is not a ridge.
     """
 
+    # Curvature falls as classes come apart, so weaker penalties matter.
+    _strength_ratio = 1e-5
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
 
     def _penalty_on_features(self, strength):

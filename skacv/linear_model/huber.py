@@ -28,7 +28,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
-        curvature is that of the loss down to 1e-3 of it.
+        curvature is that of the loss down to 1e-5 of it.
     epsilon : float, default=1.35
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.
     scale : float or "auto", default="auto"

@@ -31,7 +31,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty
         keeps all coefficients at zero (``l1_ratio`` > 0) up to
-        1000 times as much.
+        100,000 times as much.
     l1_ratio : float, default=0.0
         Share of the l1 penalty, from 0 (ridge) to 1 (lasso).
     fit_intercept : bool, default=True

@@ -22,7 +22,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
-        curvature is that of the loss down to 1e-3 of it.
+        curvature is that of the loss down to 1e-5 of it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.

@@ -28,7 +28,7 @@ class TrajectoryLinearSVC(CurvedClassifier):
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
         curvature is that of the loss up to
-        1000 times as much.
+        100,000 times as much.
     loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"
         With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2; or the hinge
         max(0, m), rounded where 0 < m < ``smoothing``.

@@ -356,7 +356,7 @@ def test_path_of_strengths_begins_where_nothing_moves(rng):
     ).fit(X, y)
     values = np.unique(model.C_path_)
     assert len(values) == 30
-    assert values[-1] / values[0] == pytest.approx(1e3)
+    assert values[-1] / values[0] == pytest.approx(1e5)
     assert not model.coef_path_[model.C_path_ < values[1]].any()
     assert model.coef_.any()
 
