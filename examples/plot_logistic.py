@@ -198,11 +198,13 @@ def draw(axes, name, data, fitted, X_test, y_test):
     truth = [log_loss(y_test, probability) for probability in stages]
     *_, opponent, _, _ = fitted[theirs, "log loss"][1]
     add(axes[0], "log loss", "log loss", opponent, truth)
-    axes[0].set_ylim(0, 5 * min(truth))
+    axes[0].set_ylim(0, 4 * min(truth))
     stages = fitted[ours, data.scorer][0].estimator_.staged_decision_function(X_test)
     truth = [data.score(y_test, decision) for decision in stages]
     *_, opponent, _ = fitted[theirs, data.scorer][1]
     add(axes[1], data.scorer, data.score_name, opponent, truth)
+    early = truth[1]  # the start knows nothing
+    axes[1].set_ylim(early - 0.1 * (max(truth) - early), 1)
 
 
 def main(n_rows=None, n_splits=3, patience=100, output=None):
@@ -219,7 +221,8 @@ def main(n_rows=None, n_splits=3, patience=100, output=None):
             if seed == 0:
                 draw(pair, name, data, fitted, X_test, y_test)
         print_table(name, data, X.shape, rows)
-    axes[0, 0].legend(frameon=False)
+    labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*labels, loc="outside upper center", ncols=4, frameon=False)
     if output is not None:
         path = Path(output) / "logistic.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,11 @@ shorter the smoothing, the more it is like the raw hinge.
 
 The second table and the right panel are a choice by accuracy: are the digits that
 ship with scikit-learn odd or even? One run of ``TrajectoryLinearSVC`` walks twenty
-values of C, and the pooled decisions on rows left out choose value and iterate.
-``GridSearchCV`` refits ``LinearSVC`` at the same values on five folds. A part of the
-rows is kept aside to tell the truth.
+values of C, and the pooled decisions on rows left out, one by one or in five folds,
+choose value and iterate. ``GridSearchCV`` refits ``LinearSVC`` at the same values on
+five folds, by coordinate descent, and is the fastest of all on data of this size. The
+other 1197 rows tell the truth; numbers are means over three splits. All run on one
+thread.
 
 Run ``python examples/plot_svm.py --output DIR`` to write the figure.
 """
@@ -45,6 +47,7 @@ from skacv.risk.held_out import LeftOutRows
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 VALUES_OF_C = np.geomspace(1e-4, 10, 20)
+SMALLEST_SHOWN = 1e-5
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ MODELS = {
     "smoothed hinge": TrajectoryLinearSVC(
         VALUES_OF_C, loss="smoothed_hinge", max_iter=20
     ),
+    "squared, 5 folds": TrajectoryLinearSVC(VALUES_OF_C, max_iter=20, cv=5),
 }
 
 
@@ -88,29 +92,24 @@ def of_sum(share):
 
 
 def without_rows(problem, n_updates, rows):
-    """The last iterate, without each row: exact, linearised, corrected.
+    """What leaving each row out adds to the last iterate, (n_left_out, n_features).
 
-    Returns
-    -------
-    coef : ndarray of shape (n_features,)
-        With all rows.
-    exact, linearised, corrected : ndarray of shape (n_left_out, n_features)
-        What leaving the row out adds to it.
+    Exactly, linearised and corrected.
     """
     plan = [Phase(SquaredL2(STRENGTH), GradientDescent(STEP_SIZE), n_updates)]
     start = np.zeros((1, problem.design.shape[1], 1))
     trajectory = run(problem, plan, start)
-    coef = trajectory.coef[-1]
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
     replicas = lockstep.Replicas.without(problem, stays, False, of_sum)
     *_, (exact, _) = lockstep.replayed(problem, trajectory, replicas)
     left_out = LeftOutRows.of(problem, rows, False, of_sum)
-    found = [
+    linearised, corrected = (
         iacv.leave_one_out(problem, trajectory, left_out, len(rows), map, correction)[1]
         for correction in (False, True)
-    ]
-    return (coef[:, 0], (exact[:, 0] - coef).T, *(d[:, :, 0] for d in found))
+    )
+    added = exact[:, 0] - trajectory.coef[-1]
+    return added.T, linearised[:, :, 0], corrected[:, :, 0]
 
 
 def shares_missed(problem, iterates, rows):
@@ -120,7 +119,139 @@ def shares_missed(problem, iterates, rows):
     """
     shares = []
     for n_updates in iterates:
-        _, exact, *found = without_rows(problem, n_updates, rows)
+        exact, *found = without_rows(problem, n_updates, rows)
         size = np.linalg.norm(exact, axis=1).mean()
         shares.append([np.linalg.norm(d - exact, axis=1).mean() / size for d in found])
     return np.array(shares).T
+
+
+def print_misses(shares, iterates):
+    """What each loss is missed by, linearised and corrected."""
+    print(f"{'share of what leaving a row out does':40}", end="")
+    print("".join(f"{f't={t}':>18}" for t in iterates))
+    for name, pairs in shares.items():
+        cells = [f"{a:.2g} -> {b:.2g}" for a, b in pairs.T]
+        print(f"  {name:38}" + "".join(f"{cell:>18}" for cell in cells))
+
+
+def draw_misses(ax, shares, iterates):
+    """Linearised (dashed) and corrected, loss by loss."""
+    ax.axhline(1, color="0.6", linewidth=1)
+    ax.annotate(
+        "no better than the iterate itself",
+        (iterates[0], 1),
+        (4, 4),
+        textcoords="offset points",
+        color="0.4",
+    )
+    for name, (linearised, corrected) in shares.items():
+        color = LOSSES[name][1]
+        ax.plot(iterates, linearised, color=color, dashes=(4, 2), linewidth=1.8)
+        ax.plot(iterates, corrected, color=color, linewidth=2.2, label=name)
+    ax.plot([], [], color="0.4", dashes=(4, 2), label="without correction")
+    ax.set(xscale="log", yscale="log", xlim=(iterates[0], iterates[-1]))
+    ax.set_ylim(bottom=SMALLEST_SHOWN)
+    ax.set_title("error of the coefficients without a row", loc="left")
+
+
+def parity_of_digits(n_rows, seed):
+    """Rows to fit on and rows to judge by, standardised by the former."""
+    X, y = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(
+        X, y % 2, train_size=n_rows, random_state=seed
+    )
+    scale = StandardScaler().fit(X)
+    return scale.transform(X), y, scale.transform(X_test), y_test
+
+
+def fitted(model, X, y):
+    begun = perf_counter()
+    return model.fit(X, y), perf_counter() - begun
+
+
+def choices(n_rows, seed):
+    """Models that have chosen by accuracy, and what the table says of them.
+
+    Iterate (NaN where there is none), C, estimated and true accuracy, seconds.
+    """
+    X, y, X_test, y_test = parity_of_digits(n_rows, seed)
+    rows, models = {}, {}
+    for name, model in MODELS.items():
+        stopping = TrajectoryEarlyStoppingCV(model, criterion="accuracy")
+        models[name], seconds = fitted(stopping, X, y)
+        found = stopping.best_iter_, stopping.best_params_["C"], stopping.best_score_
+        rows[name] = [*found, stopping.score(X_test, y_test), seconds]
+    search = GridSearchCV(LinearSVC(), {"C": VALUES_OF_C}, cv=5)
+    _, seconds = fitted(search, X, y)
+    found = np.nan, search.best_params_["C"], search.best_score_
+    rows["GridSearchCV"] = [*found, search.score(X_test, y_test), seconds]
+    return rows, models, X_test, y_test
+
+
+def print_choices(repeats):
+    """Means over the splits; of C the geometric mean."""
+    print(f"\n{'odd or even':18}{'iterate':>9}{'C':>9}{'estimated':>11}", end="")
+    print(f"{'test':>16}{'seconds':>9}")
+    for name in repeats[0]:
+        numbers = np.array([rows[name] for rows in repeats])
+        iterate, _, estimated, test, seconds = numbers.mean(axis=0)
+        C = np.exp(np.log(numbers[:, 1]).mean())
+        error = numbers[:, 3].std(ddof=1) / np.sqrt(len(numbers))
+        chosen = "" if np.isnan(iterate) else f"{iterate:.0f}"
+        print(
+            f"{name:18}{chosen:>9}{C:9.2g}{estimated:11.4f}"
+            f"{f'{test:.4f} ± {error:.4f}':>16}{seconds:9.2f}"
+        )
+
+
+def draw_choice(ax, rows, models, X_test, y_test):
+    """Accuracy along the run with the squared hinge: estimated and true."""
+    model = models["squared hinge"]
+    truth = [np.mean(p == y_test) for p in model.staged_predict(X_test)]
+    ax.plot(model.path_, color="#D55E00", label="rows left out")
+    ax.plot(truth, color="black", label="test rows")
+    ax.axhline(
+        rows["GridSearchCV"][3],
+        color="#0072B2",
+        dashes=(1, 1),
+        linewidth=2,
+        label="GridSearchCV, test rows",
+    )
+    ax.axvline(model.best_iter_, color="0.6", linewidth=1, label="iterate in use")
+    ax.set_xlim(1, len(truth) - 1)
+    ax.set_ylim(min(truth[1], model.path_[1]) - 0.01, None)
+    ax.set_title("accuracy along the values of C, squared hinge", loc="left")
+
+
+def main(n=300, p=20, n_updates=1000, n_rows=600, n_splits=3, output=None):
+    """Print the tables and draw the figure."""
+    X, y = noisy_labels(n, p, np.random.default_rng(0))
+    iterates = np.unique(np.geomspace(3, n_updates, 12).round().astype(int))
+    shares = {}
+    for name, (loss, _) in LOSSES.items():
+        problem = Problem(Design(X), y, np.full((n, 1), 1 / n), loss)
+        shares[name] = shares_missed(problem, iterates, np.arange(min(n, 100)))
+    shown = [len(iterates) // 2, -1]
+    print_misses({name: s[:, shown] for name, s in shares.items()}, iterates[shown])
+    chosen = [choices(n_rows, seed) for seed in range(n_splits)]
+    print_choices([rows for rows, *_ in chosen])
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), constrained_layout=True)
+    draw_misses(axes[0], shares, iterates)
+    draw_choice(axes[1], *chosen[0])
+    for ax in axes:
+        ax.set_xlabel("iteration")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+    if output is not None:
+        path = Path(output) / "svm.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"\nFigure: {path}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--output", help="directory for the figure")
+    with threadpool_limits(1):
+        main(output=parser.parse_args().output)
