@@ -96,4 +96,5 @@ def test_steps_of_batches_are_halved_as_published():
     steps = [step.step_size for step, _ in zip(schedule.steps(), range(1600))]
     halved = np.flatnonzero(np.diff(steps)) + 1  # in units of ten batches
     assert halved.tolist() == [100, 300, 700, 1500]
-    assert steps[0] == 0.5 and steps[-1] == 0.5 / 16
+    assert steps[0] == 0.5
+    assert steps[-1] == 0.5 / 16
