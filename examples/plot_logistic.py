@@ -60,7 +60,7 @@ DATA = {
         "loo",
         None,
         "roc_auc",
-        lambda y, decision: roc_auc_score(y, decision),
+        roc_auc_score,
         "area under the ROC curve",
     ),
     "digits": Data(
