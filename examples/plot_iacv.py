@@ -311,6 +311,7 @@ def figure_of(chosen, results):
     return figure
 
 
+@threadpool_limits.wrap(limits=1)
 def main(
     n_small=250,
     n_large=1000,
@@ -343,5 +344,4 @@ if __name__ == "__main__":
     parser.add_argument("--full", action="store_true", help="the published size")
     parser.add_argument("--output", help="directory for the figure")
     arguments = parser.parse_args()
-    with threadpool_limits(1):
-        main(**(FULL if arguments.full else {}), output=arguments.output)
+    main(**(FULL if arguments.full else {}), output=arguments.output)

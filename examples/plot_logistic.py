@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
 
-PATH_OF_C = np.geomspace(1e-4, 1e4, 30)
+LEAST_C, LARGEST_C = 1e-4, 1e4
 COLORS = {"estimate": "#D55E00", "truth": "black", "opponent": "#0072B2"}
 
 
@@ -90,18 +90,21 @@ def early_stopping(data, criterion, patience):
     return TrajectoryEarlyStoppingCV(model, criterion=criterion, patience=patience)
 
 
-def path_of_C(data, criterion):
-    model = TrajectoryLogisticRegression(C=PATH_OF_C, max_iter=20, cv=data.cv)
+def path_of_C(data, criterion, n_values):
+    """Twenty updates at each of the values; the best iterate of them all."""
+    values = np.geomspace(LEAST_C, LARGEST_C, n_values)
+    model = TrajectoryLogisticRegression(C=values, max_iter=20, cv=data.cv)
     return TrajectoryEarlyStoppingCV(model, criterion=criterion)
 
 
-def opponents(data, patience):
+def opponents(data, patience, n_values):
     """Every model, with the name of what it is chosen by."""
+    # Its own range of C is that of ours.
     theirs = partial(LogisticRegressionCV, Cs=10, cv=5, max_iter=1000)
     return {
         ("early stopping", "log loss"): early_stopping(data, data.held_out, patience),
         ("early stopping", data.scorer): early_stopping(data, data.scorer, patience),
-        ("path of C", "log loss"): path_of_C(data, data.held_out),
+        ("path of C", "log loss"): path_of_C(data, data.held_out, n_values),
         ("LogisticRegressionCV", "log loss"): theirs(scoring="neg_log_loss"),
         ("LogisticRegressionCV", data.scorer): theirs(scoring=data.scorer),
     }
@@ -207,7 +210,8 @@ def draw(axes, name, data, fitted, X_test, y_test):
     axes[1].set_ylim(early - 0.1 * (max(truth) - early), 1)
 
 
-def main(n_rows=None, n_splits=3, patience=100, output=None):
+@threadpool_limits.wrap(limits=1)
+def main(n_rows=None, n_splits=3, patience=100, n_values=30, output=None):
     """Print the tables and draw the first split."""
     figure, axes = plt.subplots(2, 2, figsize=(11, 7.5), constrained_layout=True)
     for (name, data), pair in zip(DATA.items(), axes):
@@ -215,7 +219,7 @@ def main(n_rows=None, n_splits=3, patience=100, output=None):
         for seed in range(n_splits):
             X, y, X_test, y_test = split(data, n_rows, seed)
             fitted = {}
-            for key, model in opponents(data, patience).items():
+            for key, model in opponents(data, patience, n_values).items():
                 fitted[key] = judged(model, data, X, y, X_test, y_test)
                 rows.setdefault(key, []).append(fitted[key][1])
             if seed == 0:
@@ -233,5 +237,4 @@ def main(n_rows=None, n_splits=3, patience=100, output=None):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
-    with threadpool_limits(1):
-        main(output=parser.parse_args().output)
+    main(output=parser.parse_args().output)

@@ -223,6 +223,7 @@ def draw_choice(ax, rows, models, X_test, y_test):
     ax.set_title("accuracy along the values of C, squared hinge", loc="left")
 
 
+@threadpool_limits.wrap(limits=1)
 def main(n=300, p=20, n_updates=1000, n_rows=600, n_splits=3, output=None):
     """Print the tables and draw the figure."""
     X, y = noisy_labels(n, p, np.random.default_rng(0))
@@ -253,5 +254,4 @@ def main(n=300, p=20, n_updates=1000, n_rows=600, n_splits=3, output=None):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--output", help="directory for the figure")
-    with threadpool_limits(1):
-        main(output=parser.parse_args().output)
+    main(output=parser.parse_args().output)
