@@ -46,7 +46,7 @@ from skacv.risk import iacv, lockstep
 from skacv.risk.held_out import LeftOutRows
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
-VALUES_OF_C = np.geomspace(1e-4, 10, 20)
+LEAST_C, LARGEST_C = 1e-4, 10
 SMALLEST_SHOWN = 1e-5
 
 
@@ -70,13 +70,16 @@ LOSSES = {
     "hinge smoothed over 0.1": (SmoothedHinge(0.1), "#E69F00"),
     "raw hinge": (Hinge(), "#D55E00"),
 }
-MODELS = {
-    "squared hinge": TrajectoryLinearSVC(VALUES_OF_C, max_iter=20),
-    "smoothed hinge": TrajectoryLinearSVC(
-        VALUES_OF_C, loss="smoothed_hinge", max_iter=20
-    ),
-    "squared, 5 folds": TrajectoryLinearSVC(VALUES_OF_C, max_iter=20, cv=5),
-}
+
+
+def models_with(values):
+    """Estimators that walk these values of C in one trajectory, by name."""
+    shared = {"C": values, "max_iter": 20}
+    return {
+        "squared hinge": TrajectoryLinearSVC(**shared),
+        "smoothed hinge": TrajectoryLinearSVC(**shared, loss="smoothed_hinge"),
+        "squared, 5 folds": TrajectoryLinearSVC(**shared, cv=5),
+    }
 
 
 def noisy_labels(n, p, rng):
@@ -169,19 +172,19 @@ def fitted(model, X, y):
     return model.fit(X, y), perf_counter() - begun
 
 
-def choices(n_rows, seed):
+def choices(n_rows, values, seed):
     """Models that have chosen by accuracy, and what the table says of them.
 
     Iterate (NaN where there is none), C, estimated and true accuracy, seconds.
     """
     X, y, X_test, y_test = parity_of_digits(n_rows, seed)
     rows, models = {}, {}
-    for name, model in MODELS.items():
+    for name, model in models_with(values).items():
         stopping = TrajectoryEarlyStoppingCV(model, criterion="accuracy")
         models[name], seconds = fitted(stopping, X, y)
         found = stopping.best_iter_, stopping.best_params_["C"], stopping.best_score_
         rows[name] = [*found, stopping.score(X_test, y_test), seconds]
-    search = GridSearchCV(LinearSVC(), {"C": VALUES_OF_C}, cv=5)
+    search = GridSearchCV(LinearSVC(), {"C": values}, cv=5)
     _, seconds = fitted(search, X, y)
     found = np.nan, search.best_params_["C"], search.best_score_
     rows["GridSearchCV"] = [*found, search.score(X_test, y_test), seconds]
@@ -224,7 +227,7 @@ def draw_choice(ax, rows, models, X_test, y_test):
 
 
 @threadpool_limits.wrap(limits=1)
-def main(n=300, p=20, n_updates=1000, n_rows=600, n_splits=3, output=None):
+def main(n=300, p=20, n_updates=1000, n_rows=600, n_values=20, n_splits=3, output=None):
     """Print the tables and draw the figure."""
     X, y = noisy_labels(n, p, np.random.default_rng(0))
     iterates = np.unique(np.geomspace(3, n_updates, 12).round().astype(int))
@@ -234,7 +237,8 @@ def main(n=300, p=20, n_updates=1000, n_rows=600, n_splits=3, output=None):
         shares[name] = shares_missed(problem, iterates, np.arange(min(n, 100)))
     shown = [len(iterates) // 2, -1]
     print_misses({name: s[:, shown] for name, s in shares.items()}, iterates[shown])
-    chosen = [choices(n_rows, seed) for seed in range(n_splits)]
+    values = np.geomspace(LEAST_C, LARGEST_C, n_values)
+    chosen = [choices(n_rows, values, seed) for seed in range(n_splits)]
     print_choices([rows for rows, *_ in chosen])
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), constrained_layout=True)
     draw_misses(axes[0], shares, iterates)

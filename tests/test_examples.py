@@ -34,7 +34,14 @@ TINY = {
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
-    "plot_svm": {"n": 30, "p": 5, "n_updates": 12, "n_rows": 60, "n_splits": 2},
+    "plot_svm": {
+        "n": 30,
+        "p": 5,
+        "n_updates": 12,
+        "n_rows": 60,
+        "n_values": 2,
+        "n_splits": 2,
+    },
 }
 
 
