@@ -21,8 +21,8 @@ for a model that has converged; IACV is right from the first iterate on.
 
 By default runs are shorter than the published ones (1000 updates in place of 7000,
 5000 of SGD in place of 100,000), only 100 rows are left out, and there are three
-repeats: that takes about half a minute. ``--full`` is the published size, once, and takes
-a quarter of an hour. One iterate of SGD is ten batches. All run on one thread.
+repeats: that takes about half a minute. ``--full`` is the published size, once, and
+takes a quarter of an hour. One iterate of SGD is ten batches. All run on one thread.
 
 Run ``python examples/plot_iacv.py --output DIR`` to write the figure.
 
