@@ -30,7 +30,7 @@ from ._recorded import RecordedRegressor
 from ._training_data import centered, validated
 from .optim.losses import SquaredError
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.held_out import n_rows_worth
+from .risk.held_out import n_exact_updates, n_rows_worth
 
 N_STRENGTHS = 30
 
@@ -272,14 +272,12 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             return False
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
-        n_worth = n_rows_worth(
-            shape,
-            self.max_iter * n_values,
-            shape[1],
-            self._penalty(1.0).is_linear,
-            self.row_loss().is_quadratic,
-            self.solver == "newton",
-        )
+        n_exact, lengths = None, [self.max_iter] * n_values
+        if not self.row_loss().is_quadratic:
+            kinds = self.solver == "sgd", self.solver == "newton"
+            n_exact = n_exact_updates(shape, lengths, *kinds, self.loo_correction)
+        is_linear = self._penalty(1.0).is_linear
+        n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
         return n_worth == shape[0]
 
     def strength_at(self, t):

@@ -210,6 +210,10 @@ class Trajectory:
         """Whether every update is affine in the iterates, for the squared error."""
         return all(phase.penalty.is_linear for phase in self.phases)
 
+    def lengths(self):
+        """Updates of every phase."""
+        return [phase.n_updates for phase in self.phases]
+
     def has_newton_steps(self):
         """Whether the gradient is divided by the Hessian."""
         return any(step.is_newton for _, _, step, _ in islice(self.updates(), 1))

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from . import iacv, lockstep, row_lockstep, spectral
+from .iacv_moments import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
@@ -20,10 +21,10 @@ SPECTRAL_SIZE = 2000
 MANY_ROWS = 10_000
 MULTIPLICATIONS = 1e10
 FEW_ROWS = 100
-# What the derivative of a loss costs, in multiplications, and how many times a
-# linearised run is corrected.
+# What the derivative of a loss costs, in multiplications.
 DERIVATIVE = 30
-N_CORRECTIONS = 30
+# With more of its updates corrected, a linearised run is as well replayed exactly.
+MANY_CORRECTED = 0.5
 # Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
@@ -133,7 +134,7 @@ def leave_one_out(
     blocks = -(-len(rows) // n_blocks), map
     if problem.loss.is_quadratic:
         return _of_squared_error(problem, trajectory, left_out, *blocks)
-    if not _is_linearised(problem.design.shape, trajectory.has_newton_steps()):
+    if _is_replayed(problem, trajectory, correction):
         settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
@@ -199,7 +200,7 @@ def coefficients_without(
         if fit_intercept:
             shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
         return _with_deviations(recorded, deviations, len(rows))[place], shift
-    if not _is_linearised(problem.design.shape, trajectory.has_newton_steps()):
+    if _is_replayed(problem, trajectory, correction):
         settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
@@ -327,24 +328,40 @@ def _is_spectral(smaller_side, has_linear_updates):
     return has_linear_updates and smaller_side <= SPECTRAL_SIZE
 
 
-def _is_linearised(shape, has_newton_steps):
-    """Whether rows are left out of a curved loss by linearisation.
+def _is_replayed(problem, trajectory, correction):
+    """Whether rows are left out of a curved loss in lockstep, exactly."""
+    run = trajectory.lengths(), trajectory.has_batches(), trajectory.has_newton_steps()
+    n_exact = n_exact_updates(problem.design.shape, *run, correction)
+    return n_exact == trajectory.n_updates
 
-    With at least as many columns as rows exact replicas cost no more; of Newton's
-    method there are few updates, and its own Hessian is what a replica needs.
+
+def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=True):
+    """How many updates rows are left out of exactly, where the loss is curved.
+
+    All of them, where linearising would save little: with at least as many
+    columns as rows; of Newton's method, which needs every replica's own Hessian;
+    and of short phases, whose first updates are all corrected. Else as many as
+    are corrected.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the design.
+    lengths : list of int
+        Updates of every phase.
+    has_batches, has_newton_steps : bool
+        Of the run.
+    correction : bool
+        Whether what is linearised is corrected at some iterates.
     """
-    n_rows, n_columns = shape
-    return n_columns < n_rows and not has_newton_steps
+    n_updates, (n_rows, n_columns) = sum(lengths), shape
+    if n_columns >= n_rows or has_newton_steps:
+        return n_updates
+    n_corrected = n_evaluations(lengths, has_batches) if correction else 0
+    return n_corrected if n_corrected <= MANY_CORRECTED * n_updates else n_updates
 
 
-def n_rows_worth(
-    shape,
-    n_updates,
-    n_active,
-    has_linear_updates,
-    is_quadratic=True,
-    has_newton_steps=False,
-):
+def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -354,8 +371,10 @@ def n_rows_worth(
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates, is_quadratic, has_newton_steps : bool
-        Of the run, of its loss, and of the run.
+    has_linear_updates : bool
+    n_exact : int, optional
+        Of a curved loss, how many of the updates are exact
+        (:func:`n_exact_updates`); None for the squared error.
 
     Returns
     -------
@@ -363,19 +382,13 @@ def n_rows_worth(
         All rows where that is cheap; at least ``FEW_ROWS``, if there are.
     """
     n_rows, n_columns = shape
+    if n_exact is None and _is_spectral(min(shape), has_linear_updates):
+        return min(n_rows, MANY_ROWS)
     # Replicas together use more columns than the recorded run.
     width = min(2 * n_active, n_columns)
-    each_update = width * min(width, 2 * n_rows)
-    each = n_updates * each_update
-    if not is_quadratic:
-        in_lockstep = n_rows * (2 * n_columns + DERIVATIVE)
-        each = n_updates * in_lockstep
-        if has_newton_steps:
-            each += n_updates * n_rows * n_columns**2
-        elif _is_linearised(shape, has_newton_steps):
-            each = n_updates * each_update + N_CORRECTIONS * in_lockstep
-    elif _is_spectral(min(shape), has_linear_updates):
-        return min(n_rows, MANY_ROWS)
+    n_exact = n_exact or 0
+    each = (n_updates - n_exact) * width * min(width, 2 * n_rows)
+    each += n_exact * n_rows * (2 * n_columns + DERIVATIVE)
     return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
 
 
