@@ -80,9 +80,9 @@ def curved(n_repeats=5):
     n=300, p=20, five nonzero coefficients, intercept fitted, five seeds, 200
     updates or, with sgd, 40 passes. C=1 with a ridge penalty, C=.1 with the l1 norm,
     alpha=.01 for Poisson, else as the estimators have it. Below, without an intercept:
-    the setting of Luo, Ren & Barber, whose penalty is 1e-6 n ||b||^2 / 2 beside
-    the sum of losses (1000 x 20, 1000 updates, three seeds), and one where rows are
-    nearly separable (200 x 100, .01 ||b||^2 / 2, 500 updates, five seeds).
+    the data and the penalty of Luo, Ren & Barber, 1e-6 n ||b||^2 / 2 beside the sum
+    of losses, at steps of 1 / L (1000 x 20, 1000 updates, three seeds), and rows that
+    are nearly separable (200 x 100, .01 ||b||^2 / 2, 500 updates, five seeds).
     """
     yield "| loss | n x p | solver | corrected | published | nothing taken out |"
     yield "|---|---|---|---|---|---|"
