@@ -37,9 +37,12 @@ class Loss:
         Whether the outputs of a row enter one loss together.
     name : str
         Of the cost, as a figure says it.
+    scale : float
+        A change of the predictor that changes the derivative much.
     """
 
     name = "loss"
+    scale = 1.0
     is_quadratic = False
     is_coupled = False
 
@@ -135,6 +138,11 @@ class Huber(Loss):
 
     name = "Huber loss"
     threshold: float = 1.35
+
+    @property
+    def scale(self):
+        """The length on which the derivative rises."""
+        return self.threshold
 
     def value(self, target, predictor):
         residual = target - predictor

@@ -23,8 +23,11 @@ MULTIPLICATIONS = 1e10
 FEW_ROWS = 100
 # What the derivative of a loss costs, in multiplications.
 DERIVATIVE = 30
-# With more of its updates corrected, a linearised run is as well replayed exactly.
-MANY_CORRECTED = 0.5
+# Rows are left out again, exactly, where linearising is known to have misplaced
+# their predictors by more, in the loss's own unit.
+DOUBTFUL = 0.01
+# Rows are left out exactly unless linearising is so many times cheaper.
+WORTH_LINEARISING = 4.0
 # Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
@@ -134,17 +137,41 @@ def leave_one_out(
     blocks = -(-len(rows) // n_blocks), map
     if problem.loss.is_quadratic:
         return _of_squared_error(problem, trajectory, left_out, *blocks)
+    settings = fit_intercept, penalty_scale
     if _is_replayed(problem, trajectory, correction):
-        settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
-    if trajectory.has_batches():
-        left_out = left_out.in_batches()
     found = [
-        iacv.leave_one_out(*separate, left_out, *blocks, correction)[0]
+        _linearised(*separate, left_out, settings, *blocks, correction)[0]
         for separate in separate_outputs(problem, trajectory)
     ]
     return np.concatenate(found, axis=2)
+
+
+def _linearised(
+    problem, trajectory, left_out, settings, largest_block, map, correction
+):
+    """By linearisation; rows that it does badly for, exactly.
+
+    Returns
+    -------
+    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
+    coef : ndarray of shape (n_left_out, n_columns, n_outputs)
+        Of the last iterate.
+    """
+    scaled = left_out.in_batches() if trajectory.has_batches() else left_out
+    blocks = largest_block, map
+    predictors, deviations, doubt = iacv.leave_one_out(
+        problem, trajectory, scaled, *blocks, correction
+    )
+    coef = trajectory.coef[-1] + deviations
+    doubtful = np.flatnonzero(doubt > DOUBTFUL * problem.loss.scale)
+    if doubtful.size:
+        again = left_out.rows[doubtful]
+        found = _rows_in_lockstep(problem, trajectory, settings, again, *blocks)
+        predictors[:, doubtful] = np.concatenate([z for _, z in found], axis=1)
+        coef[doubtful] = np.concatenate([np.moveaxis(b, 2, 0) for b, _ in found])
+    return predictors, coef
 
 
 def _of_squared_error(problem, trajectory, left_out, largest_block, map):
@@ -200,14 +227,12 @@ def coefficients_without(
         if fit_intercept:
             shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
         return _with_deviations(recorded, deviations, len(rows))[place], shift
+    settings = fit_intercept, penalty_scale
     if _is_replayed(problem, trajectory, correction):
-        settings = fit_intercept, penalty_scale
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
-    _, deviations = iacv.leave_one_out(
-        problem, trajectory, left_out, *blocks, correction
-    )
-    return recorded + deviations[:, :, 0], shift
+    _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
+    return coef[:, :, 0], shift
 
 
 def _with_deviations(coef, deviations, n_left_out):
@@ -338,10 +363,10 @@ def _is_replayed(problem, trajectory, correction):
 def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=True):
     """How many updates rows are left out of exactly, where the loss is curved.
 
-    All of them, where linearising would save little: with at least as many
-    columns as rows; of Newton's method, which needs every replica's own Hessian;
-    and of short phases, whose first updates are all corrected. Else as many as
-    are corrected.
+    All of them where linearising would not be many times cheaper: with few rows
+    to a column, of short phases, whose first updates are all corrected, and of
+    Newton's method, which needs every replica's own Hessian. Else as many as are
+    corrected.
 
     Parameters
     ----------
@@ -357,8 +382,18 @@ def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=Tr
     n_updates, (n_rows, n_columns) = sum(lengths), shape
     if n_columns >= n_rows or has_newton_steps:
         return n_updates
-    n_corrected = n_evaluations(lengths, has_batches) if correction else 0
-    return n_corrected if n_corrected <= MANY_CORRECTED * n_updates else n_updates
+    if not correction:
+        return 0
+    n_corrected = n_evaluations(lengths, has_batches)
+    exact = n_updates * _exact_cost(shape)
+    linearised = n_updates * n_columns**2 + n_corrected * _exact_cost(shape)
+    return n_corrected if exact > WORTH_LINEARISING * linearised else n_updates
+
+
+def _exact_cost(shape):
+    """Multiplications of an exact update, for a row left out."""
+    n_rows, n_columns = shape
+    return n_rows * (2 * n_columns + DERIVATIVE)
 
 
 def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
@@ -388,7 +423,7 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
     width = min(2 * n_active, n_columns)
     n_exact = n_exact or 0
     each = (n_updates - n_exact) * width * min(width, 2 * n_rows)
-    each += n_exact * n_rows * (2 * n_columns + DERIVATIVE)
+    each += n_exact * _exact_cost(shape)
     return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
 
 
