@@ -13,6 +13,7 @@ from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
 from ..base import RUN_CONSTRAINTS, TrajectoryModel
+from ..exceptions import SeparationWarning
 from ..optim.penalties import ExceptLast, SquaredL2
 from ..optim.schedules import (
     GradientDescent,
@@ -177,7 +178,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             warnings.warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an iterate before, or a finite C.",
-                UserWarning,
+                SeparationWarning,
                 stacklevel=5,
             )
 

@@ -1,11 +1,13 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
 import numpy as np
 
+from ..exceptions import SeparationWarning
 from .criteria import CRITERIA
 
 
@@ -49,10 +51,13 @@ class Stages:
 
     def timed_fit(self, estimator, X, y, fit_params):
         begun = perf_counter()
-        if self.patience is None:
-            estimator.fit(X, y, **fit_params)
-        else:
-            self._extend(estimator, X, y, fit_params)
+        with warnings.catch_warnings():
+            # What it warns of is mended by the choice of an iterate.
+            warnings.simplefilter("ignore", SeparationWarning)
+            if self.patience is None:
+                estimator.fit(X, y, **fit_params)
+            else:
+                self._extend(estimator, X, y, fit_params)
         return estimator, perf_counter() - begun
 
     def _extend(self, estimator, X, y, fit_params):

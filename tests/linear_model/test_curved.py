@@ -1,6 +1,7 @@
 """Estimators of curved losses: scikit-learn's models, and what refits would cost."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
+from skacv.exceptions import SeparationWarning
 
 TIGHT = {"max_iter": 20_000, "tol": 1e-13, "loo": False}
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -601,9 +603,14 @@ def test_newton_converges_quadratically(rng):
 def test_separable_data_without_a_penalty_warn(rng):
     X = rng.standard_normal((40, 3))
     y = (X[:, 0] > 0).astype(int)
-    with pytest.warns(UserWarning, match="without bound"):
-        TrajectoryLogisticRegression(np.inf, max_iter=500).fit(X, y)
-    TrajectoryLogisticRegression(1.0, max_iter=500).fit(X, y)
+    free = TrajectoryLogisticRegression(np.inf, max_iter=500)
+    with pytest.warns(SeparationWarning, match="without bound"):
+        free.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TrajectoryLogisticRegression(1.0, max_iter=500).fit(X, y)
+        # Stopping early is what bounds them there.
+        TrajectoryEarlyStoppingCV(free).fit(X, y)
 
 
 def test_the_loss_of_unknown_labels_is_refused(rng):
