@@ -103,7 +103,7 @@ def _n_rows_worth(estimator, trajectory, problem):
         n_exact = n_exact_updates(
             shape,
             trajectory.lengths(),
-            trajectory.has_batches(),
+            trajectory.n_batches(),
             trajectory.has_newton_steps(),
             estimator.loo_correction,
         )

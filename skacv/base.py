@@ -274,8 +274,9 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
         n_exact, lengths = None, [self.max_iter] * n_values
         if not self.row_loss().is_quadratic:
-            kinds = self.solver == "sgd", self.solver == "newton"
-            n_exact = n_exact_updates(shape, lengths, *kinds, self.loo_correction)
+            n_batches = -(-shape[0] // self.batch_size) if self.solver == "sgd" else 0
+            kind = n_batches, self.solver == "newton"
+            n_exact = n_exact_updates(shape, lengths, *kind, self.loo_correction)
         is_linear = self._penalty(1.0).is_linear
         n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
         return n_worth == shape[0]

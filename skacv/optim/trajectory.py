@@ -216,11 +216,19 @@ class Trajectory:
 
     def has_newton_steps(self):
         """Whether the gradient is divided by the Hessian."""
-        return any(step.is_newton for _, _, step, _ in islice(self.updates(), 1))
+        return any(step.is_newton for _, _, step, _ in self._first())
+
+    def n_batches(self):
+        """Batches of rows that every update goes through, 0 if it takes all at once."""
+        return max((len(step.batches) for _, _, step, _ in self._first()), default=0)
 
     def has_batches(self):
         """Whether an update is a pass through batches of rows."""
-        return any(step.batches for _, _, step, _ in islice(self.updates(), 1))
+        return self.n_batches() > 0
+
+    def _first(self):
+        """The first update, if there is one; all are of its kind."""
+        return islice(self.updates(), 1)
 
 
 def first_updates(planned, n_updates):

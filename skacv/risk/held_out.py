@@ -355,18 +355,18 @@ def _is_spectral(smaller_side, has_linear_updates):
 
 def _is_replayed(problem, trajectory, correction):
     """Whether rows are left out of a curved loss in lockstep, exactly."""
-    run = trajectory.lengths(), trajectory.has_batches(), trajectory.has_newton_steps()
+    run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
     n_exact = n_exact_updates(problem.design.shape, *run, correction)
     return n_exact == trajectory.n_updates
 
 
-def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=True):
+def n_exact_updates(shape, lengths, n_batches, has_newton_steps, correction=True):
     """How many updates rows are left out of exactly, where the loss is curved.
 
     All of them where linearising would not be many times cheaper: with few rows
-    to a column, of short phases, whose first updates are all corrected, and of
-    Newton's method, which needs every replica's own Hessian. Else as many as are
-    corrected.
+    to a column, in small batches, of short phases, whose first updates are all
+    corrected, and of Newton's method, which needs every replica's own Hessian.
+    Else as many as are corrected.
 
     Parameters
     ----------
@@ -374,8 +374,9 @@ def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=Tr
         Of the design.
     lengths : list of int
         Updates of every phase.
-    has_batches, has_newton_steps : bool
-        Of the run.
+    n_batches : int
+        Of every update, 0 if it takes all rows at once.
+    has_newton_steps : bool
     correction : bool
         Whether what is linearised is corrected at some iterates.
     """
@@ -384,9 +385,10 @@ def n_exact_updates(shape, lengths, has_batches, has_newton_steps, correction=Tr
         return n_updates
     if not correction:
         return 0
-    n_corrected = n_evaluations(lengths, has_batches)
+    n_corrected = n_evaluations(lengths, n_batches > 0)
     exact = n_updates * _exact_cost(shape)
-    linearised = n_updates * n_columns**2 + n_corrected * _exact_cost(shape)
+    linearised = n_updates * max(n_batches, 1) * n_columns**2
+    linearised += n_corrected * _exact_cost(shape)
     return n_corrected if exact > WORTH_LINEARISING * linearised else n_updates
 
 

@@ -748,15 +748,22 @@ def test_no_row_is_doubtful_where_linearising_is_good():
 
 
 @pytest.mark.parametrize(
-    ("shape", "lengths", "newton", "correction", "expected"),
+    ("shape", "lengths", "n_batches", "newton", "correction", "expected"),
     [
-        ((100, 100), [500], False, True, 500),  # as many columns as rows
-        ((10_000, 20), [10], True, True, 10),  # Newton's method
-        ((1000, 20), [20] * 20, False, True, 400),  # corrected nearly throughout
-        ((1000, 20), [1000], False, True, 57),
-        ((1000, 20), [1000], False, False, 0),  # the published estimate
+        ((100, 100), [500], 0, False, True, 500),  # as many columns as rows
+        ((10_000, 20), [10], 0, True, True, 10),  # Newton's method
+        # Corrected nearly throughout.
+        ((1000, 20), [20] * 20, 0, False, True, 400),
+        ((1000, 20), [1000], 0, False, True, 57),
+        # Published: never.
+        ((1000, 20), [1000], 0, False, False, 0),
+        # Small batches have as many Hessians.
+        ((1000, 20), [40], 32, False, True, 40),
+        ((1000, 20), [40], 4, False, True, 6),
     ],
 )
-def test_what_is_left_out_exactly(shape, lengths, newton, correction, expected):
-    found = held_out.n_exact_updates(shape, lengths, False, newton, correction)
+def test_what_is_left_out_exactly(
+    shape, lengths, n_batches, newton, correction, expected
+):
+    found = held_out.n_exact_updates(shape, lengths, n_batches, newton, correction)
     assert found == expected
