@@ -107,8 +107,9 @@ class TrajectoryLinearSVC(CurvedClassifier):
         iterate t of this very estimator, same step size and number of
         updates at every C, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where linearising would save little (few rows to a column, short runs,
+        small batches); else linearised and corrected, and exact for the rows
+        that this is not good enough for.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
