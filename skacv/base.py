@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
@@ -26,9 +26,6 @@ from ._compat import (
 from ._held_out import FEWEST_ROWS, check_loo, folds_of
 from ._progress import FitProgress
 from ._reading import read, train_error
-from ._recorded import RecordedRegressor
-from ._training_data import centered, validated
-from .optim.losses import SquaredError
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
 from .risk.held_out import n_exact_updates, n_rows_worth
 
@@ -404,43 +401,4 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        return tags
-
-
-class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
-    """Base class of regressors with the squared error.
-
-    They have a memory matrix. The intercept takes up the means of X and y.
-    """
-
-    _parameter_constraints: dict = {
-        **RUN_CONSTRAINTS,
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
-        "risk": [
-            StrOptions({"auto", "exact", "hutchinson"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
-        "risk_row_scales": ["boolean"],
-        "keep_data": ["boolean"],
-    }
-    _multi_output = False
-
-    def row_loss(self):
-        """The squared error."""
-        return SquaredError()
-
-    def _prepared(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
-        )
-        return centered(samples, self.fit_intercept)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._multi_output
         return tags
