@@ -17,6 +17,7 @@ from .risk.held_out import (
 )
 
 FEWEST_ROWS = 3
+ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 
 def check_loo(loo, n_rows):
@@ -80,13 +81,13 @@ def read_leave_one_out(estimator, trajectory, data):
         predictors = leave_one_out(
             problem, trajectory, rows, **_replaying(estimator, data)
         )
+        path, se_path = _path(predictors, rows, data)
         predictions = _predictions(estimator, predictors, data)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "Iterates that leave out a row diverge, though those on all rows do not: "
             'use a smaller step_size, or step_size="auto".'
         )
-    path, se_path = _path(predictors, rows, data)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
@@ -187,20 +188,25 @@ def _parallel(n_jobs):
 def _path(predictors, rows, data):
     """Weighted mean of what the rows cost, and its standard error."""
     problem = data.problem
-    target = problem.target[rows].astype(np.float64)
-    costs = np.stack(
-        [
-            problem.loss.cost(target, z.astype(np.float64)).mean(axis=1)
-            for z in predictors
-        ]
-    )
-    return mean_with_error(costs, problem.row_weights[rows, 0].astype(np.float64))
+    target = problem.target[rows].astype(np.float64)[:, :, None]
+    weights = problem.row_weights[rows, 0].astype(np.float64)
+    # So many iterates at a time that what they cost stays in cache.
+    size = max(1, ENTRIES_PER_BLOCK // target.size)
+    found = []
+    for first in range(0, len(predictors), size):
+        block = np.moveaxis(predictors[first : first + size], 0, 2)
+        costs = problem.loss.cost(target, block.astype(np.float64, copy=False))
+        found.append(mean_with_error(costs.mean(axis=1).T, weights))
+    return tuple(np.concatenate(found, axis=1))
 
 
 def _predictions(estimator, predictors, data):
-    """Held-out predictions, in the shape and the units of the target."""
-    dtype = data.problem.target.dtype
-    predictors = (predictors + data.offset).astype(dtype, copy=False)
+    """Held-out predictions, in the shape and the units of the target.
+
+    In the place of the predictors, which may be the largest array of a fit.
+    """
+    predictors += data.offset
+    predictors = predictors.astype(data.problem.target.dtype, copy=False)
     if data.has_flat_predictions:
         predictors = predictors[:, :, 0]
     return estimator._prediction(predictors)

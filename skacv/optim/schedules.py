@@ -37,6 +37,11 @@ class Step(NamedTuple):
     batches: tuple = ()
     is_newton: bool = False
 
+    @property
+    def has_memory(self):
+        """Whether the iterate before this one matters."""
+        return bool(self.momentum or self.lookahead)
+
     def moved(self, current, previous):
         """The point v from which the step is taken."""
         return _extrapolate(current, previous, self.momentum)

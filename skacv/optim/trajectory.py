@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from scipy.linalg import eigh, lstsq
+from scipy.linalg import lstsq
 
 from .design import Design, hessian
 from .losses import SquaredError
@@ -122,7 +122,7 @@ class Problem:
         n_rows, n_columns = design.shape
         inner = design.gram() if n_columns <= n_rows else design.outer_gram()
         inner = inner.astype(np.float64, copy=False)
-        values, vectors = eigh(inner, overwrite_a=True, check_finite=False)
+        values, vectors = np.linalg.eigh(inner)
         return np.clip(values, 0, None) / n_rows, vectors
 
     def eigenvalues(self):

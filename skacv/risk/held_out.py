@@ -187,7 +187,8 @@ def _of_squared_error(problem, trajectory, left_out, largest_block, map):
             ],
             axis=2,
         )
-    return residuals + problem.target[left_out.rows]
+    residuals += problem.target[left_out.rows]
+    return residuals
 
 
 def coefficients_without(
