@@ -22,7 +22,7 @@ replicas; targets broadcast against them. Add a loss here, list it in
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax, xlogy
+from scipy.special import logsumexp, softmax, xlogy
 
 
 @dataclass(frozen=True)
