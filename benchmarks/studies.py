@@ -18,7 +18,7 @@ from skacv.optim.trajectory import Phase, Problem, run
 from skacv.risk.memory_matrix import estimate_risk
 
 from .__main__ import RESULTS, FixedSigns, heading
-from .curved_studies import converged, curved
+from .curved_studies import converged, curved, published_levels
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
 
@@ -253,6 +253,7 @@ STUDIES = {
     "criteria": criteria,
     "intervals": intervals,
     "curved": curved,
+    "published-levels": published_levels,
     "converged": converged,
 }
 
