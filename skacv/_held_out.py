@@ -91,7 +91,8 @@ def read_leave_one_out(estimator, trajectory, data):
             "Iterates that leave out a row diverge, though those on all rows do not: "
             'use a smaller step_size, or step_size="auto".'
         )
-    path, se_path = _path(predictors, rows, data)
+    weights = problem.row_weights[rows, 0].astype(np.float64)
+    path, se_path = mean_with_error(_costs(predictors, rows, data), weights)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
@@ -138,20 +139,36 @@ def read_folds(estimator, trajectory, data, folds):
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
-    judged = [judged for _, judged in folds]
-    weights = np.array([data.problem.row_weights[rows].sum() for rows in judged])
-    fold_paths = [_path(z, rows, data)[0] for z, rows in zip(predictors, judged)]
-    path, se_path = mean_with_error(np.stack(fold_paths, axis=1), weights)
-    if len(folds) == 1:  # no spread over folds: that over rows
-        path, se_path = _path(predictors[0], judged[0], data)
+    weights = data.problem.row_weights[:, 0].astype(np.float64)
+    costs = [_costs(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
+    paths = fold_paths(costs, [weights[rows] for _, rows in folds])
     predictors = np.concatenate(predictors, axis=1)
     return {
-        "cv_path_": path,
-        "cv_se_path_": se_path,
-        "cv_fold_path_": np.stack(fold_paths, axis=1),
+        **paths,
         "cv_prediction_path_": _predictions(estimator, predictors, data),
-        "cv_indices_": [data.rows[rows] for rows in judged],
+        "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
+
+
+def fold_paths(costs, weights):
+    """Fitted attributes of what held-out rows cost, fold by fold.
+
+    Parameters
+    ----------
+    costs : list of ndarray of shape (n_iterates, n_judged)
+    weights : list of ndarray of shape (n_judged,)
+
+    Returns
+    -------
+    dict
+        Mean, its standard error over the folds, and the mean of every fold.
+    """
+    found = [mean_with_error(*fold) for fold in zip(costs, weights)]
+    by_fold = np.stack([path for path, _ in found], axis=1)
+    path, se_path = mean_with_error(by_fold, np.array([w.sum() for w in weights]))
+    if len(found) == 1:  # no spread over folds: that over rows
+        path, se_path = found[0]
+    return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
 def _replaying(estimator, data):
@@ -173,17 +190,13 @@ def _parallel(n_jobs):
     return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
 
 
-def _path(predictors, rows, data):
-    """Weighted mean of what the rows cost, and its standard error."""
-    problem = data.problem
-    target = problem.target[rows].astype(np.float64)
-    costs = np.stack(
-        [
-            problem.loss.cost(target, z.astype(np.float64)).mean(axis=1)
-            for z in predictors
-        ]
+def _costs(predictors, rows, data):
+    """What the rows cost at every iterate, (n_iterates, n_rows)."""
+    loss = data.problem.loss
+    target = data.problem.target[rows].astype(np.float64)
+    return np.stack(
+        [loss.cost(target, z.astype(np.float64)).mean(axis=1) for z in predictors]
     )
-    return mean_with_error(costs, problem.row_weights[rows, 0].astype(np.float64))
 
 
 def _predictions(estimator, predictors, data):

@@ -5,15 +5,8 @@ from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
 
 from ._compat import (
     CallbackSupportMixin,
@@ -22,7 +15,8 @@ from ._compat import (
     _fit_context,
     with_callbacks,
 )
-from ._held_out import FEWEST_ROWS, check_loo, folds_of
+from ._fitting import RecordingFit
+from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
 from ._recorded import RecordedRegressor
@@ -57,7 +51,9 @@ RUN_CONSTRAINTS = {
 }
 
 
-class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+class TrajectoryModel(
+    RecordingFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base class of linear models that keep and judge their trajectory.
 
     A subclass has the parameters of its ``__init__`` and says
@@ -199,31 +195,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
 
-    def _folds(self, X, y, data, params):
-        """The folds of ``cv``, none without one."""
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).splitter.split
-        elif set(params) - {"groups"}:
-            unknown = ", ".join(sorted(set(params) - {"groups"}))
-            raise TypeError(f"fit() got unexpected arguments: {unknown}.")
-        if self.cv is None and params:
-            raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
-        if self.cv is None:
-            return []
-        splitter = check_cv(self.cv, data.y, classifier=is_classifier(self))
-        return folds_of(splitter, X, y, data, params)
-
-    def get_metadata_routing(self):
-        """Metadata routing of this object: fit passes on to the splitter's split.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
-
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take."""
         self._prepared(X, y, None)
@@ -362,12 +333,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             Phase(self._penalty(strength), schedule, self.max_iter)
             for strength in strengths
         ]
-
-    def _replace_fitted(self, attributes):
-        """Put new fitted attributes in the place of all former ones."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update(attributes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")
