@@ -39,6 +39,15 @@ class RecordedModel:
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
 
+    def recorded_iterations(self):
+        """Iterates that :meth:`at_iteration` can give.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.arange(self.n_iter_ + 1)
+
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
 

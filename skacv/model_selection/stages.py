@@ -1,7 +1,6 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -33,11 +32,15 @@ def prepare(estimator, computed):
 
 
 def choice_of(estimator, judge, rule):
-    """Row, value and standard error that the rule picks."""
-    path = judge.path(estimator)
-    error = partial(judge.standard_error, estimator)
-    row = rule(judge.sign * path, error)
-    return row, float(path[row]), error(row)
+    """Row, value and standard error that the rule picks, of the rows that are kept."""
+    rows = estimator.recorded_iterations()
+    path = judge.path(estimator)[rows]
+
+    def error(place):
+        return judge.standard_error(estimator, rows[place])
+
+    place = rule(judge.sign * path, error)
+    return int(rows[place]), float(path[place]), error(place)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,194 @@
+"""What every epoch would predict for rows whose gradient it never took.
+
+An epoch is one linear map, so leaving row i out is a Volterra recursion along the
+run. Let c_i^m be the residual at row i, m epochs after the run was started from
+the residual 1 there and 0 elsewhere: c_i^m just before the batch of the row, and
+b_i^m at the end of an epoch. Without its gradient the row's residual would stay
+1, hence
+
+    e_i^s = v_i^s + sum_{j=1}^{s} (c_i^{j-1} - c_i^j) e_i^{s-j},      s = 0, 1, ...
+    h_i^t = r_i^t + sum_{j=1}^{t} (b_i^{j-1} - b_i^j) e_i^{t-j},      t = 1, 2, ...
+
+with v, r the recorded residuals before the batch and at the end, and e, h those
+of the run that drops the gradient of row i (b_i^0 = c_i^0 = 1). All rows at a
+time, c_i^m = b_i^m = sum_k U_ik^2 (1 - step_size theta_k)^m with
+K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
+"""
+
+import numpy as np
+from scipy.linalg import eigh
+
+# Groups of random labels that the Monte Carlo error is taken over.
+N_GROUPS = 5
+
+
+class HeldOutResiduals:
+    """The recursion, epoch by epoch, of some rows."""
+
+    def __init__(self, n_rows):
+        self._before = self._end = np.ones(n_rows)
+        self._responses, self._end_responses, self._held_out = [], [], []
+
+    def advance(self, visited, residual, memory, end_memory):
+        """Held-out residuals at the end of one more epoch.
+
+        Parameters
+        ----------
+        visited, residual : ndarray of shape (n_rows, n_outputs)
+            Recorded residuals in this epoch, number t = 1, 2, ...
+        memory, end_memory : ndarray of shape (n_rows,)
+            c^{t-1} and b^t.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        if self._held_out:
+            self._responses.append(self._before - memory)
+        self._before = memory
+        self._end_responses.append(self._end - end_memory)
+        self._end = end_memory
+        self._held_out.append(visited + _convolved(self._responses, self._held_out))
+        return residual + _convolved(self._end_responses, self._held_out)
+
+
+def _convolved(responses, held_out):
+    """sum_j responses[j] held_out[-1 - j], (n_rows, n_outputs) or zero."""
+    pairs = zip(responses, reversed(held_out))
+    return sum(response[:, None] * earlier for response, earlier in pairs)
+
+
+class ExactMemory:
+    """c_i^m with all rows at a time, from the eigendecomposition.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_rows)
+        The preconditioned kernel matrix; it is overwritten.
+    step_size : float
+    rows : ndarray of int
+        Those that are left out.
+    """
+
+    n_replicates = 1
+
+    def __init__(self, matrix, step_size, rows):
+        n_rows = len(matrix)
+        # Of the transpose, which is as good: LAPACK works in place on it.
+        eigenvalues, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False)
+        self._factors = 1 - step_size * np.maximum(eigenvalues, 0) / n_rows
+        self._powers = np.ones(n_rows)
+        self._parts = vectors[rows] ** 2
+        self._memory = np.ones(len(rows))
+        self.degrees_of_freedom = 0.0
+
+    def advance(self, epoch):
+        """Go on by an epoch.
+
+        Returns
+        -------
+        list of (ndarray of shape (n_left_out,), ndarray of shape (n_left_out,))
+            c^{t-1} and b^t of every replicate.
+        """
+        before = self._memory
+        self._powers = self._powers * self._factors
+        self._memory = self._parts @ self._powers
+        self.degrees_of_freedom = float(np.sum(1 - self._powers))
+        return [(before, self._memory)]
+
+
+class ProbedMemory:
+    """c_i^m from random labels z, carried as columns that start from -z.
+
+    c_i^m is the mean of z_i times the residual there, since the others cancel.
+    What is left of them differs from row to row by chance, so the means are
+    shrunk towards their own mean, by as much as the spread of the labels' means
+    within a row explains of that between rows.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_probes)
+        Entries +1 or -1.
+    columns : slice
+        Where the run carries them.
+    rows : ndarray of int
+        Those that are left out.
+    """
+
+    def __init__(self, labels, columns, rows):
+        self._labels, self._columns, self._rows = labels, columns, rows
+        n_probes = labels.shape[1]
+        group = np.arange(n_probes) % min(N_GROUPS, n_probes // 2)
+        # All, and all but one group after the other.
+        self._kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
+        self.degrees_of_freedom = 0.0
+
+    @property
+    def n_replicates(self):
+        """One, and as many as there are groups of labels to leave out."""
+        return len(self._kept)
+
+    def advance(self, epoch):
+        """Go on by an epoch, as :meth:`ExactMemory.advance` does."""
+        signed = [
+            self._labels * residual[:, self._columns]
+            for residual in (epoch.visited, epoch.residual)
+        ]
+        self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
+        signed = [products[self._rows] for products in signed]
+        return [
+            tuple(_shrunk(products[:, kept]) for products in signed)
+            for kept in self._kept
+        ]
+
+
+def random_labels(n_rows, n_probes, rng):
+    """Entries +1 or -1, (n_rows, n_probes)."""
+    return 2.0 * rng.randint(2, size=(n_rows, n_probes)) - 1
+
+
+def _shrunk(samples):
+    """Means of rows of samples, each drawn towards all by James and Stein."""
+    means = samples.mean(axis=1)
+    noise = samples.var(axis=1, ddof=1).mean() / samples.shape[1]
+    spread = means.var()
+    kept = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
+    return means.mean() + kept * (means - means.mean())
+
+
+class LeaveOneOut:
+    """Held-out residuals along the run, and how far the labels leave them open.
+
+    Parameters
+    ----------
+    memory : ExactMemory or ProbedMemory
+    rows : ndarray of int
+        Those that are left out.
+    n_outputs : int
+        The outputs are the first columns of the run.
+    """
+
+    def __init__(self, memory, rows, n_outputs):
+        self.memory, self._rows, self._n_outputs = memory, rows, n_outputs
+        self._replicates = [
+            HeldOutResiduals(len(rows)) for _ in range(memory.n_replicates)
+        ]
+        self.mc_se = 0.0
+
+    def advance(self, epoch):
+        """Held-out residuals after one more epoch, (n_left_out, n_outputs)."""
+        visited = epoch.visited[self._rows, : self._n_outputs]
+        residual = epoch.residual[self._rows, : self._n_outputs]
+        found = [
+            replicate.advance(visited, residual, *memories)
+            for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
+        ]
+        self.mc_se = _jackknife_error([np.mean(h**2) for h in found[1:]])
+        return found[0]
+
+
+def _jackknife_error(values):
+    """Standard error from what leaving out each group gives; none without."""
+    if len(values) < 2:
+        return 0.0
+    return float(np.sqrt((len(values) - 1) * np.var(values)))
