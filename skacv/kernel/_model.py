@@ -6,7 +6,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import (
     CallbackSupportMixin,
@@ -19,8 +18,8 @@ from .._fitting import RecordingFit
 from .._held_out import FEWEST_ROWS, check_loo
 from .._progress import FitProgress
 from .gram import check_precomputed
-from .kernels import KERNELS, FromCallable, Precomputed, scale_gamma
 from .held_out import plan_of
+from .kernels import KERNELS, FromCallable, Precomputed, scale_gamma
 from .paths import fitted_paths, shaped_dual_coef
 from .recorder import Patience, Recorder
 from .run import check_stable, epochs
@@ -77,6 +76,10 @@ class KernelEigenPro(
     @abstractmethod
     def _prepared(self, X, y):
         """Validated samples, targets (n_rows, n_outputs), and fitted attributes."""
+
+    def _more_paths(self, paths, names):
+        """Further fitted attributes that follow from the paths."""
+        return {}
 
     @staticmethod
     @abstractmethod
@@ -144,11 +147,12 @@ class KernelEigenPro(
             plan.leave_one_out(machine),
             Patience(self.patience, self.tol),
             self.store_every,
+            machine.gram.dtype,
         )
         is_flat = self._is_flat(samples)
         self._run(machine, recorder, max_iter, {"X": X, "y": y}, names, is_flat)
         paths = fitted_paths(machine, recorder, samples, is_flat)
-        self._replace_fitted({**names, **paths})
+        self._replace_fitted({**names, **paths, **self._more_paths(paths, names)})
 
     def _machine(self, X, rng):
         """What a prediction needs besides coefficients, and what the run needs."""

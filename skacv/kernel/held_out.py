@@ -67,7 +67,8 @@ class Plan:
         else:
             matrix, step_size = machine.matrix(), machine.schedule.step_size
             memory = ExactMemory(matrix, step_size, self.left_out)
-        return LeaveOneOut(memory, self.left_out, self.n_outputs)
+        dtype = machine.gram.dtype
+        return LeaveOneOut(memory, self.left_out, self.n_outputs, dtype)
 
 
 def plan_of(machine, target, folds, loo, n_probes, rng):

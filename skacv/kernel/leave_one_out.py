@@ -19,13 +19,14 @@ import numpy as np
 from scipy.linalg import eigh
 
 # Groups of random labels that the Monte Carlo error is taken over.
-N_GROUPS = 5
+N_GROUPS = 8
 
 
 class HeldOutResiduals:
-    """The recursion, epoch by epoch, of some rows."""
+    """The recursion, epoch by epoch, of some rows; what it keeps is of ``dtype``."""
 
-    def __init__(self, n_rows):
+    def __init__(self, n_rows, dtype=np.float64):
+        self._dtype = dtype
         self._before = self._end = np.ones(n_rows)
         self._responses, self._end_responses, self._held_out = [], [], []
 
@@ -44,11 +45,12 @@ class HeldOutResiduals:
         ndarray of shape (n_rows, n_outputs)
         """
         if self._held_out:
-            self._responses.append(self._before - memory)
+            self._responses.append((self._before - memory).astype(self._dtype))
         self._before = memory
-        self._end_responses.append(self._end - end_memory)
+        self._end_responses.append((self._end - end_memory).astype(self._dtype))
         self._end = end_memory
-        self._held_out.append(visited + _convolved(self._responses, self._held_out))
+        held_out = visited + _convolved(self._responses, self._held_out)
+        self._held_out.append(held_out.astype(self._dtype))
         return residual + _convolved(self._end_responses, self._held_out)
 
 
@@ -101,9 +103,9 @@ class ProbedMemory:
     """c_i^m from random labels z, carried as columns that start from -z.
 
     c_i^m is the mean of z_i times the residual there, since the others cancel.
-    What is left of them differs from row to row by chance, so the means are
-    shrunk towards their own mean, by as much as the spread of the labels' means
-    within a row explains of that between rows.
+    What is left of them goes through the recursion, which is not linear in it:
+    the mean square of the held-out residuals is taken from the jackknife over
+    groups of labels, to the next order.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ class ProbedMemory:
         self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
         signed = [products[self._rows] for products in signed]
         return [
-            tuple(_shrunk(products[:, kept]) for products in signed)
+            tuple(products[:, kept].mean(axis=1) for products in signed)
             for kept in self._kept
         ]
 
@@ -145,15 +147,6 @@ class ProbedMemory:
 def random_labels(n_rows, n_probes, rng):
     """Entries +1 or -1, (n_rows, n_probes)."""
     return 2.0 * rng.randint(2, size=(n_rows, n_probes)) - 1
-
-
-def _shrunk(samples):
-    """Means of rows of samples, each drawn towards all by James and Stein."""
-    means = samples.mean(axis=1)
-    noise = samples.var(axis=1, ddof=1).mean() / samples.shape[1]
-    spread = means.var()
-    kept = max(0.0, 1 - noise / spread) if spread > 0 else 0.0
-    return means.mean() + kept * (means - means.mean())
 
 
 class LeaveOneOut:
@@ -166,29 +159,41 @@ class LeaveOneOut:
         Those that are left out.
     n_outputs : int
         The outputs are the first columns of the run.
+    dtype : dtype
+        What is kept of every epoch.
     """
 
-    def __init__(self, memory, rows, n_outputs):
+    def __init__(self, memory, rows, n_outputs, dtype):
         self.memory, self._rows, self._n_outputs = memory, rows, n_outputs
         self._replicates = [
-            HeldOutResiduals(len(rows)) for _ in range(memory.n_replicates)
+            HeldOutResiduals(len(rows), dtype) for _ in range(memory.n_replicates)
         ]
-        self.mc_se = 0.0
 
     def advance(self, epoch):
-        """Held-out residuals after one more epoch, (n_left_out, n_outputs)."""
+        """Go on by an epoch.
+
+        Returns
+        -------
+        held_out : ndarray of shape (n_left_out, n_outputs)
+            Residuals of the rows.
+        bias, mc_se : float
+            Of the mean of their squares: what the labels add to it on average,
+            and its standard error on their account. Zero where it is exact.
+        """
         visited = epoch.visited[self._rows, : self._n_outputs]
         residual = epoch.residual[self._rows, : self._n_outputs]
-        found = [
+        held_out, *others = (
             replicate.advance(visited, residual, *memories)
             for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
-        ]
-        self.mc_se = _jackknife_error([np.mean(h**2) for h in found[1:]])
-        return found[0]
+        )
+        return held_out, *_jackknife(held_out, others)
 
 
-def _jackknife_error(values):
-    """Standard error from what leaving out each group gives; none without."""
-    if len(values) < 2:
-        return 0.0
-    return float(np.sqrt((len(values) - 1) * np.var(values)))
+def _jackknife(every, others):
+    """Bias and standard error of a mean square, from what leaving out groups gives."""
+    n = len(others)
+    if n < 2:
+        return 0.0, 0.0
+    values = np.array([np.mean(residuals**2) for residuals in others])
+    bias = (n - 1) * (values.mean() - np.mean(every**2))
+    return float(bias), float(np.sqrt((n - 1) * values.var()))

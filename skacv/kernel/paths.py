@@ -21,9 +21,9 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     -------
     dict
     """
-    dtype, schedule = machine.gram.dtype, machine.schedule
+    schedule = machine.schedule
     stored = sorted(recorder.dual_coef)
-    path = np.stack([recorder.dual_coef.pop(t) for t in stored]).astype(dtype)
+    path = np.stack([recorder.dual_coef.pop(t) for t in stored])
     path = shaped_dual_coef(path, machine, has_flat_dual_coef)
     seen = machine.preconditioner.rows if len(machine.preconditioner.damping) else []
     attributes = {
@@ -58,23 +58,23 @@ def _left_out_paths(machine, recorder, samples):
     plan = recorder.plan
     if not len(plan.left_out):
         return {}
-    attributes = {}
+    attributes, bias = {}, 0.0
     if recorder.leave_one_out is None:
         singles = recorder.replicas[plan.n_folds :]
         residuals = np.concatenate([np.stack(path) for path in singles], axis=1)
     else:
-        residuals = np.stack(recorder.loo)
+        residuals, bias = np.stack(recorder.loo), np.array(recorder.loo_bias)
         attributes["loo_mc_se_path_"] = np.array(recorder.loo_mc_se)
         attributes["df_path_"] = np.array(recorder.degrees_of_freedom)
     rows = machine.order[plan.left_out]
     order = np.argsort(rows)
     residuals = residuals[:, order]
-    costs = np.mean(residuals**2, axis=2)
+    costs = np.mean(residuals**2, axis=2, dtype=np.float64)
     path, se_path = mean_with_error(costs, np.ones(len(rows)))
     predictions = residuals + plan.target[plan.left_out[order]]
     return {
         **attributes,
-        "loo_path_": path,
+        "loo_path_": path - bias,
         "loo_se_path_": se_path,
         "loo_prediction_path_": _flattened(predictions, samples),
         "loo_indices_": samples.rows[rows[order]],

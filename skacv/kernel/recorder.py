@@ -13,14 +13,17 @@ class Recorder:
         None where the rows left out are replicas, or none are.
     patience : Patience
     store_every : int
+    dtype : dtype
+        Of what is kept row by row.
     """
 
-    def __init__(self, plan, leave_one_out, patience, store_every):
+    def __init__(self, plan, leave_one_out, patience, store_every, dtype):
         self.plan = plan
         self.patience, self.store_every = patience, store_every
-        self.leave_one_out = leave_one_out
+        self.leave_one_out, self.dtype = leave_one_out, dtype
         self.train, self.squared_norm = [], []
-        self.loo, self.loo_mc_se, self.degrees_of_freedom = [], [], []
+        self.loo, self.loo_bias, self.loo_mc_se = [], [], []
+        self.degrees_of_freedom = []
         self.replicas = [[] for _ in plan.replicas]
         self.dual_coef = {}
         self._start()
@@ -42,7 +45,7 @@ class Recorder:
         k = self.plan.n_outputs
         self._record(epoch.residual[:, :k], epoch.dual_coef, epoch.residual)
         if self.leave_one_out is not None:
-            self._record_left_out(self.leave_one_out.advance(epoch))
+            self._record_left_out(*self.leave_one_out.advance(epoch))
         return self._judge()
 
     def _record(self, residual, dual_coef, columns):
@@ -52,11 +55,12 @@ class Recorder:
         for number, (_, judged) in enumerate(self.plan.replicas):
             found = columns[judged, self.plan.replica_columns(number)]
             self.replicas[number].append(found)
-        self.dual_coef[self.n_epochs] = dual_coef
+        self.dual_coef[self.n_epochs] = dual_coef.astype(self.dtype)
 
-    def _record_left_out(self, held_out):
-        self.loo.append(held_out)
-        self.loo_mc_se.append(self.leave_one_out.mc_se)
+    def _record_left_out(self, held_out, bias=0.0, mc_se=0.0):
+        self.loo.append(held_out.astype(self.dtype))
+        self.loo_bias.append(bias)
+        self.loo_mc_se.append(mc_se)
         degrees = self.leave_one_out.memory.degrees_of_freedom
         self.degrees_of_freedom.append(degrees)
 
@@ -75,7 +79,9 @@ class Recorder:
     def _estimate(self):
         """The estimated risk of the last epoch, none without leave-one-out or folds."""
         if self.leave_one_out is not None:
-            return float(np.mean(self.loo[-1] ** 2))
+            return (
+                float(np.mean(self.loo[-1] ** 2, dtype=np.float64)) - self.loo_bias[-1]
+            )
         # Single rows are judged by where there are any, else folds.
         replicas = self.replicas[self.plan.n_folds :] or self.replicas
         if not replicas:
