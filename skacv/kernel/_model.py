@@ -230,8 +230,8 @@ class KernelEigenPro(
         -------
         bool
         """
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return n_rows >= FEWEST_ROWS
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        return len(shape) == 2 and shape[0] >= FEWEST_ROWS
 
     def strength_at(self, t):
         """No penalty is chosen along the run.

@@ -17,9 +17,12 @@ K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.special import ndtr
 
 # Groups of random labels that the Monte Carlo error is taken over.
 N_GROUPS = 8
+# A standard error of a mean that is nothing but rounding.
+KNOWN = 1e-12
 
 
 class HeldOutResiduals:
@@ -102,10 +105,12 @@ class ExactMemory:
 class ProbedMemory:
     """c_i^m from random labels z, carried as columns that start from -z.
 
-    c_i^m is the mean of z_i times the residual there, since the others cancel.
-    What is left of them goes through the recursion, which is not linear in it:
-    the mean square of the held-out residuals is taken from the jackknife over
-    groups of labels, to the next order.
+    c_i^m is the mean of z_i times the residual there, since the others cancel;
+    what is left of them is about normal. A mean below zero would make the
+    recursion diverge, so what is taken is the mean of that normal law
+    truncated to [0, 1], as RandALO does (Nobel, LeJeune and Candes 2024). The
+    recursion is not linear in it: the mean square of the held-out residuals is
+    corrected by the jackknife over groups of labels.
 
     Parameters
     ----------
@@ -139,7 +144,7 @@ class ProbedMemory:
         self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
         signed = [products[self._rows] for products in signed]
         return [
-            tuple(products[:, kept].mean(axis=1) for products in signed)
+            tuple(_truncated(products[:, kept]) for products in signed)
             for kept in self._kept
         ]
 
@@ -147,6 +152,23 @@ class ProbedMemory:
 def random_labels(n_rows, n_probes, rng):
     """Entries +1 or -1, (n_rows, n_probes)."""
     return 2.0 * rng.randint(2, size=(n_rows, n_probes)) - 1
+
+
+def _truncated(samples):
+    """Means of rows of samples, known to be in [0, 1], from normal laws truncated."""
+    mean = samples.mean(axis=1)
+    error = samples.std(axis=1, ddof=1) / np.sqrt(samples.shape[1])
+    known = error <= KNOWN
+    error[known] = 1.0
+    # Where the mean is near 1, one minus it: tails are accurate on one side.
+    is_near_one = mean > 0.5
+    mean = np.where(is_near_one, 1 - mean, mean)
+    low, high = -mean / error, (1 - mean) / error
+    mass = np.maximum(ndtr(-low) - ndtr(-high), np.finfo(float).tiny)
+    density = np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)
+    found = mean + error * density / (np.sqrt(2 * np.pi) * mass)
+    found = np.clip(np.where(known, mean, found), 0, 1)
+    return np.where(is_near_one, 1 - found, found)
 
 
 class LeaveOneOut:
