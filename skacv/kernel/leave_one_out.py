@@ -17,12 +17,11 @@ K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import ndtr
 
 # Groups of random labels that the Monte Carlo error is taken over.
 N_GROUPS = 8
-# A standard error of a mean that is nothing but rounding.
-KNOWN = 1e-12
+# A row's memory is read while it is so many of its standard errors.
+RESOLVED = 3
 
 
 class HeldOutResiduals:
@@ -31,9 +30,10 @@ class HeldOutResiduals:
     def __init__(self, n_rows, dtype=np.float64):
         self._dtype = dtype
         self._before = self._end = np.ones(n_rows)
+        self._last = None
         self._responses, self._end_responses, self._held_out = [], [], []
 
-    def advance(self, visited, residual, memory, end_memory):
+    def advance(self, visited, residual, memory, end_memory, is_known):
         """Held-out residuals at the end of one more epoch.
 
         Parameters
@@ -42,6 +42,8 @@ class HeldOutResiduals:
             Recorded residuals in this epoch, number t = 1, 2, ...
         memory, end_memory : ndarray of shape (n_rows,)
             c^{t-1} and b^t.
+        is_known : ndarray of bool, shape (n_rows,)
+            Rows whose memory is still told; the others stay as they are.
 
         Returns
         -------
@@ -53,8 +55,14 @@ class HeldOutResiduals:
         self._end_responses.append((self._end - end_memory).astype(self._dtype))
         self._end = end_memory
         held_out = visited + _convolved(self._responses, self._held_out)
+        if self._held_out:
+            held_out = np.where(is_known[:, None], held_out, self._held_out[-1])
         self._held_out.append(held_out.astype(self._dtype))
-        return residual + _convolved(self._end_responses, self._held_out)
+        last = residual + _convolved(self._end_responses, self._held_out)
+        if self._last is not None:
+            last = np.where(is_known[:, None], last, self._last)
+        self._last = last
+        return last
 
 
 def _convolved(responses, held_out):
@@ -85,6 +93,7 @@ class ExactMemory:
         self._powers = np.ones(n_rows)
         self._parts = vectors[rows] ** 2
         self._memory = np.ones(len(rows))
+        self.is_known = np.ones(len(rows), dtype=bool)
         self.degrees_of_freedom = 0.0
 
     def advance(self, epoch):
@@ -106,11 +115,11 @@ class ProbedMemory:
     """c_i^m from random labels z, carried as columns that start from -z.
 
     c_i^m is the mean of z_i times the residual there, since the others cancel;
-    what is left of them is about normal. A mean below zero would make the
-    recursion diverge, so what is taken is the mean of that normal law
-    truncated to [0, 1], as RandALO does (Nobel, LeJeune and Candes 2024). The
-    recursion is not linear in it: the mean square of the held-out residuals is
-    corrected by the jackknife over groups of labels.
+    what is left of them is noise. Where the run comes close to fitting a row, the
+    noise would outweigh c_i^m, and the recursion diverge: from then on the row
+    keeps its held-out residual, which hardly moves any more. The recursion is not
+    linear in c_i, so the mean square of the held-out residuals is corrected by the
+    jackknife over groups of labels.
 
     Parameters
     ----------
@@ -128,6 +137,7 @@ class ProbedMemory:
         group = np.arange(n_probes) % min(N_GROUPS, n_probes // 2)
         # All, and all but one group after the other.
         self._kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
+        self.is_known = np.ones(len(rows), dtype=bool)
         self.degrees_of_freedom = 0.0
 
     @property
@@ -143,8 +153,11 @@ class ProbedMemory:
         ]
         self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
         signed = [products[self._rows] for products in signed]
+        for products in signed:
+            error = products.std(axis=1) / np.sqrt(products.shape[1])
+            self.is_known &= products.mean(axis=1) > RESOLVED * error
         return [
-            tuple(_truncated(products[:, kept]) for products in signed)
+            tuple(products[:, kept].mean(axis=1) for products in signed)
             for kept in self._kept
         ]
 
@@ -152,23 +165,6 @@ class ProbedMemory:
 def random_labels(n_rows, n_probes, rng):
     """Entries +1 or -1, (n_rows, n_probes)."""
     return 2.0 * rng.randint(2, size=(n_rows, n_probes)) - 1
-
-
-def _truncated(samples):
-    """Means of rows of samples, known to be in [0, 1], from normal laws truncated."""
-    mean = samples.mean(axis=1)
-    error = samples.std(axis=1, ddof=1) / np.sqrt(samples.shape[1])
-    known = error <= KNOWN
-    error[known] = 1.0
-    # Where the mean is near 1, one minus it: tails are accurate on one side.
-    is_near_one = mean > 0.5
-    mean = np.where(is_near_one, 1 - mean, mean)
-    low, high = -mean / error, (1 - mean) / error
-    mass = np.maximum(ndtr(-low) - ndtr(-high), np.finfo(float).tiny)
-    density = np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)
-    found = mean + error * density / (np.sqrt(2 * np.pi) * mass)
-    found = np.clip(np.where(known, mean, found), 0, 1)
-    return np.where(is_near_one, 1 - found, found)
 
 
 class LeaveOneOut:
@@ -204,8 +200,9 @@ class LeaveOneOut:
         """
         visited = epoch.visited[self._rows, : self._n_outputs]
         residual = epoch.residual[self._rows, : self._n_outputs]
+        # The memory goes on before it says what is known.
         held_out, *others = (
-            replicate.advance(visited, residual, *memories)
+            replicate.advance(visited, residual, *memories, self.memory.is_known)
             for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
         )
         return held_out, *_jackknife(held_out, others)

@@ -105,6 +105,7 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
             epoch.residual[:, :1],
             np.diagonal(epoch.visited[:, 1:]),
             np.diagonal(epoch.residual[:, 1:]),
+            np.ones(30, dtype=bool),
         )
         np.testing.assert_allclose(found + target, expected[t], **EXACT)
 
