@@ -64,9 +64,9 @@ default="rbf"
         The run ends when its best iterate, by leave-one-out or else by the
         folds, is followed by so many others and half as many as came before
         it. None runs ``max_iter`` epochs, as it does without any estimate.
-    tol : float, default=1e-4
-        An iterate is better than another if it lowers the estimate by more than
-        this share.
+    tol : float, default=1e-3
+        An iterate is better than another, for ``patience``, if it lowers the
+        estimate by more than this share, and by more than ``loo_mc_se_path_``.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the run of every row outside of the subsample (True,
         and "auto" from 3 rows on), of so many of them drawn at random, each
@@ -205,7 +205,7 @@ default="rbf"
         step_size="auto",
         max_iter=200,
         patience=5,
-        tol=1e-4,
+        tol=1e-3,
         loo="auto",
         n_probes=40,
         cv=None,
@@ -303,9 +303,9 @@ default="rbf"
         The run ends when its best iterate, by leave-one-out or else by the
         folds, is followed by so many others and half as many as came before
         it. None runs ``max_iter`` epochs, as it does without any estimate.
-    tol : float, default=1e-4
-        An iterate is better than another if it lowers the estimate by more than
-        this share.
+    tol : float, default=1e-3
+        An iterate is better than another, for ``patience``, if it lowers the
+        estimate by more than this share, and by more than ``loo_mc_se_path_``.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the run of every row outside of the subsample (True,
         and "auto" from 3 rows on), of so many of them drawn at random, each
@@ -444,7 +444,7 @@ default="rbf"
         step_size="auto",
         max_iter=200,
         patience=5,
-        tol=1e-4,
+        tol=1e-3,
         loo="auto",
         n_probes=40,
         cv=None,

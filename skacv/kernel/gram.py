@@ -174,7 +174,7 @@ def check_kernel(values):
     shifted = values.copy()
     # The trace bounds the largest eigenvalue, the largest row sum does better.
     shift = NEGATIVE * np.abs(values).sum(axis=1).max()
-    shifted[np.diag_indices_from(shifted)] += shift
+    shifted[np.diag_indices_from(shifted)] += shift if shift > 0 else 1.0
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:

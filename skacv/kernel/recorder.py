@@ -67,7 +67,9 @@ class Recorder:
     def _judge(self):
         """Whether the estimated risk has been rising for long enough."""
         t = self.n_epochs
-        has_ended = self.patience.has_ended(t, self._estimate())
+        # What the labels leave open is no progress.
+        unsure = self.loo_mc_se[-1] if self.loo_mc_se else 0.0
+        has_ended = self.patience.has_ended(t, self._estimate(), unsure)
         wanted = {self.patience.best, t}
         self.dual_coef = {
             s: dual_coef
@@ -101,21 +103,22 @@ class Patience:
     patience : int or None
         None never ends it.
     tol : float
-        A risk is less than another if it is by more than this share.
+        A risk is less than another if it is by more than this share, and by more
+        than what it is unsure by.
     """
 
     def __init__(self, patience, tol):
         self.patience, self.tol = patience, tol
         self.best, self._least, self._marked = 0, np.inf, (0, np.inf)
 
-    def has_ended(self, t, estimate):
+    def has_ended(self, t, estimate, unsure=0.0):
         """Take note of the estimate of epoch ``t``."""
         if estimate is None:
             self.best = t
             return False
         if estimate < self._least:
             self.best, self._least = t, estimate
-        if estimate < (1 - self.tol) * self._marked[1]:
+        if estimate < (1 - self.tol) * self._marked[1] - unsure:
             self._marked = t, estimate
         if self.patience is None:
             return False
