@@ -33,7 +33,7 @@ class KernelEigenPro(
 ):
     """Base class of kernel machines that keep and judge their trajectory.
 
-    A subclass has the parameters of its ``__init__`` and says ``_prepared(X, y)``.
+    A subclass says ``_prepared(X, y)``, and what the parameters mean to a user.
     """
 
     _parameter_constraints: dict = {
@@ -72,6 +72,49 @@ class KernelEigenPro(
     }
     # There is no memory matrix of these updates.
     risk = False
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        n_components="auto",
+        subsample_size="auto",
+        batch_size="auto",
+        step_size="auto",
+        max_iter=200,
+        patience=5,
+        tol=1e-3,
+        loo="auto",
+        n_probes=40,
+        cv=None,
+        store_every=1,
+        memory_budget=1000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.subsample_size = subsample_size
+        self.batch_size = batch_size
+        self.step_size = step_size
+        self.max_iter = max_iter
+        self.patience = patience
+        self.tol = tol
+        self.loo = loo
+        self.n_probes = n_probes
+        self.cv = cv
+        self.store_every = store_every
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     @abstractmethod
     def _prepared(self, X, y):
