@@ -41,9 +41,9 @@ default="rbf"
         Of the polynomial kernel.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
-        gradient descent (Richardson iteration). "auto" is a tenth of the
-        subsample, at most 100. Directions in which the kernel is zero do not
-        count.
+        gradient descent (Richardson iteration). "auto" is a fortieth of the
+        subsample up to 3000 rows, else a tenth, at most 100. Directions in which
+        the kernel is zero do not count.
     subsample_size : int or "auto", default="auto"
         Rows that the preconditioner is made from; they cannot be left out.
         "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000

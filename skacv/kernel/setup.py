@@ -18,8 +18,10 @@ ARRAYS_OF_DECOMPOSITION = 3
 # (its rows cannot be left out); the last from MANY_ROWS on.
 SUBSAMPLE_SIZES = 500, 2000
 MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
-# The automatic number of directions: a share of the subsample, up to so many.
-COMPONENT_SHARE, MOST_COMPONENTS = 0.1, 100
+# The automatic number of directions, as a share of the subsample. All rows at a
+# time they make steps longer and the path coarser, so a few will do; with batches
+# they make batches larger.
+FULL_BATCH_SHARE, BATCH_SHARE, MOST_COMPONENTS = 1 / 40, 1 / 10, 100
 # Rows of the kernel matrix that are looked at for negative eigenvalues.
 CHECKED_ROWS = 1000
 
@@ -64,7 +66,8 @@ class Sizes(NamedTuple):
                 f"rows of the subsample cannot be left out. Got {size}."
             )
         if q == "auto":
-            q = min(int(COMPONENT_SHARE * size), MOST_COMPONENTS)
+            share = FULL_BATCH_SHARE if n_rows <= EXACT_ROWS else BATCH_SHARE
+            q = min(int(share * size), MOST_COMPONENTS)
         elif q >= size:
             raise ValueError(
                 "n_components must be less than the size of the subsample, "

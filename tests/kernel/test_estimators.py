@@ -72,7 +72,7 @@ def test_one_class_only(data):
 
 
 def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
-    model = KernelEigenProRegressor(random_state=0).fit(*data)
+    model = KernelEigenProRegressor(n_components=8, random_state=0).fit(*data)
     best = model.loo_path_.argmin()
     assert 0 < best < model.n_iter_ < 40
     assert model.n_iter_ >= best + model.patience
@@ -82,7 +82,7 @@ def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
     shared = model.n_iter_ + 1
     np.testing.assert_allclose(longer.loo_path_[:shared], model.loo_path_, rtol=1e-12)
     assert KernelEigenProRegressor(loo=False, max_iter=33).fit(*data).n_iter_ == 33
-    folds = KernelEigenProRegressor(loo=False, cv=5, random_state=0).fit(*data)
+    folds = clone(model).set_params(loo=False, cv=5).fit(*data)
     assert folds.cv_path_.argmin() < folds.n_iter_ < 40
 
 

@@ -110,24 +110,29 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
         np.testing.assert_allclose(found + target, expected[t], **EXACT)
 
 
+@pytest.mark.parametrize("n_components", [0, 2, 8])
 @pytest.mark.parametrize("batch_size", ["full", 50])
-def test_random_labels_agree_within_their_standard_error(batch_size, rng):
+def test_random_labels_agree_within_their_standard_error(batch_size, n_components, rng):
     X, y = drawn(rng, n_rows=240)
-    model = model_of(batch_size=batch_size, memory_budget=0.1)  # none is kept
-    epochs, scores = [1, 5, 15], []
-    for seed in range(6):
+    # A budget in which the kernel matrix is not kept.
+    model = model_of(
+        batch_size=batch_size, n_components=n_components, memory_budget=0.1
+    )
+    epochs, scores = [1, 2, 5, 15], []
+    for seed in range(8):
         model.set_params(random_state=seed).fit(X, y)
         K, rows = kernel_matrix("rbf", X, X, model.gamma_), model.loo_indices_
         expected = left_out(K, y[:, None], model, 15, rows)[:, :, 0]
         exact = np.mean((expected - y[rows]) ** 2, axis=1)
         error = model.loo_path_ - exact
         assert abs(error[0]) <= 1e-10
-        scores.append(error[epochs] / model.loo_mc_se_path_[epochs])
-        # What it is for: the path is known to some per cent where it is least.
-        assert model.loo_mc_se_path_[5] < 0.1 * exact[5]
-    # Eight groups of labels make a standard error with 7 degrees of freedom, so
-    # these are Student's t: their mean square is 7 / 5, over 18 of them below 4.
-    assert np.mean(np.square(scores)) < 4
+        # 160 rows are few: the noise of the labels is not averaged over many.
+        assert abs(error[5]) <= 0.1 * exact[5]
+        scores.append(np.abs(error[epochs]) / model.loo_mc_se_path_[epochs])
+    # Student's t of 7 degrees of freedom (eight groups of labels) is within two in
+    # 91% of cases. Tails are heavier where one direction of the kernel carries most
+    # of all memories, so the share is tested, not the largest.
+    assert np.mean(np.array(scores) <= 2) >= 0.75
 
 
 def test_rows_of_the_subsample_would_mislead(rng):
