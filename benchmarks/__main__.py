@@ -29,7 +29,7 @@ from skacv.risk.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
 from .data import sparse_regression, true_risk
-from .held_out import folds, leave_one_out, ridge
+from .held_out import folds, leave_one_out, logistic, ridge
 from .timing import medians, seconds
 
 RESULTS = Path(__file__).parent / "results"
@@ -212,6 +212,7 @@ BENCHMARKS = {
     "folds": folds,
     "ridge": lambda: ridge(2000, 200, 1000),
     "ridge-large": lambda: ridge(10_000, 500, 500),
+    "logistic": logistic,
     "memory": memory,
 }
 

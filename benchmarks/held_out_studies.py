@@ -32,7 +32,9 @@ def criteria(n_repeats=25):
             beta[: n // 20] = 2 / np.sqrt(n // 20)
             y = X @ beta + rng.standard_normal(n)
             for name, held_out in names.items():
-                inner = TrajectoryLasso("path", max_iter=20, **held_out)
+                inner = TrajectoryLasso(
+                    "path", max_iter=20, random_state=seed, **held_out
+                )
                 criterion = "cv" if "cv" in held_out else name
                 model = TrajectoryEarlyStoppingCV(inner, criterion=criterion).fit(X, y)
                 paths = model.estimator_.coef_path_, model.estimator_.intercept_path_

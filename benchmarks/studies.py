@@ -18,6 +18,7 @@ from skacv.optim.trajectory import Phase, Problem, run
 from skacv.risk.memory_matrix import estimate_risk
 
 from .__main__ import RESULTS, FixedSigns, heading
+from .curved_studies import converged, curved
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
 
@@ -191,6 +192,7 @@ def few_rows(n_repeats=50):
         ratios, gains = [], []
         for seed in range(n_repeats):
             X, y, beta = sparse_regression(35, 4000, 5, seed)
+            model.set_params(random_state=seed)
             stopped = TrajectoryEarlyStoppingCV(model, criterion="risk").fit(X, y)
             assert stopped.estimator_.n_probes_ == 0
             assert np.isfinite(stopped.path_).all()
@@ -250,6 +252,8 @@ STUDIES = {
     "probes": probes,
     "criteria": criteria,
     "intervals": intervals,
+    "curved": curved,
+    "converged": converged,
 }
 
 

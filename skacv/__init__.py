@@ -11,7 +11,7 @@ from .linear_model import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from .model_selection import TrajectoryEarlyStoppingCV
+from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
 
 __version__ = "0.1.0"
 
@@ -28,4 +28,5 @@ __all__ = [
     "TrajectoryLinearSVC",
     "TrajectoryLogisticRegression",
     "TrajectoryPoissonRegressor",
+    "approximate_loo",
 ]

@@ -1,5 +1,7 @@
 """Every private or version-dependent import from scikit-learn, and only those."""
 
+from inspect import signature
+
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -7,6 +9,7 @@ from sklearn.utils._param_validation import (
     Interval,
     StrOptions,
 )
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 try:  # scikit-learn >= 1.9
@@ -25,6 +28,13 @@ def has_callbacks(estimator):
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+def class_weights(class_weight, classes, y, sample_weight):
+    """The weight of every class; newer versions balance the weights of the rows."""
+    weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
+    rows = dict.fromkeys(weighted, sample_weight)
+    return compute_class_weight(class_weight, classes=classes, y=y, **rows)
+
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -33,6 +43,7 @@ __all__ = [
     "_check_sample_weight",
     "_fit_context",
     "_safe_indexing",
+    "class_weights",
     "has_callbacks",
     "with_callbacks",
 ]

@@ -11,6 +11,7 @@ from .risk.held_out import (
     leave_folds_out,
     leave_one_out,
     mean_with_error,
+    n_exact_updates,
     n_rows_worth,
     separate_outputs,
 )
@@ -70,13 +71,7 @@ def read_leave_one_out(estimator, trajectory, data):
     if estimator.loo == "auto":
         if n_rows < FEWEST_ROWS:
             return {}
-        n_left_out = n_rows_worth(
-            problem.design.shape,
-            trajectory.n_updates,
-            int(np.count_nonzero(trajectory.coef, axis=1).max()),
-            trajectory.has_linear_updates(),
-            problem.loss.is_quadratic,
-        )
+        n_left_out = _n_rows_worth(estimator, trajectory, problem)
     rows = np.arange(n_rows)
     if n_left_out < n_rows:
         rng = check_random_state(estimator.random_state)
@@ -100,6 +95,22 @@ def read_leave_one_out(estimator, trajectory, data):
         "loo_indices_": data.rows[rows],
         "loo_target_": data.y[rows],
     }
+
+
+def _n_rows_worth(estimator, trajectory, problem):
+    """How many rows ``loo="auto"`` leaves out of a run."""
+    shape, n_exact = problem.design.shape, None
+    if not problem.loss.is_quadratic:
+        n_exact = n_exact_updates(
+            shape,
+            trajectory.lengths(),
+            trajectory.n_batches(),
+            trajectory.has_newton_steps(),
+            estimator.loo_correction,
+        )
+    n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
+    is_linear = trajectory.has_linear_updates()
+    return n_rows_worth(shape, trajectory.n_updates, n_active, is_linear, n_exact)
 
 
 def coefficients_without_rows(estimator):

@@ -5,7 +5,7 @@ from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ._compat import (
@@ -19,14 +19,10 @@ from ._fitting import RecordingFit
 from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
-from ._recorded import RecordedRegressor
-from ._training_data import centered, validated
-from .optim.losses import SquaredError
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.held_out import n_rows_worth
+from .risk.held_out import n_exact_updates, n_rows_worth
 
 N_STRENGTHS = 30
-STRENGTH_RATIO = 1e-3
 
 
 # Parameters that all estimators have.
@@ -63,7 +59,7 @@ class TrajectoryModel(
         "path";
     ``_solvers``
         the schedule class of every solver name;
-    ``_loss()``
+    ``row_loss()``
         the loss;
     ``_prepared(X, y, sample_weight)``
         the problem that they make, in a :class:`TrainingData`;
@@ -77,6 +73,8 @@ class TrajectoryModel(
     """
 
     _strength_name = "alpha"
+    # Where a "path" of strengths ends, beside where it begins.
+    _strength_ratio = 1e-3
     _solvers: dict = {}
     # What a subclass has no parameter for.
     risk = False
@@ -84,7 +82,7 @@ class TrajectoryModel(
     keep_data = False
 
     @abstractmethod
-    def _loss(self):
+    def row_loss(self):
         """The loss of a row."""
 
     @abstractmethod
@@ -185,6 +183,7 @@ class TrajectoryModel(
         attributes["step_size_"] = step_size
         attributes["_phases"] = trajectory.phases
         attributes["_seed"] = seed
+        attributes["_loss"] = data.problem.loss
         attributes["_data"] = data if self.keep_data else None
         attributes["_replicas"] = None
         progress.finish(trajectory.coef[-1])
@@ -215,14 +214,23 @@ class TrajectoryModel(
             return False
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
-        n_worth = n_rows_worth(
-            shape,
-            self.max_iter * n_values,
-            shape[1],
-            self._penalty(1.0).is_linear,
-            self._loss().is_quadratic,
-        )
+        n_exact, lengths = None, [self.max_iter] * n_values
+        if not self.row_loss().is_quadratic:
+            n_batches = -(-shape[0] // self.batch_size) if self.solver == "sgd" else 0
+            kind = n_batches, self.solver == "newton"
+            n_exact = n_exact_updates(shape, lengths, *kind, self.loo_correction)
+        is_linear = self._penalty(1.0).is_linear
+        n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
         return n_worth == shape[0]
+
+    def changes_strength(self):
+        """Whether the record has iterates of several strengths of the penalty.
+
+        Returns
+        -------
+        bool
+        """
+        return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
     def strength_at(self, t):
         """What the recorded trajectory has chosen from, at iterate ``t``.
@@ -289,7 +297,8 @@ class TrajectoryModel(
             gradient = problem.gradient(np.zeros_like(problem.target))
             largest = self._penalty(1.0).largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
-            return list(np.geomspace(largest, STRENGTH_RATIO * largest, N_STRENGTHS))
+            least = self._strength_ratio * largest
+            return list(np.geomspace(largest, least, N_STRENGTHS))
         values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if values.ndim > 1 or not values.size:
             raise ValueError(
@@ -340,42 +349,4 @@ class TrajectoryModel(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        return tags
-
-
-class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
-    """Base class of regressors with the squared error.
-
-    They have a memory matrix. The intercept takes up the means of X and y.
-    """
-
-    _parameter_constraints: dict = {
-        **RUN_CONSTRAINTS,
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
-        "risk": [
-            StrOptions({"auto", "exact", "hutchinson"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
-        "risk_row_scales": ["boolean"],
-        "keep_data": ["boolean"],
-    }
-    _multi_output = False
-
-    def _loss(self):
-        return SquaredError()
-
-    def _prepared(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
-        )
-        return centered(samples, self.fit_intercept)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._multi_output
         return tags

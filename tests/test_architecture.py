@@ -10,6 +10,7 @@ import skacv
 ROOT = Path(skacv.__file__).parent
 # Every layer may import those to its left.
 LAYERS = [
+    "exceptions",
     "optim",
     "risk",
     "_training_data",

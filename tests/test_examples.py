@@ -7,6 +7,12 @@ import numpy as np
 import pytest
 
 from skacv import IterativeRidge
+from skacv.optim.design import Design
+from skacv.optim.losses import SquaredError
+from skacv.optim.penalties import SquaredL2
+from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import Phase, Problem, run
+from skacv.risk.held_out import LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -17,8 +23,25 @@ TINY = {
     "plot_early_stopping": {"n_rows": 60},
     "plot_elliptical_rows": {"n": 30, "p": 45, "n_repeats": 2},
     "plot_gcv_fails": {"n": 40, "p": 60, "n_repeats": 2},
+    "plot_iacv": {
+        "n_small": 30,
+        "n_large": 40,
+        "n_updates": 12,
+        "n_batches": 30,
+        "n_left_out": 5,
+        "n_repeats": 2,
+    },
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
+    "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
+    "plot_svm": {
+        "n": 30,
+        "p": 5,
+        "n_updates": 12,
+        "n_rows": 60,
+        "n_values": 2,
+        "n_splits": 2,
+    },
 }
 
 
@@ -57,3 +80,28 @@ def test_degrees_of_freedom_are_the_trace_of_the_fit(solver, rng):
     eigenvalues = np.linalg.eigvalsh(X @ X.T / 12)
     df = names["degrees_of_freedom"](eigenvalues, schedule(model.step_size_), 15)
     np.testing.assert_allclose(df, traces, rtol=1e-10, atol=1e-12)
+
+
+def test_newton_step_is_exact_at_a_converged_ridge(rng):
+    names = names_of("plot_iacv")
+    X, y = rng.standard_normal((15, 4)), rng.standard_normal((15, 1))
+    problem = Problem(Design(X), y, np.full((15, 1), 1 / 15), SquaredError())
+    plan = [Phase(SquaredL2(0.1), GradientDescent(1 / problem.smoothness), 2000)]
+    trajectory = run(problem, plan, np.zeros((1, 4, 1)))
+    rows = np.array([0, 7, 14])
+    left_out = LeftOutRows.of(problem, rows, False, np.ones_like)
+    *_, found = names["newton_steps"](problem, trajectory, left_out, own_hessian=True)
+    for row, coef in zip(rows, found):
+        others = np.delete(X, row, axis=0)
+        hessian = others.T @ others + 15 * 0.1 * np.eye(4)
+        expected = np.linalg.solve(hessian, others.T @ np.delete(y, row))
+        np.testing.assert_allclose(coef, expected, rtol=1e-10)
+
+
+def test_steps_of_batches_are_halved_as_published():
+    schedule = names_of("plot_iacv")["HalvedBatches"](0.5, 30, 10)
+    steps = [step.step_size for step, _ in zip(schedule.steps(), range(1600))]
+    halved = np.flatnonzero(np.diff(steps)) + 1  # in units of ten batches
+    assert halved.tolist() == [100, 300, 700, 1500]
+    assert steps[0] == 0.5
+    assert steps[-1] == 0.5 / 16

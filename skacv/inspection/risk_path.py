@@ -34,21 +34,25 @@ class RiskPathDisplay:
     Parameters
     ----------
     estimates : dict of {"risk", "loo", "cv"} to (ndarray, ndarray)
-        Estimated mean squared prediction error of every iterate, and its
-        standard error, each of shape (n_iter + 1,): by the memory matrix, by
+        Estimated mean cost of every iterate on unseen rows, and its standard
+        error, each of shape (n_iter + 1,): by the memory matrix, by
         leave-one-out, by cross-validation.
     train_path : ndarray of shape (n_iter + 1,)
-        Mean squared training error.
+        Mean cost on the training rows.
     iteration : int
         The iterate in use, marked.
     criterion : {"risk", "loo", "cv"}, default=None
         The estimate that the mark is put on; None is the first.
-    test_path : ndarray of shape (n_iter + 1,), default=None
-        Mean squared error on test rows.
+    test_path : ndarray of shape (n_tested,), default=None
+        Mean cost on test rows.
+    tested : ndarray of int, shape (n_tested,), default=None
+        The iterates that it is of; None is all.
     estimator_name : str, default=None
         For the title.
     scale : {"symlog", "linear"}, default="symlog"
         Of the iterations.
+    cost : str, default="squared error"
+        What a row costs, for the axis.
 
     Attributes
     ----------
@@ -78,16 +82,20 @@ class RiskPathDisplay:
         iteration,
         criterion=None,
         test_path=None,
+        tested=None,
         estimator_name=None,
         scale="symlog",
+        cost="squared error",
     ):
         self.estimates = estimates
         self.train_path = train_path
         self.iteration = iteration
         self.criterion = criterion
         self.test_path = test_path
+        self.tested = tested
         self.estimator_name = estimator_name
         self.scale = scale
+        self.cost = cost
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -122,18 +130,17 @@ default=None
         inner, X_test = recorded(estimator, X_test)
         test_path = None
         if X_test is not None:
-            y_test = np.asarray(y_test)
-            test_path = np.array(
-                [np.mean((y_test - p) ** 2) for p in inner.staged_predict(X_test)]
-            )
+            test_path = inner.staged_loss(X_test, y_test)
         display = cls(
             estimates=_estimates(inner),
             train_path=inner.train_path_,
             iteration=inner.iteration_,
             criterion=_criterion(estimator),
             test_path=test_path,
+            tested=inner.recorded_iterations(),
             estimator_name=type(inner).__name__,
             scale=iteration_scale(inner),
+            cost=inner._loss.name,
         )
         return display.plot(ax=ax)
 
@@ -154,7 +161,7 @@ default=None
         self._draw_mark(ax)
         draw_iterations(ax, len(self.train_path) - 1, self.scale)
         ax.set_ylim(*self._limits())
-        ax.set_ylabel("mean squared error")
+        ax.set_ylabel(f"mean {self.cost}")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
         ax.legend(frameon=False, fontsize="small")
@@ -178,8 +185,9 @@ default=None
     def _draw_errors(self, ax):
         self.test_line_ = None
         if self.test_path is not None:
+            tested = range(len(self.test_path)) if self.tested is None else self.tested
             (self.test_line_,) = ax.plot(
-                self.test_path, color=BLACK, linewidth=1.6, label="test error"
+                tested, self.test_path, color=BLACK, linewidth=1.6, label="test error"
             )
         (self.train_line_,) = ax.plot(
             self.train_path, color=GREEN, linestyle=":", label="train error"
@@ -208,9 +216,9 @@ default=None
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
-        shown = np.array(shown)
-        low = shown.min()
-        high = min(shown.max(), max(shown[:, 0].max(), 2 * low))
+        low = min(path.min() for path in shown)
+        begun = max(path[0] for path in shown)
+        high = min(max(path.max() for path in shown), max(begun, 2 * low))
         span = (high - low) or 1.0
         return max(low - 0.35 * span, 0), high + 0.05 * span
 

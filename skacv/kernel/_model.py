@@ -17,6 +17,7 @@ from .._compat import (
 from .._fitting import RecordingFit
 from .._held_out import FEWEST_ROWS, check_loo
 from .._progress import FitProgress
+from ..optim.losses import SquaredError
 from .gram import check_precomputed
 from .held_out import plan_of
 from .kernels import KERNELS, FromCallable, Precomputed, scale_gamma
@@ -72,6 +73,7 @@ class KernelEigenPro(
     }
     # There is no memory matrix of these updates.
     risk = False
+    _loss = SquaredError()
 
     def __init__(
         self,
@@ -275,6 +277,15 @@ class KernelEigenPro(
         """
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         return len(shape) == 2 and shape[0] >= FEWEST_ROWS
+
+    def changes_strength(self):
+        """Whether the record has iterates of several penalties: there is none.
+
+        Returns
+        -------
+        bool
+        """
+        return False
 
     def strength_at(self, t):
         """No penalty is chosen along the run.

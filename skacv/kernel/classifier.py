@@ -1,7 +1,6 @@
 """Kernel classification by EigenPro that says what every iterate would cost."""
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import validated
@@ -187,17 +186,12 @@ default="rbf"
 
     def _prepared(self, X, y):
         samples = validated(self, X, y, None)
-        check_classification_targets(samples.y)
-        classes, label = np.unique(samples.y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, but y "
-                f"has only one class: {classes[0]}."
-            )
-        codes = np.eye(len(classes))[label]
-        if len(classes) == 2:
-            codes = 2.0 * label[:, None] - 1
-        return samples, codes, {**samples.names, "classes_": classes}
+        classes, label = self._classes_of(samples.y)
+        names = {**samples.names, "classes_": classes}
+        return samples, codes_of(label, len(classes)), names
+
+    def _coded(self, label):
+        return codes_of(label, len(self.classes_))
 
     def _more_paths(self, paths, names):
         """The error rate, of all rows left out."""
@@ -210,3 +204,10 @@ default="rbf"
         else:
             chosen = decisions.argmax(axis=2)
         return {"loo_error_path_": np.mean(chosen != label, axis=1)}
+
+
+def codes_of(label, n_classes):
+    """-1 and 1 of two classes in one column, else a column of 0 and 1 per class."""
+    if n_classes == 2:
+        return 2.0 * label[:, None] - 1
+    return np.eye(n_classes)[label]

@@ -6,16 +6,20 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
-from .._compat import Interval, StrOptions
+from .._compat import Interval, StrOptions, class_weights
 from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
 from ..base import RUN_CONSTRAINTS, TrajectoryModel
+from ..exceptions import SeparationWarning
 from ..optim.penalties import ExceptLast, SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov, StochasticGradient
+from ..optim.schedules import (
+    GradientDescent,
+    Nesterov,
+    Newton,
+    StochasticGradient,
+)
 
 CURVED_CONSTRAINTS = {
     **RUN_CONSTRAINTS,
@@ -32,7 +36,9 @@ class CurvedModel(TrajectoryModel):
     A subclass says ``_penalty_on_features(strength)``, if that is not a ridge.
     """
 
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
+    # Curvature falls as classes come apart, so weaker penalties matter.
+    _strength_ratio = 1e-5
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
 
     def _penalty_on_features(self, strength):
         return SquaredL2(strength)
@@ -42,11 +48,18 @@ class CurvedModel(TrajectoryModel):
         return ExceptLast(penalty) if self.fit_intercept else penalty
 
     def _schedule(self, step_size, problem, seed):
+        if self.solver == "newton" and not self._penalty(1.0).is_linear:
+            raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         if self.solver != "sgd":
             return super()._schedule(step_size, problem, seed)
         return StochasticGradient(
             step_size, self.power_t, len(problem.target), self.batch_size, seed
         )
+
+    def _step_size(self, strengths, data, folds, seed):
+        if self.solver == "newton" and self.step_size == "auto":
+            return 1.0
+        return super()._step_size(strengths, data, folds, seed)
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.
@@ -122,16 +135,9 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
 
     def _prepared(self, X, y, sample_weight):
         samples = validated(self, X, y, sample_weight)
-        check_classification_targets(samples.y)
-        classes, label = np.unique(samples.y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, of "
-                "positive sample_weight where there is one, but y has only one class: "
-                f"{classes[0]}."
-            )
-        class_weight = compute_class_weight(
-            self.class_weight, classes=classes, y=samples.y
+        classes, label = self._classes_of(samples.y)
+        class_weight = class_weights(
+            self.class_weight, classes, samples.y, samples.weights
         )
         loss, target = self._loss_and_target(label, len(classes))
         return augmented(
@@ -143,6 +149,9 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             is_flat=False,
             classes_=classes,
         )
+
+    def _coded(self, label):
+        return self._loss_and_target(label, len(self.classes_))[1]
 
     def _warn_of(self, trajectory, data):
         if trajectory.phases[-1].penalty.strength > 0:
@@ -157,7 +166,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             warnings.warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an iterate before, or a finite C.",
-                UserWarning,
+                SeparationWarning,
                 stacklevel=5,
             )
 

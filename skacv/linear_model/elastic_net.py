@@ -3,9 +3,9 @@
 from numbers import Real
 
 from .._compat import Interval, StrOptions
-from ..base import TrajectoryRegressor
 from ..optim.penalties import ElasticNet
 from ..optim.schedules import GradientDescent, Nesterov
+from ._squared import TrajectoryRegressor
 
 
 class TrajectoryElasticNet(TrajectoryRegressor):

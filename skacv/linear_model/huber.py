@@ -28,7 +28,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
-        curvature is that of the loss down to 1e-3 of it.
+        curvature is that of the loss down to 1e-5 of it.
     epsilon : float, default=1.35
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.
     scale : float or "auto", default="auto"
@@ -41,8 +41,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    Accelerated gradient descent, gradient descent, or stochastic gradient
+    descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -107,8 +107,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         iterate t of this very estimator, same step size and number of
         updates at every alpha, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where linearising would save little (few rows to a column, short runs,
+        small batches); else linearised and corrected, and exact for the rows
+        that this is not good enough for.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
@@ -213,7 +214,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Huber()
 
     def _checked_loss(self, target, weights):

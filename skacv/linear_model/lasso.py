@@ -1,9 +1,9 @@
 """Lasso by proximal gradient descent, with the whole path and its risk."""
 
 from .._compat import StrOptions
-from ..base import TrajectoryRegressor
 from ..optim.penalties import L1
 from ..optim.schedules import GradientDescent, Nesterov
+from ._squared import TrajectoryRegressor
 
 
 class TrajectoryLasso(TrajectoryRegressor):

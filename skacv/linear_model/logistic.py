@@ -9,7 +9,7 @@ from .._compat import Interval, StrOptions
 from .._recorded_classifier import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov
+from ..optim.schedules import GradientDescent, Nesterov, Newton
 from ._curved import CurvedClassifier
 
 
@@ -31,7 +31,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty
         keeps all coefficients at zero (``l1_ratio`` > 0) up to
-        1000 times as much.
+        100,000 times as much.
     l1_ratio : float, default=0.0
         Share of the l1 penalty, from 0 (ridge) to 1 (lasso).
     fit_intercept : bool, default=True
@@ -40,9 +40,10 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn takes them. They stay as they are
         where rows are left out.
-    solver : {"fista", "ista", "nesterov", "gd", "sgd"}, default="fista"
+    solver : {"fista", "ista", "nesterov", "gd", "newton", "sgd"}, default="fista"
         Accelerated ("fista", another name is "nesterov") or plain proximal
-        gradient descent ("ista", "gd"), or its stochastic form in batches.
+        gradient descent ("ista", "gd"), or its stochastic form in batches; or
+        Newton's method, for a ridge penalty and few columns: ten updates or so.
     max_iter : int, default=200
         Number of updates, at each value of C; passes through the rows with
         "sgd". Reaching it is normal.
@@ -54,7 +55,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         curvature of the loss (1/4, or 1/2 for more than two classes), plus that of
         the penalty. It depends on X only.
         With "sgd" it is half of 1 / L with the expected smoothness of batches
-        in the place of L [2]_.
+        in the place of L [2]_; with "newton" it is 1.
     batch_size : int, default=32
         Rows of a batch of "sgd". Batches are drawn anew for each pass.
     power_t : float, default=0.0
@@ -106,8 +107,9 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         iterate t of this very estimator, same step size and number of
         updates at every C, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where linearising would save little (few rows to a column, short runs,
+        small batches); else linearised and corrected, and exact for the rows
+        that this is not good enough for.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
@@ -166,13 +168,14 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     _parameter_constraints = {
         **CurvedClassifier._parameter_constraints,
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "solver": [StrOptions({"fista", "ista", "nesterov", "gd", "sgd"})],
+        "solver": [StrOptions({"fista", "ista", "nesterov", "gd", "newton", "sgd"})],
     }
     _solvers = {
         "fista": Nesterov,
         "ista": GradientDescent,
         "nesterov": Nesterov,
         "gd": GradientDescent,
+        "newton": Newton,
     }
 
     def __init__(
@@ -214,12 +217,13 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Logistic()
 
     def _loss_and_target(self, label, n_classes):
         if n_classes == 2:
-            return Logistic(), label[:, None]
+            return Logistic(), label[:, None].astype(float)
         return Multinomial(), np.eye(n_classes)[label]
 
     def _penalty_on_features(self, strength):

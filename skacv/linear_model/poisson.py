@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._compat import StrOptions
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 
@@ -21,13 +22,13 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
-        curvature is that of the loss down to 1e-3 of it.
+        curvature is that of the loss down to 1e-5 of it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
-    solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
+        Accelerated gradient descent, gradient descent, Newton's method (for few
+        columns: ten updates or so), or stochastic gradient descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -39,7 +40,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         curvature is the mean, which has no bound of its own), plus the curvature
         of the penalty.
         With "sgd" it is half of 1 / L with the expected smoothness of batches
-        in the place of L [2]_.
+        in the place of L [2]_; with "newton" it is 1.
     batch_size : int, default=32
         Rows of a batch of "sgd". Batches are drawn anew for each pass.
     power_t : float, default=0.0
@@ -91,8 +92,9 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         iterate t of this very estimator, same step size and number of
         updates at every alpha, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where linearising would save little (few rows to a column, short runs,
+        small batches); else linearised and corrected, and exact for the rows
+        that this is not good enough for.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
@@ -102,7 +104,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     loo_target_ : ndarray of shape (n_left_out,)
         Their targets.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean half deviance on all rows held out. Exact.
+        The same with folds: (weighted) mean half deviance on all rows held out.
+        Exact.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
@@ -147,6 +150,11 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     (2,)
     """
 
+    _parameter_constraints = {
+        **CurvedRegressor._parameter_constraints,
+        "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
+    }
+
     def __init__(
         self,
         alpha=1.0,
@@ -184,7 +192,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         return Poisson()
 
     def _checked_loss(self, target, weights):
@@ -202,7 +211,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         return np.exp(predictor)
 
     def on_trial(self, y):
-        # A Poisson mean is positive, which a count need not be.
+        """A stand-in whose predictions are positive, as means of counts are."""
         return super().on_trial(np.asarray(y) + 1.0)
 
     def __sklearn_tags__(self):

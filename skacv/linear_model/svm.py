@@ -28,7 +28,7 @@ class TrajectoryLinearSVC(CurvedClassifier):
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric, from where the penalty's
         curvature is that of the loss up to
-        1000 times as much.
+        100,000 times as much.
     loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"
         With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2; or the hinge
         max(0, m), rounded where 0 < m < ``smoothing``.
@@ -39,10 +39,11 @@ class TrajectoryLinearSVC(CurvedClassifier):
         of ones that is added to X. Centred features converge faster.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as scikit-learn takes them. They stay as they are
-        where rows are left out.
+        where rows are left out. With several classes a row weighs the same in
+        all machines, where LinearSVC weights a machine's own class alone.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, or stochastic gradient
-        descent in batches.
+    Accelerated gradient descent, gradient descent, or stochastic gradient
+    descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of C; passes through the rows with
         "sgd". Reaching it is normal.
@@ -106,8 +107,9 @@ class TrajectoryLinearSVC(CurvedClassifier):
         iterate t of this very estimator, same step size and number of
         updates at every C, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
-        where X has at least as many columns as rows (with the ones), else
-        linearised and corrected.
+        where linearising would save little (few rows to a column, short runs,
+        small batches); else linearised and corrected, and exact for the rows
+        that this is not good enough for.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
@@ -208,11 +210,12 @@ class TrajectoryLinearSVC(CurvedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self):
+    def row_loss(self):
+        """The loss of a row: see the class."""
         if self.loss == "squared_hinge":
             return SquaredHinge()
         return SmoothedHinge(float(self.smoothing))
 
     def _loss_and_target(self, label, n_classes):
         own = [1] if n_classes == 2 else range(n_classes)
-        return self._loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
+        return self.row_loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)

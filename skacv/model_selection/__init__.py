@@ -1,5 +1,6 @@
 """Choosing an iterate without refitting."""
 
+from .approximate_loo import approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
 
-__all__ = ["TrajectoryEarlyStoppingCV"]
+__all__ = ["TrajectoryEarlyStoppingCV", "approximate_loo"]

@@ -1,10 +1,12 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
+import warnings
 from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
+from ..exceptions import SeparationWarning
 from .criteria import CRITERIA
 
 
@@ -17,7 +19,7 @@ def prepare(estimator, computed):
             raise ValueError(
                 f"criterion={name!r} needs {criterion.path}, which "
                 f"{type(estimator).__name__} does not have: the memory matrix is of "
-                "the squared error."
+                "the squared error and linear models."
             )
         if name == computed and value is False:
             raise ValueError(
@@ -52,10 +54,13 @@ class Stages:
 
     def timed_fit(self, estimator, X, y, fit_params):
         begun = perf_counter()
-        if self.patience is None:
-            estimator.fit(X, y, **fit_params)
-        else:
-            self._extend(estimator, X, y, fit_params)
+        with warnings.catch_warnings():
+            # What it warns of is mended by the choice of an iterate.
+            warnings.simplefilter("ignore", SeparationWarning)
+            if self.patience is None:
+                estimator.fit(X, y, **fit_params)
+            else:
+                self._extend(estimator, X, y, fit_params)
         return estimator, perf_counter() - begun
 
     def _extend(self, estimator, X, y, fit_params):

@@ -304,6 +304,28 @@ def _scaled_gram(X, row_scale):
     return product.T
 
 
+def hessian(design, curvature):
+    """Second derivatives of a sum over rows of losses of their linear predictors.
+
+    Parameters
+    ----------
+    design : Design of shape (n_rows, n_columns)
+    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
+        Of every row's loss, weighted.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_outputs, n_columns, n_outputs)
+    """
+    n_columns, n_outputs = design.shape[1], curvature.shape[1]
+    matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
+    for k in range(n_outputs):
+        for m in range(k + 1):
+            part = design.weighted_gram(curvature[:, k, [m]])
+            matrix[:, k, :, m] = matrix[:, m, :, k] = part
+    return matrix
+
+
 def _weighted_gram(X, weights):
     """X' diag(weights) X, a block of rows at a time."""
     if sparse.issparse(X):

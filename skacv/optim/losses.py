@@ -35,8 +35,14 @@ class Loss:
         Whether the derivative is affine in the predictor.
     is_coupled : bool
         Whether the outputs of a row enter one loss together.
+    name : str
+        Of the cost, as a figure says it.
+    scale : float
+        A change of the predictor that changes the derivative much.
     """
 
+    name = "loss"
+    scale = 1.0
     is_quadratic = False
     is_coupled = False
 
@@ -58,6 +64,7 @@ class Loss:
 class SquaredError(Loss):
     """Half the squared error, l(y, z) = (y - z)^2 / 2."""
 
+    name = "squared error"
     is_quadratic = True
 
     def value(self, target, predictor):
@@ -81,6 +88,8 @@ class SquaredError(Loss):
 class Logistic(Loss):
     """Log loss of a label 0 or 1, l(y, z) = log(1 + exp(z)) - y z."""
 
+    name = "log loss"
+
     def value(self, target, predictor):
         return np.logaddexp(0, predictor) - target * predictor
 
@@ -98,6 +107,7 @@ class Logistic(Loss):
 class Multinomial(Loss):
     """Log loss of one-hot labels, l(y, z) = log sum_k exp(z_k) - y'z."""
 
+    name = "log loss"
     is_coupled = True
 
     def value(self, target, predictor):
@@ -126,7 +136,13 @@ class Huber(Loss):
     with r = y - z.
     """
 
+    name = "Huber loss"
     threshold: float = 1.35
+
+    @property
+    def scale(self):
+        """The length on which the derivative rises."""
+        return self.threshold
 
     def value(self, target, predictor):
         residual = target - predictor
@@ -147,6 +163,8 @@ class Huber(Loss):
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
     """Squared hinge of a label -1 or 1, l(y, z) = max(0, 1 - y z)^2."""
+
+    name = "squared hinge loss"
 
     def value(self, target, predictor):
         return np.maximum(0, 1 - target * predictor) ** 2
@@ -169,6 +187,7 @@ class SmoothedHinge(Loss):
     m - smoothing / 2 beyond.
     """
 
+    name = "smoothed hinge loss"
     smoothing: float = 0.5
 
     def value(self, target, predictor):
@@ -192,6 +211,8 @@ class SmoothedHinge(Loss):
 @dataclass(frozen=True)
 class Poisson(Loss):
     """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
+
+    name = "half Poisson deviance"
 
     def value(self, target, predictor):
         constant = xlogy(target, target) - target

@@ -27,13 +27,15 @@ import numpy as np
 class Step(NamedTuple):
     """One update: its step size, momentum, and where the gradient is taken.
 
-    With ``batches``, arrays of rows, it is one update after the other on each.
+    With ``batches``, arrays of rows, it is one update after the other on each. With
+    ``is_newton`` the whole gradient is divided by the Hessian of the objective.
     """
 
     step_size: float
     momentum: float = 0.0
     lookahead: float = 0.0
     batches: tuple = ()
+    is_newton: bool = False
 
     def moved(self, current, previous):
         """The point v from which the step is taken."""
@@ -140,6 +142,21 @@ class StochasticGradient:
     def largest_stable_step(smoothness):
         """Of a batch of all rows, which no smaller batch exceeds."""
         return 2 / smoothness
+
+
+@dataclass(frozen=True)
+class Newton:
+    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), the penalty in both."""
+
+    step_size: float
+
+    def steps(self):
+        return repeat(Step(self.step_size, is_newton=True))
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        """Of a quadratic, whatever its curvature."""
+        return 2.0
 
 
 SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

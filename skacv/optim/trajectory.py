@@ -9,11 +9,15 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 
-from .design import Design
+from .design import Design, hessian
 from .losses import SquaredError
 from .penalties import Penalty
+
+# Directions of relatively less curvature are left alone by Newton's method, such
+# as a constant added to the scores of all classes.
+SINGULAR = 1e-10
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,32 @@ class Problem:
         """Gradient of f, (n_columns, n_replicas), one product with X."""
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
+
+    def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
+        """The gradient of the objective, over its Hessian; of one replica.
+
+        Parameters
+        ----------
+        penalty : Penalty
+            Without a prox.
+        coef : ndarray of shape (n_columns, n_outputs)
+        predictor : ndarray of shape (n_rows, n_outputs)
+        penalty_scale : float
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_outputs)
+            The shortest one, where the Hessian is singular.
+        """
+        gradient = self.gradient(predictor)
+        gradient += penalty_scale * penalty.smooth_gradient(coef)
+        curvature = self.loss.curvature_matrix(self.target, predictor)
+        matrix = hessian(self.design, curvature * self.row_weights[:, :, None])
+        matrix = matrix.reshape(coef.size, coef.size)
+        ridge = penalty.smooth_gradient(np.ones_like(coef))
+        matrix[np.diag_indices(coef.size)] += penalty_scale * ridge.ravel()
+        direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
+        return direction.reshape(coef.shape)
 
     def batch(self, rows):
         """The problem of some rows; its gradient is that of all on average."""
@@ -180,9 +210,25 @@ class Trajectory:
         """Whether every update is affine in the iterates, for the squared error."""
         return all(phase.penalty.is_linear for phase in self.phases)
 
+    def lengths(self):
+        """Updates of every phase."""
+        return [phase.n_updates for phase in self.phases]
+
+    def has_newton_steps(self):
+        """Whether the gradient is divided by the Hessian."""
+        return any(step.is_newton for _, _, step, _ in self._first())
+
+    def n_batches(self):
+        """Batches of rows that every update goes through, 0 if it takes all at once."""
+        return max((len(step.batches) for _, _, step, _ in self._first()), default=0)
+
     def has_batches(self):
         """Whether an update is a pass through batches of rows."""
-        return any(step.batches for _, _, step, _ in islice(self.updates(), 1))
+        return self.n_batches() > 0
+
+    def _first(self):
+        """The first update, if there is one; all are of its kind."""
+        return islice(self.updates(), 1)
 
 
 def first_updates(planned, n_updates):
@@ -370,6 +416,9 @@ def _update(problem, penalty, step, trajectory, t, before):
     coef, predictor = trajectory.coef, trajectory.predictor
     if step.batches:
         coef[t + 1] = through_batches(problem, penalty, step, coef[t])
+    elif step.is_newton:
+        direction = problem.newton_direction(penalty, coef[t], predictor[t])
+        coef[t + 1] = coef[t] - step.step_size * direction
     else:
         point = step.gradient_point(predictor[t], predictor[before])
         gradient = problem.gradient(point)

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from . import iacv, lockstep, row_lockstep, spectral
+from .iacv_moments import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
@@ -20,10 +21,13 @@ SPECTRAL_SIZE = 2000
 MANY_ROWS = 10_000
 MULTIPLICATIONS = 1e10
 FEW_ROWS = 100
-# What the derivative of a loss costs, in multiplications, and how many times a
-# linearised run is corrected.
+# What the derivative of a loss costs, in multiplications.
 DERIVATIVE = 30
-N_CORRECTIONS = 30
+# Rows are left out again, exactly, where linearising is known to have misplaced
+# their predictors by more, in the loss's own unit.
+DOUBTFUL = 0.01
+# Rows are left out exactly unless linearising is so many times cheaper.
+WORTH_LINEARISING = 4.0
 # Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
@@ -133,17 +137,41 @@ def leave_one_out(
     blocks = -(-len(rows) // n_blocks), map
     if problem.loss.is_quadratic:
         return _of_squared_error(problem, trajectory, left_out, *blocks)
-    if not _is_linearised(problem.design.shape):
-        settings = fit_intercept, penalty_scale
+    settings = fit_intercept, penalty_scale
+    if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
-    if trajectory.has_batches():
-        left_out = left_out.in_batches()
     found = [
-        iacv.leave_one_out(*separate, left_out, *blocks, correction)[0]
+        _linearised(*separate, left_out, settings, *blocks, correction)[0]
         for separate in separate_outputs(problem, trajectory)
     ]
     return np.concatenate(found, axis=2)
+
+
+def _linearised(
+    problem, trajectory, left_out, settings, largest_block, map, correction
+):
+    """By linearisation; rows that it does badly for, exactly.
+
+    Returns
+    -------
+    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
+    coef : ndarray of shape (n_left_out, n_columns, n_outputs)
+        Of the last iterate.
+    """
+    scaled = left_out.in_batches() if trajectory.has_batches() else left_out
+    blocks = largest_block, map
+    predictors, deviations, doubt = iacv.leave_one_out(
+        problem, trajectory, scaled, *blocks, correction
+    )
+    coef = trajectory.coef[-1] + deviations
+    doubtful = np.flatnonzero(doubt > DOUBTFUL * problem.loss.scale)
+    if doubtful.size:
+        again = left_out.rows[doubtful]
+        found = _rows_in_lockstep(problem, trajectory, settings, again, *blocks)
+        predictors[:, doubtful] = np.concatenate([z for _, z in found], axis=1)
+        coef[doubtful] = np.concatenate([np.moveaxis(b, 2, 0) for b, _ in found])
+    return predictors, coef
 
 
 def _of_squared_error(problem, trajectory, left_out, largest_block, map):
@@ -199,14 +227,12 @@ def coefficients_without(
         if fit_intercept:
             shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
         return _with_deviations(recorded, deviations, len(rows))[place], shift
-    if not _is_linearised(problem.design.shape):
-        settings = fit_intercept, penalty_scale
+    settings = fit_intercept, penalty_scale
+    if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
-    _, deviations = iacv.leave_one_out(
-        problem, trajectory, left_out, *blocks, correction
-    )
-    return recorded + deviations[:, :, 0], shift
+    _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
+    return coef[:, :, 0], shift
 
 
 def _with_deviations(coef, deviations, n_left_out):
@@ -323,20 +349,56 @@ def separate_outputs(problem, trajectory):
         )
 
 
-def _is_linearised(shape):
-    """Whether rows are left out of a curved loss by linearisation.
-
-    With at least as many columns as rows, exact replicas cost no more.
-    """
-    n_rows, n_columns = shape
-    return n_columns < n_rows
-
-
 def _is_spectral(smaller_side, has_linear_updates):
     return has_linear_updates and smaller_side <= SPECTRAL_SIZE
 
 
-def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=True):
+def _is_replayed(problem, trajectory, correction):
+    """Whether rows are left out of a curved loss in lockstep, exactly."""
+    run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
+    n_exact = n_exact_updates(problem.design.shape, *run, correction)
+    return n_exact == trajectory.n_updates
+
+
+def n_exact_updates(shape, lengths, n_batches, has_newton_steps, correction=True):
+    """How many updates rows are left out of exactly, where the loss is curved.
+
+    All of them where linearising would not be many times cheaper: with few rows
+    to a column, in small batches, of short phases, whose first updates are all
+    corrected, and of Newton's method, which needs every replica's own Hessian.
+    Else as many as are corrected.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the design.
+    lengths : list of int
+        Updates of every phase.
+    n_batches : int
+        Of every update, 0 if it takes all rows at once.
+    has_newton_steps : bool
+    correction : bool
+        Whether what is linearised is corrected at some iterates.
+    """
+    n_updates, (n_rows, n_columns) = sum(lengths), shape
+    if n_columns >= n_rows or has_newton_steps:
+        return n_updates
+    if not correction:
+        return 0
+    n_corrected = n_evaluations(lengths, n_batches > 0)
+    exact = n_updates * _exact_cost(shape)
+    linearised = n_updates * max(n_batches, 1) * n_columns**2
+    linearised += n_corrected * _exact_cost(shape)
+    return n_corrected if exact > WORTH_LINEARISING * linearised else n_updates
+
+
+def _exact_cost(shape):
+    """Multiplications of an exact update, for a row left out."""
+    n_rows, n_columns = shape
+    return n_rows * (2 * n_columns + DERIVATIVE)
+
+
+def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -346,8 +408,10 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=Tr
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates, is_quadratic : bool
-        Of the run, and of its loss.
+    has_linear_updates : bool
+    n_exact : int, optional
+        Of a curved loss, how many of the updates are exact
+        (:func:`n_exact_updates`); None for the squared error.
 
     Returns
     -------
@@ -355,17 +419,13 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, is_quadratic=Tr
         All rows where that is cheap; at least ``FEW_ROWS``, if there are.
     """
     n_rows, n_columns = shape
+    if n_exact is None and _is_spectral(min(shape), has_linear_updates):
+        return min(n_rows, MANY_ROWS)
     # Replicas together use more columns than the recorded run.
     width = min(2 * n_active, n_columns)
-    each_update = width * min(width, 2 * n_rows)
-    each = n_updates * each_update
-    if not is_quadratic:
-        in_lockstep = n_rows * (2 * n_columns + DERIVATIVE)
-        each = n_updates * in_lockstep
-        if _is_linearised(shape):
-            each = n_updates * each_update + N_CORRECTIONS * in_lockstep
-    elif _is_spectral(min(shape), has_linear_updates):
-        return min(n_rows, MANY_ROWS)
+    n_exact = n_exact or 0
+    each = (n_updates - n_exact) * width * min(width, 2 * n_rows)
+    each += n_exact * _exact_cost(shape)
     return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
 
 

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.design import hessian
 from ..optim.trajectory import Problem, advanced
 from .iacv_correction import Correction, curvature_matrix, pulled, turned
 from .iacv_moments import moments
@@ -86,8 +87,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     column_sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
     replay = partial(_replayed, problem, trajectory, column_sizes, correction)
     size = min(_rows_at_a_time(trajectory), largest_block)
-    predictors, deviations = zip(*map(replay, left_out.blocks(size)))
-    return np.concatenate(predictors, axis=1), np.concatenate(deviations)
+    predictors, deviations, doubt = zip(*map(replay, left_out.blocks(size)))
+    predictors = np.concatenate(predictors, axis=1)
+    return predictors, np.concatenate(deviations), np.concatenate(doubt)
 
 
 def _check_outputs(problem):
@@ -112,7 +114,7 @@ def _rows_at_a_time(trajectory):
 
 
 def _replayed(problem, trajectory, column_sizes, correction, left_out):
-    """Predictors and deviations of one block of rows."""
+    """Predictors, deviations and doubt of one block of rows."""
     replicas = Replicas(problem, left_out, trajectory.coef[0], column_sizes)
     rows = left_out.rows
     predictors = trajectory.predictor[:, rows]
@@ -120,7 +122,7 @@ def _replayed(problem, trajectory, column_sizes, correction, left_out):
         replicas.take(moment)
         if moment.ends is not None:
             predictors[moment.ends] += replicas.predicted(moment.following)
-    return predictors, replicas.deviations(trajectory.coef[-1])
+    return predictors, replicas.deviations(trajectory.coef[-1]), replicas.doubt
 
 
 class Linearized(NamedTuple):
@@ -173,6 +175,8 @@ class Replicas:
         self.current = np.repeat(started, len(left_out.rows), axis=2)
         self.earlier = self.current
         self.correction = None
+        # The most that predictors have been off by for want of correction.
+        self.doubt = np.zeros(len(left_out.rows))
 
     def take(self, moment):
         """Take one update of the recorded run."""
@@ -182,7 +186,6 @@ class Replicas:
         slope = problem.loss.derivative(problem.target, moment.predictor)
         gradient = problem.design.t_dot(problem.row_weights * slope)
         if moment.evaluates is not None:
-            self._drop(moment)
             self._evaluate(moment)
         linearized = self._linearized(moment, slope)
         if len(self.index) < len(gradient):
@@ -243,12 +246,26 @@ class Replicas:
         return place[self.left_out.rows]
 
     def _evaluate(self, moment):
-        """Evaluate the correction where the moment says."""
+        """Evaluate the correction, and what it was taken for up to now was off by."""
         rows, predictor = moment.evaluates
+        index, expected = self.index, 0.0
+        if self.correction is not None:
+            scale = self.correction.scale(self._point(moment))
+            expected = self.correction.value * scale
+        self._drop(moment)
         problem = _part(self.working, rows)
-        place = self._place(rows)
-        point = self._point(moment)
-        self.correction = Correction.at(problem, rows, predictor, place, point)
+        place, point = self._place(rows), self._point(moment)
+        following = Correction.at(problem, rows, predictor, place, point)
+        if self.correction is not None and rows is None:
+            kept = np.searchsorted(index, self.index)
+            curvature = curvature_matrix(problem, predictor)
+            curved = _curved(problem, curvature, point)
+            off = _lengths(following.value - expected[kept])
+            share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
+            shift = np.einsum("jr,jkr->rk", self.rows, point)
+            doubt = share * np.abs(shift).max(axis=1)
+            self.doubt = np.maximum(self.doubt, doubt)
+        self.correction = following
 
     def _advance(self, moment, gradient, linearized):
         """The update itself, for every replica on the working columns."""
@@ -323,6 +340,11 @@ class Replicas:
         self.current, self.earlier = self.current[used], self.earlier[used]
 
 
+def _lengths(array):
+    """Of (n_columns, n_outputs, n_replicas), for every replica."""
+    return np.sqrt(np.einsum("jkr,jkr->r", array, array))
+
+
 def _part(problem, rows):
     """The problem of a batch, or of all rows."""
     return problem if rows is None else problem.batch(rows)
@@ -338,10 +360,6 @@ def _curved(problem, curvature, point):
         return pulled(
             problem.design, point, lambda rows, shift: turned(curvature[rows], shift)
         )
-    hessian = np.empty((n_columns, n_outputs, n_columns, n_outputs), point.dtype)
-    for k in range(n_outputs):
-        for m in range(k + 1):
-            part = problem.design.weighted_gram(curvature[:, k, [m]])
-            hessian[:, k, :, m] = hessian[:, m, :, k] = part
-    product = hessian.reshape(width, width) @ point.reshape(width, n_replicas)
+    matrix = hessian(problem.design, curvature).reshape(width, width)
+    product = matrix @ point.reshape(width, n_replicas)
     return product.reshape(point.shape)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Memory for what the rows of a block are shifted by, in all replicas.
-SHIFT_BYTES = 1 << 21
+# What rows worked on together are shifted by, in all replicas, stays in cache.
+SHIFT_BYTES = 1 << 19
 # Deviations grow little between evaluations. Where one was next to nothing, a
 # larger multiple of it would be an extrapolation, and feed on itself.
 LARGEST_SCALE = 2.0
@@ -91,13 +91,14 @@ class Correction:
         squares = np.zeros(point.shape[2])
 
         def pull(block, shift):
-            predicted = predictor[block, :, None] + shift
-            missed = problem.loss.derivative(target[block], predicted)
-            missed -= slope[block]
-            missed -= turned(curvature[block], shift)
+            linear = turned(curvature[block], shift)
+            linear += slope[block]
+            shift += predictor[block, :, None]
+            missed = problem.loss.derivative(target[block], shift)
+            missed -= linear
             own = np.flatnonzero((place >= block.start) & (place < block.stop))
             missed[place[own] - block.start, :, own] = 0
-            weighted = missed * weights[block]
+            weighted = np.multiply(missed, weights[block], out=linear)
             squares[:] += np.einsum("jkr,jkr->r", missed, weighted)
             return weighted
 

@@ -74,6 +74,20 @@ def moments(problem, trajectory, correction):
             yield _moment(trajectory, update, number in due)
 
 
+def n_evaluations(lengths, has_batches):
+    """How many updates of a run evaluate the correction.
+
+    Parameters
+    ----------
+    lengths : list of int
+        Updates of every phase.
+    has_batches : bool
+        Whether they are passes in batches.
+    """
+    growth = PASS_GROWTH if has_batches else GROWTH
+    return sum(len(_powers(growth, length)) for length in lengths)
+
+
 def _powers(growth, largest):
     """Numbers floor(growth^k) up to ``largest``."""
     n_powers = int(np.log(max(largest, 1)) / np.log(growth)) + 2

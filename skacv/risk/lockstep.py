@@ -94,6 +94,14 @@ def replayed(problem, trajectory, replicas):
             before_coef, before_found = coef, found
         if step.batches:
             following = _through_batches(problem, penalty, step, coef, weights, scale)
+        elif step.is_newton:
+            directions = [
+                replace(problem, row_weights=weights[:, :, r]).newton_direction(
+                    penalty, coef[:, :, r], found[:, :, r], scale[r]
+                )
+                for r in range(len(replicas))
+            ]
+            following = coef - step.step_size * np.stack(directions, axis=2)
         else:
             point = step.gradient_point(found, before_found)
             gradient = _gradient(problem, point, weights)

@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     CoefficientPathDisplay,
     IterativeRidge,
+    KernelEigenProClassifier,
     RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -55,6 +58,21 @@ def test_risk_path(data):
         f"iteration in use ({model.best_iter_})",
     ]
     assert display.figure_ is display.ax_.figure
+
+
+def test_risk_path_of_a_classifier(data):
+    X, y = data
+    label = np.where(y > 1, "high", "low")
+    model = make_pipeline(
+        StandardScaler(),
+        TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression(max_iter=30)),
+    ).fit(X[:50], label[:50])
+    display = RiskPathDisplay.from_estimator(model, X[50:], label[50:])
+    assert display.ax_.get_ylabel() == "mean log loss"
+    scaled = model[0].transform(X[50:])
+    chances = list(model[-1].estimator_.staged_predict_proba(scaled))
+    test_path = [log_loss(label[50:], chance) for chance in chances]
+    np.testing.assert_allclose(display.test_line_.get_ydata(), test_path)
 
 
 def named(display):
@@ -159,3 +177,21 @@ def test_without_any_estimate(data):
 def test_matplotlib_is_imported_lazily():
     code = "import sys, skacv; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("store_every", [1, 7])
+def test_risk_path_of_a_kernel_machine(store_every, data):
+    X, y = data
+    label = np.where(y > 1, "high", "low")
+    machine = KernelEigenProClassifier(store_every=store_every, random_state=0)
+    model = TrajectoryEarlyStoppingCV(machine).fit(X[:50], label[:50])
+    display = RiskPathDisplay.from_estimator(model, X[50:], label[50:])
+    assert list(display.lines_) == ["loo"]
+    inner, code = model.estimator_, np.where(label == "low", 1, -1)[50:]
+    tested, drawn = display.test_line_.get_data()
+    np.testing.assert_array_equal(tested, inner.stored_iterations_)
+    decisions = inner.staged_decision_function(X[50:])
+    expected = [np.mean((code - z) ** 2) for z in decisions]
+    np.testing.assert_allclose(drawn, expected)
+    with pytest.raises(TypeError, match="no coefficients of features"):
+        CoefficientPathDisplay.from_estimator(model)

@@ -28,7 +28,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import iacv, iacv_correction, iacv_moments
+from skacv.risk import held_out, iacv, iacv_correction, iacv_moments
 from skacv.risk.held_out import LeftOutRows
 from skacv.risk.iacv import leave_one_out
 from skacv.risk.iacv_correction import Correction
@@ -106,7 +106,8 @@ def left_out_of(problem, rows, penalty_scale=ones, batches=False):
 
 
 def found_by(problem, trajectory, left_out, block=10**6, correction=True):
-    return leave_one_out(problem, trajectory, left_out, block, map, correction)
+    found = leave_one_out(problem, trajectory, left_out, block, map, correction)
+    return found[:2]
 
 
 def brute_force(problem, trajectory, left_out):
@@ -385,7 +386,8 @@ def test_derivatives_of_all_replicas_are_evaluated_now_and_then(rng, monkeypatch
     )
     found_by(problem, trajectory, left_out)
     # 1 to 11, 13, 14, 15, 17, 19, 21, 23, 25, 28, 30, 34, 37, 41, 45, 49, 54, and 60
-    assert sizes.count((30, 1, 30)) <= 2 * 28 + 1
+    # in either phase; and again when all columns join, at the first.
+    assert sizes.count((30, 1, 30)) == 2 * 28 + 1
     sizes.clear()
     found_by(problem, trajectory, left_out, correction=False)
     assert set(sizes) == {(30, 1)}
@@ -698,3 +700,70 @@ def test_path_of_nearly_separable_rows(n_updates, schedule):
     corrected, published = error_of_path((200, 100), 0.01, schedule, n_updates, seed=0)
     assert corrected < 1e-3
     assert published > 1e-2
+
+
+# ------------------------------------------------- rows that linearising is bad for
+
+
+def separable_run(seed, schedule=Nesterov):
+    """Nearly separable: rows that are left out change what is fitted to them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((150, 40))
+    label = (X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(150) > 0).astype(float)
+    weights = np.full((150, 1), 1 / 150)
+    problem = Problem(Design(X), label[:, None], weights, Logistic())
+    penalty = SquaredL2(1e-5)
+    phase = Phase(penalty, schedule(1 / (problem.smoothness + 1e-5)), 250)
+    return problem, run(problem, [phase], np.zeros((1, 40, 1)))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkeypatch):
+    problem, trajectory = separable_run(seed)
+    rows = np.arange(150)
+    left_out = left_out_of(problem, rows)
+    exact, last = brute_force(problem, trajectory, left_out)
+    linear, _, doubt = leave_one_out(problem, trajectory, left_out, 150, map)
+    doubtful = doubt > held_out.DOUBTFUL
+    assert 0 < doubtful.sum() < 100
+    error = np.abs(linear - exact).max(axis=(0, 2))
+    # What is kept is as good as the doubt says, and what is not is not.
+    assert error[~doubtful].max() < held_out.DOUBTFUL
+    assert error[doubtful].max() > 10 * held_out.DOUBTFUL
+    monkeypatch.setattr(held_out, "WORTH_LINEARISING", 0.0)
+    params = {"fit_intercept": False, "penalty_scale": ones}
+    found = held_out.leave_one_out(problem, trajectory, rows, **params)
+    np.testing.assert_allclose(found[:, doubtful], exact[:, doubtful], atol=1e-8)
+    np.testing.assert_array_equal(found[:, ~doubtful], linear[:, ~doubtful])
+    coef, _ = held_out.coefficients_without(problem, trajectory, rows, **params)
+    expected = trajectory.coef[-1, :, 0] + last[doubtful, :, 0]
+    np.testing.assert_allclose(coef[doubtful], expected, atol=1e-8)
+
+
+def test_no_row_is_doubtful_where_linearising_is_good():
+    problem, trajectory = logistic_run((300, 8), 1e-3, GradientDescent(0.5), 200, 0)
+    left_out = left_out_of(problem, np.arange(300))
+    *_, doubt = leave_one_out(problem, trajectory, left_out, 300, map)
+    assert 0 < doubt.max() < held_out.DOUBTFUL
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths", "n_batches", "newton", "correction", "expected"),
+    [
+        ((100, 100), [500], 0, False, True, 500),  # as many columns as rows
+        ((10_000, 20), [10], 0, True, True, 10),  # Newton's method
+        # Corrected nearly throughout.
+        ((1000, 20), [20] * 20, 0, False, True, 400),
+        ((1000, 20), [1000], 0, False, True, 57),
+        # Published: never.
+        ((1000, 20), [1000], 0, False, False, 0),
+        # Small batches have as many Hessians.
+        ((1000, 20), [40], 32, False, True, 40),
+        ((1000, 20), [40], 4, False, True, 6),
+    ],
+)
+def test_what_is_left_out_exactly(
+    shape, lengths, n_batches, newton, correction, expected
+):
+    found = held_out.n_exact_updates(shape, lengths, n_batches, newton, correction)
+    assert found == expected

@@ -1,0 +1,5 @@
+"""Warnings that a user may want to tell apart."""
+
+
+class SeparationWarning(UserWarning):
+    """The classes are separated and nothing but stopping bounds the coefficients."""

@@ -1,0 +1,263 @@
+"""Leave-one-out of a fitted linear model, without a refit."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._compat import _check_sample_weight
+from ..risk.held_out import mean_with_error
+from ..risk.randomized import Probes
+from .fitted_models import adapter_of, fitted_model
+
+# The fitted model is not at its minimum where its relative gradient, or what the
+# step to the minimum moves relative to leaving a row out, is larger.
+LARGEST_GRADIENT = 1e-2
+LARGEST_DRIFT = 0.25
+FEWEST_PROBES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateLOO:
+    """What a model would predict for each row, and cost on it, without that row.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Held-out predictions: of a regressor in the units of ``predict``, of a
+        classifier in those of ``decision_function``.
+    loss : ndarray of shape (n_samples,)
+        What these cost, in the loss that the model was fitted with: squared error
+        for least squares, log loss, (squared) hinge with labels -1 and 1, half
+        the Poisson deviance, and for Huber half the squared residual up to
+        epsilon times the scale, in squared units of y. Without weights;
+        averaged over outputs that were fitted separately.
+    mean : float
+        Its mean, weighted by ``sample_weight``; with ``method="randomized"``
+        freed of the bias that the probes bring.
+    standard_error : float
+        Of the mean, over rows.
+    leverages : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The share of its own predictor that a row determines, between 0 and 1.
+    method : str
+        How it was computed.
+    """
+
+    predictions: np.ndarray
+    loss: np.ndarray
+    mean: float
+    standard_error: float
+    leverages: np.ndarray
+    method: str
+
+
+def approximate_loo(
+    estimator,
+    X,
+    y,
+    *,
+    method="alo",
+    sample_weight=None,
+    n_probes=100,
+    random_state=None,
+):
+    """Leave-one-out of a fitted linear model, from this one fit.
+
+    At the minimum theta of sum_i w_i l(y_i, x_i'b) + penalty, with H the Hessian
+    on the coefficients that are free to move, h_i = x_i'H^-1 x_i and z = X theta,
+    the rows' predictors by the models without them are about
+
+        z_i + w_i l'_i h_i / (1 - w_i l''_i h_i).
+
+    This is exact for ridge regression. Where the model is not quite at its
+    minimum the whole gradient is taken, theta - H_{-i}^-1 g_{-i}. Where the
+    objective is a mean (lasso, elastic net, Poisson) the penalty weighs as much
+    beside the rows that stay as a refit would have it.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` (and
+        their ``CV`` variants, at the alpha chosen on all rows), ``LinearSVC``,
+        ``SVC(kernel="linear")``, ``HuberRegressor`` (at its fitted scale) or
+        ``PoissonRegressor`` of scikit-learn, any linear model of skacv run to
+        convergence, or a subclass. It is not changed. Or a fitted
+        :class:`~sklearn.pipeline.Pipeline` ending in one: X is transformed by its
+        other steps as they were fitted on all rows, so what these steps learnt
+        from the row left out (a mean, a selection of features) is not taken out.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The data that the estimator was fitted on. Sparse data are not densified.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        The targets that it was fitted on.
+    method : {"alo", "newton", "ij", "randomized"}, default="alo"
+        * "alo": approximate leave-one-out. The formula above, for the l1 norm on
+          the coefficients that are not zero [1]_ [2]_, and for the hinge the
+          limit of smooth losses [3]_. For all models.
+        * "newton": the same as one Newton step; not for the hinge.
+        * "ij": the infinitesimal jackknife, z_i + w_i l'_i h_i; not for the hinge.
+        * "randomized": leverages from random probes [4]_, for many rows and
+          columns; not for the hinge nor for several classes in one model.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights that the estimator was fitted with.
+    n_probes : int, default=100
+        Random probes of "randomized", at least 4.
+    random_state : int, RandomState instance or None, default=None
+        Draws them.
+
+    Returns
+    -------
+    ApproximateLOO
+        Its fields are ``predictions``, ``loss``, ``mean``, ``standard_error``,
+        ``leverages`` and ``method``.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    TypeError
+        If it is of another class.
+    ValueError
+        If X or y do not agree with it, if the method does not exist for it, or if
+        the model without some row is not determined.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the model is not at the minimum of its objective on these data, or if
+        the rows on the margin of a hinge are nearly as many as coefficients.
+
+    Notes
+    -----
+    Balanced class weights, the scale of ``HuberRegressor`` and an alpha chosen by
+    cross-validation stay as they are.
+
+    References
+    ----------
+    .. [1] Rad and Maleki (2020), "A scalable estimate of the out-of-sample
+           prediction error via approximate leave-one-out cross-validation",
+           arXiv:1801.10243.
+    .. [2] Stephenson and Broderick (2020), "Approximate cross-validation in high
+           dimensions with guarantees", arXiv:1905.13657.
+    .. [3] Wang, Zhou, Lu, Maleki and Mirrokni (2018), "Approximate leave-one-out
+           for fast parameter tuning in high dimensions", arXiv:1807.02694.
+    .. [4] Nobel, LeJeune and Candes (2024), "RandALO: out-of-sample risk
+           estimation in no time flat", arXiv:2409.09781.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from skacv import approximate_loo
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> result = approximate_loo(Ridge(alpha=0.1).fit(X, y), X, y)
+    >>> result.predictions.shape
+    (442,)
+    >>> print(f"{result.mean:.0f} +- {result.standard_error:.0f}")
+    3005 +- 182
+    """
+    estimator, X = _last_step(estimator, X)
+    adapter_of(type(estimator))
+    check_is_fitted(estimator)
+    if not isinstance(n_probes, Integral) or n_probes < FEWEST_PROBES:
+        raise ValueError(
+            f"n_probes must be an integer, at least {FEWEST_PROBES}, got {n_probes!r}."
+        )
+    X, y, weights = _checked(estimator, X, y, sample_weight)
+    fitted = fitted_model(estimator, X, y, weights)
+    if method not in fitted.approximations:
+        raise ValueError(
+            f"method={method!r} is not available for this model; available are "
+            f"{', '.join(sorted(fitted.approximations))}."
+        )
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
+    approximate = fitted.approximations[method]
+    held_out = [approximate(model, probes) for model in fitted.outputs]
+    _warn(estimator, fitted, max(part.drift for part in held_out))
+    return _result(fitted, held_out, weights, method, y.ndim)
+
+
+def _last_step(estimator, X):
+    """A pipeline's last step and what it sees; anything else as it is."""
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    check_is_fitted(estimator)
+    transformed = estimator[:-1].transform(X) if len(estimator) > 1 else X
+    return estimator.steps[-1][1], transformed
+
+
+def _checked(estimator, X, y, sample_weight):
+    """The data as arrays, if they agree with the estimator and each other."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        reset=False,
+        accept_sparse="csr",
+        dtype=np.float64,
+        multi_output=True,
+        y_numeric=is_regressor(estimator),
+        ensure_min_samples=2,
+    )
+    if y.ndim == 2 and not is_regressor(estimator):
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape}.")
+    if sample_weight is None:
+        return X, y, np.ones(len(y))
+    weights = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("At least two rows need a positive weight.")
+    return X, y, weights
+
+
+def _warn(estimator, fitted, drift):
+    """Say where the approximation is not to be trusted."""
+    name = type(estimator).__name__
+    gradient = max(model.relative_gradient() for model in fitted.outputs)
+    if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
+        warnings.warn(
+            f"{name} is not at the minimum of its objective on these data: the norm "
+            f"of the gradient is {gradient:.2g} of that of the gradients of single "
+            "rows (root of the sum of squares), and one step towards the minimum "
+            f"moves the predictions {drift:.2g} times as much as leaving a row out. "
+            "That step is taken, so the result is about the model at the minimum. "
+            "Fit with a smaller tol and a larger max_iter, or check that X, y and "
+            "sample_weight are those of the fit.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if any(model.is_pinned for model in fitted.outputs):
+        warnings.warn(
+            f"{name} has nearly as many rows on the margin as coefficients (or more); "
+            "there the approximation fails. Penalise more (a smaller C).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _result(fitted, held_out, weights, method, n_dimensions):
+    """The parts of all outputs side by side, flat where the estimator's are."""
+    costs = [
+        model.cost(part.predictor) for model, part in zip(fitted.outputs, held_out)
+    ]
+    loss = np.hstack(costs).mean(axis=1)
+    mean, error = mean_with_error(loss[None], weights)
+    predictor = np.hstack([part.predictor for part in held_out])
+    leverages = np.hstack([part.leverages for part in held_out])
+    if n_dimensions == 1 and predictor.shape[1] == 1:
+        predictor, leverages = predictor[:, 0], leverages[:, 0]
+    return ApproximateLOO(
+        predictions=fitted.mean_function(predictor),
+        loss=loss,
+        mean=float(mean[0]) + float(np.mean([part.correction for part in held_out])),
+        standard_error=float(error[0]),
+        leverages=leverages,
+        method=method,
+    )

@@ -1,0 +1,107 @@
+"""The table of fitted linear models of which it is known what they minimised.
+
+To add a class, write a function ``(estimator, X, y, weights) -> FittedModel``
+beside those for regressors or classifiers, or take one that is there, and list
+it in ``FITTED_MODELS``. Subclasses are found through their bases.
+"""
+
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    HuberRegressor,
+    Lasso,
+    LassoCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+    MultiTaskElasticNet,
+    PoissonRegressor,
+    Ridge,
+    RidgeCV,
+)
+from sklearn.svm import SVC, LinearSVC
+
+from ..linear_model import (
+    IterativeRidge,
+    TrajectoryElasticNet,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
+)
+from .fitted_classifiers import (
+    linear_svc,
+    logistic_cv_strength,
+    logistic_of,
+    logistic_strength,
+    recorded_svc,
+    strength_in_force,
+    svc,
+)
+from .fitted_regressors import (
+    alpha_given,
+    alpha_in_force,
+    elastic_net_of,
+    huber_of,
+    multi_task,
+    only_l1,
+    poisson_of,
+    ridge_of,
+)
+
+FITTED_MODELS = {
+    Ridge: ridge_of(alpha_given),
+    RidgeCV: ridge_of(lambda model: model.alpha_),
+    Lasso: elastic_net_of(alpha_given, only_l1),
+    LassoCV: elastic_net_of(lambda model: model.alpha_, only_l1),
+    ElasticNet: elastic_net_of(alpha_given, lambda m: m.l1_ratio),
+    ElasticNetCV: elastic_net_of(lambda model: model.alpha_, lambda m: m.l1_ratio_),
+    MultiTaskElasticNet: multi_task,
+    LogisticRegression: logistic_of(logistic_strength),
+    LogisticRegressionCV: logistic_of(logistic_cv_strength),
+    LinearSVC: linear_svc,
+    SVC: svc,
+    HuberRegressor: huber_of(alpha_given),
+    PoissonRegressor: poisson_of(alpha_given),
+    IterativeRidge: ridge_of(alpha_in_force),
+    TrajectoryLasso: elastic_net_of(alpha_in_force, only_l1),
+    TrajectoryElasticNet: elastic_net_of(alpha_in_force, lambda m: m.l1_ratio),
+    TrajectoryLogisticRegression: logistic_of(strength_in_force),
+    TrajectoryLinearSVC: recorded_svc,
+    TrajectoryHuberRegressor: huber_of(alpha_in_force),
+    TrajectoryPoissonRegressor: poisson_of(alpha_in_force),
+}
+
+
+def fitted_model(estimator, X, y, weights):
+    """What ``estimator`` minimised on these data.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted, of a class in ``FITTED_MODELS`` or derived from one.
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features), float64
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    weights : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    FittedModel
+    """
+    return adapter_of(type(estimator))(estimator, X, y, weights)
+
+
+def adapter_of(kind):
+    """The function for a class.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    for base in kind.__mro__:
+        if base in FITTED_MODELS:
+            return FITTED_MODELS[base]
+    known = [base for base, found in FITTED_MODELS.items() if found is not multi_task]
+    names = ", ".join(sorted(base.__name__ for base in known))
+    raise TypeError(f"What {kind.__name__} minimises is not known; known are {names}.")

@@ -1,0 +1,136 @@
+"""Approximate leave-one-out with leverages from random probes (RandALO).
+
+Nobel, LeJeune & Candes (2024, arXiv:2409.09781): leverages of n rows are the
+diagonal of a matrix J that is cheap to multiply and costly to form. A probe of
+random signs r gives r * (J r), whose mean is that diagonal; what is known of
+the diagonal (it lies between 0 and 1) and how the mean cost depends on the
+number of probes (linearly in its inverse) remove most of the error.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from .converged import (
+    HeldOut,
+    check_determined,
+    drifts,
+    expansion,
+    relative_drift,
+)
+from .quadratic import ConjugateGradients, factor, reduced, single_factor
+
+# Up to this many rows or columns, whichever is less, the Hessian is factored.
+DIRECT_SIZE = 5000
+# Subsets of the probes that the mean cost is regressed over.
+N_SUBSETS = 50
+
+
+class Probes(NamedTuple):
+    """How to probe, and how rows count in the mean cost."""
+
+    n_probes: int
+    rng: np.random.Generator
+    averaging: np.ndarray  # (n_rows,), sums to one
+
+
+def randomized_leverages(model, probes):
+    """One Newton step without each row, leverages from random probes.
+
+    Parameters
+    ----------
+    model : ConvergedModel
+        Of one output.
+    probes : Probes
+
+    Returns
+    -------
+    HeldOut
+        ``correction`` takes the bias out of the mean cost that noisy leverages
+        bring; single predictors keep theirs.
+    """
+    local, solver = _solved(expansion(model))
+    curvature = local.curvature[:, 0, 0]
+    # Rows without curvature are probed at the average one. Their leverage is
+    # that of a row yet to be added, which may exceed 1.
+    probed = np.where(curvature > 0, curvature, curvature.mean())
+    upper = np.where(curvature > 0, 1.0, np.inf)
+    samples = _diagonal_samples(local, solver, np.sqrt(probed), probes)
+    spread = samples.std(axis=1, ddof=1)
+    whole, penalty = drifts(local, solver)
+    drift = (model.penalty_shares[:, None] * penalty - whole)[:, 0]
+
+    def held_out(mean, n_probes):
+        found = truncated_mean(mean, spread / np.sqrt(n_probes), upper)
+        share = found * curvature / probed
+        check_determined(share[:, None, None])
+        step = found / probed * local.derivative[:, 0] + drift
+        return local.predictor[:, 0] + step / (1 - share), share
+
+    def mean_cost(mean, n_probes):
+        cost = model.cost(held_out(mean, n_probes)[0][:, None])
+        return float(probes.averaging @ cost[:, 0])
+
+    predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
+    correction = _debiasing(mean_cost, samples, probes.rng)
+    own = samples.mean(axis=1) / probed * local.derivative[:, 0]
+    moved = relative_drift(whole, own)
+    return HeldOut(predictor[:, None], share[:, None], moved, correction)
+
+
+def _solved(local):
+    """The expansion and the way its Hessian is solved."""
+    n_rows, n_columns = local.designs[0].shape
+    if min(n_rows, n_columns) > DIRECT_SIZE:
+        return local, ConjugateGradients(local)
+    local = reduced(local)
+    # Probes are far noisier than single precision.
+    return local, single_factor(local) or factor(local)
+
+
+def _diagonal_samples(local, solver, root, probes):
+    """r * (J r) of every probe r, J = root A H^-1 A' root, (n_rows, n_probes)."""
+    A = local.designs[0]
+    signs = probes.rng.choice([-1.0, 1.0], size=(len(root), probes.n_probes))
+    moved = A @ solver.solve(A.T @ (root[:, None] * signs))
+    return signs * root[:, None] * moved
+
+
+def _debiasing(mean_cost, samples, rng):
+    """The mean cost at infinitely many probes, less that at all of them.
+
+    The cost of random subsets of half the probes to all is linear in one over
+    their size; the slope of that line says what all of them still have too much.
+    """
+    n_probes = samples.shape[1]
+    sizes = np.linspace(n_probes // 2, n_probes, N_SUBSETS).astype(int)
+    chosen = np.zeros((n_probes, N_SUBSETS))
+    for subset, size in zip(chosen.T, sizes):
+        subset[rng.permutation(n_probes)[:size]] = 1 / size
+    means = (samples @ chosen).T
+    costs = [mean_cost(mean, size) for mean, size in zip(means, sizes)]
+    slope = np.polyfit(1 / sizes, costs, 1)[0]
+    return -float(slope) / n_probes
+
+
+def truncated_mean(mean, deviation, upper):
+    """Mean of a normal variable, given that it lies between 0 and ``upper``.
+
+    All arguments have shape (n,); where the deviation is 0 the mean is clipped.
+    """
+    sure = deviation <= 1e-12
+    scale = np.where(sure, 1.0, deviation)
+    low, high = -mean / scale, (upper - mean) / scale
+    # Seen from the other side where both ends are above the mean: the lower
+    # tail of the distribution is the one that does not cancel.
+    flip = np.where(low > 0, -1.0, 1.0)
+    low, high = np.minimum(flip * low, flip * high), np.maximum(flip * low, flip * high)
+    above, below = log_ndtr(high), log_ndtr(low)
+    mass = above + np.log1p(-np.exp(np.minimum(below - above, -1e-300)))
+    edge = np.exp(_log_density(low) - mass) - np.exp(_log_density(high) - mass)
+    return np.clip(np.where(sure, mean, mean + flip * scale * edge), 0, upper)
+
+
+def _log_density(value):
+    return -0.5 * (value**2 + np.log(2 * np.pi))
