@@ -40,6 +40,19 @@ class RecordingFit:
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
 
+    @staticmethod
+    def share_work(candidates, X, y):
+        """Let fits to the same data share what they would all do: nothing here.
+
+        Parameters
+        ----------
+        candidates : list of estimators of this class
+        X, y : as passed to fit
+        """
+
+    def release(self):
+        """Let go of what only further updates, or fits to the same data, would need."""
+
     def _replace_fitted(self, attributes):
         """Put new fitted attributes in the place of all former ones."""
         for name in [name for name in vars(self) if name.endswith("_")]:

@@ -18,12 +18,19 @@ from .._fitting import RecordingFit
 from .._held_out import FEWEST_ROWS, check_loo
 from .._progress import FitProgress
 from ..optim.losses import SquaredError
-from .gram import check_precomputed
+from .gram import KernelMatrix, check_precomputed
 from .held_out import plan_of
-from .kernels import KERNELS, FromCallable, Precomputed, scale_gamma
-from .paths import fitted_paths, shaped_dual_coef
+from .kernels import (
+    KERNELS,
+    RADIAL_KERNELS,
+    FromCallable,
+    OfDistances,
+    Precomputed,
+    SquaredDistance,
+    scale_gamma,
+)
+from .live_run import LiveRun
 from .recorder import Patience, Recorder
-from .run import check_stable, epochs
 from .setup import Machine, Sizes, working_dtype
 
 MEGABYTE = 1 << 20
@@ -74,6 +81,9 @@ class KernelEigenPro(
     # There is no memory matrix of these updates.
     risk = False
     _loss = SquaredError()
+    # While a stopping estimator extends a run, or fits candidates to the same rows.
+    _live_run = None
+    _distances = None
 
     def __init__(
         self,
@@ -122,8 +132,8 @@ class KernelEigenPro(
     def _prepared(self, X, y):
         """Validated samples, targets (n_rows, n_outputs), and fitted attributes."""
 
-    def _more_paths(self, paths, names):
-        """Further fitted attributes that follow from the paths."""
+    def _more_paths(self, attributes):
+        """Further fitted attributes that follow from the others."""
         return {}
 
     @staticmethod
@@ -161,31 +171,31 @@ class KernelEigenPro(
             iterates diverge (the message names the largest step that is stable for
             sure). The estimator is then left as it was.
         """
-        self._fit(X, y, params, self.max_iter)
+        self._go_on(self._begun(X, y, params), self.max_iter, X, y)
         return self
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit_up_to(self, n_epochs, X, y, **params):
-        """Fit anew, at most ``n_epochs`` of the planned epochs.
+        """Fit, or go on with a fit of the same data, up to so many epochs.
 
         Returns
         -------
         bool
             Whether no more would follow.
         """
-        cap = min(n_epochs, self.max_iter)
-        self._fit(X, y, params, cap)
-        return cap == self.max_iter or self.n_iter_ < cap
+        if self._live_run is None:
+            self._live_run = self._begun(X, y, params)
+        self._go_on(self._live_run, min(n_epochs, self.max_iter), X, y)
+        return self._live_run.has_ended or self.n_iter_ == self.max_iter
 
-    def _fit(self, X, y, params, max_iter):
-        # Nothing reaches self before everything has succeeded.
+    def _begun(self, X, y, params):
+        """A run of these data, at its start."""
         samples, target, names = self._prepared(X, y)
         check_loo(self.loo, len(target))
         folds = self._folds(X, y, samples, params)
         rng = check_random_state(self.random_state)
         basis, machine = self._machine(samples.X, rng)
-        names = {**names, **basis}
         plan = plan_of(machine, target, folds, self.loo, self.n_probes, rng)
         recorder = Recorder(
             plan,
@@ -194,10 +204,24 @@ class KernelEigenPro(
             self.store_every,
             machine.gram.dtype,
         )
-        is_flat = self._is_flat(samples)
-        self._run(machine, recorder, max_iter, {"X": X, "y": y}, names, is_flat)
-        paths = fitted_paths(machine, recorder, samples, is_flat)
-        self._replace_fitted({**names, **paths, **self._more_paths(paths, names)})
+        names = {**names, **basis}
+        return LiveRun(machine, recorder, samples, names, self._is_flat(samples))
+
+    def _go_on(self, live_run, n_epochs, X, y):
+        """More epochs of the run, and all that it says by then."""
+        progress = FitProgress(
+            self,
+            n_done=live_run.n_epochs,
+            n_planned=n_epochs - live_run.n_epochs,
+            X=X,
+            y=y,
+            sample_weight=None,
+            reconstruct=live_run.reconstruct,
+        )
+        live_run.go_on(n_epochs, progress)
+        # Nothing reaches self before everything has succeeded.
+        attributes = live_run.attributes()
+        self._replace_fitted({**attributes, **self._more_paths(attributes)})
 
     def _machine(self, X, rng):
         """What a prediction needs besides coefficients, and what the run needs."""
@@ -208,14 +232,17 @@ class KernelEigenPro(
             self.step_size,
             self.memory_budget * MEGABYTE,
         )
+        numbers = np.arange(X.shape[0])[:, None]
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             check_precomputed(X)
-            kernel, rows = Precomputed(X), np.arange(len(X))[:, None]
-            return {"X_fit_": None}, Machine.of(kernel, rows, sizes, rng)
+            return {"X_fit_": None}, Machine.of(Precomputed(X), numbers, sizes, rng)
         basis, kernel = self._kernel_of(X)
-        rows = X.astype(working_dtype(X.shape[0]), copy=False)
-        machine = Machine.of(kernel, rows, sizes, rng, self._map)
-        return {"X_fit_": X, "_kernel": kernel, **basis}, machine
+        basis = {"X_fit_": X, "_kernel": kernel, **basis}
+        if self._distances is not None:
+            kernel, rows = OfDistances(kernel, self._distances), numbers
+        else:
+            rows = X.astype(working_dtype(X.shape[0]), copy=False)
+        return basis, Machine.of(kernel, rows, sizes, rng, self._map)
 
     def _kernel_of(self, X):
         """The kernel, and its fitted attributes."""
@@ -227,38 +254,36 @@ class KernelEigenPro(
         kernel = KERNELS[self.kernel](float(gamma), self.degree, self.coef0)
         return {"gamma_": float(gamma)}, kernel
 
-    def _run(self, machine, recorder, max_iter, data, names, is_flat):
-        """Epochs until the recorder has enough."""
-        plan, schedule = recorder.plan, machine.schedule
-
-        def reconstruct(dual_coef):
-            shaped = shaped_dual_coef(dual_coef, machine, is_flat)
-            return {**names, "dual_coef_": shaped}
-
-        progress = FitProgress(
-            self,
-            n_done=0,
-            n_planned=max_iter,
-            sample_weight=None,
-            reconstruct=reconstruct,
-            **data,
-        )
-        run = epochs(
-            machine.gram,
-            machine.preconditioner,
-            schedule,
-            plan.columns(),
-            plan.n_outputs,
-            plan.sees(),
-        )
-        for t, epoch in zip(range(1, max_iter + 1), run):
-            has_ended = recorder.advance(epoch)
-            check_stable(recorder.train, schedule)
-            if progress(t, epoch.dual_coef, recorder.train[-1]) or has_ended:
-                break
-        progress.finish(epoch.dual_coef)
-
     # -------------------------------------------------- what others ask for
+
+    @staticmethod
+    def share_work(candidates, X, y):
+        """Let fits to the same rows share their distances, where these fit in memory.
+
+        Parameters
+        ----------
+        candidates : list of estimators of this class
+        X, y : as passed to fit
+        """
+        candidates = [c for c in candidates if c._is_radial()]
+        if len(candidates) < 2:
+            return
+        rows = candidates[0]._prepared(X, y)[0].X
+        rows = rows.astype(working_dtype(rows.shape[0]), copy=False)
+        budget = min(c.memory_budget for c in candidates) * MEGABYTE
+        # The kernel matrix of one of them is kept beside the distances.
+        distances = KernelMatrix(
+            SquaredDistance(), rows, rows.dtype, budget / 2, candidates[0]._map
+        )
+        for candidate in candidates:
+            candidate._distances = distances.values
+
+    def release(self):
+        """Let go of what is shared with others, and of what further epochs need."""
+        self._live_run = self._distances = None
+
+    def _is_radial(self):
+        return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take."""

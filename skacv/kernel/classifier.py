@@ -193,12 +193,12 @@ default="rbf"
     def _coded(self, label):
         return codes_of(label, len(self.classes_))
 
-    def _more_paths(self, paths, names):
+    def _more_paths(self, attributes):
         """The error rate, of all rows left out."""
-        if "loo_path_" not in paths:
+        if "loo_path_" not in attributes:
             return {}
-        label = np.searchsorted(names["classes_"], paths["loo_target_"])
-        decisions = paths["loo_prediction_path_"]
+        label = np.searchsorted(attributes["classes_"], attributes["loo_target_"])
+        decisions = attributes["loo_prediction_path_"]
         if decisions.ndim == 2:
             chosen = (decisions > 0).astype(int)
         else:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-# A block is a few arrays of this size while it is computed.
-BLOCK_BYTES = 1 << 25
+# A block is a few arrays of this size while it is computed, kept in the cache.
+BLOCK_BYTES = 1 << 22
 # A kernel matrix is taken to be one up to this share of its largest entry.
 ASYMMETRY = 1e-5
 # Eigenvalues may be negative by this share of the largest: rounding.

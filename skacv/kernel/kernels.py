@@ -28,13 +28,12 @@ def squared_distances(X, Z):
     if not sparse.issparse(X):
         center = Z.mean(axis=0)
         X, Z = X - center, Z - center
-    squared = safe_sparse_dot(X, Z.T, dense_output=True)
-    squared *= -2
+    squared = safe_sparse_dot(-2 * X, Z.T, dense_output=True)
     norms = row_norms(X, squared=True)[:, None]
     squared += norms
     squared += row_norms(Z, squared=True)
     squared[squared < N_ROUNDINGS * np.finfo(squared.dtype).eps * norms] = 0
-    return np.maximum(squared, 0, out=squared)
+    return squared
 
 
 @dataclass(frozen=True)
@@ -139,10 +138,42 @@ class Precomputed:
         return self.matrix[X[:, 0], X[:, 0]].astype(np.float64)
 
 
+class SquaredDistance:
+    """||x - z||^2, of which the radial kernels are functions."""
+
+    def __call__(self, X, Z):
+        return squared_distances(X, Z)
+
+    def diagonal(self, X):
+        """Zero for every row, (n,)."""
+        return np.zeros(X.shape[0])
+
+
+@dataclass(frozen=True)
+class OfDistances:
+    """A radial kernel of squared distances that are kept.
+
+    Rows are their numbers in the matrix of distances, (n, 1).
+    """
+
+    kernel: RadialKernel
+    squared: np.ndarray
+    is_positive = True
+
+    def __call__(self, X, Z):
+        return self.kernel.profile(self.squared[np.ix_(X[:, 0], Z[:, 0])])
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        return self.kernel.diagonal(X)
+
+
+RADIAL_KERNELS = {"rbf": Gaussian, "laplacian": Laplacian, "cauchy": Cauchy}
 KERNELS = {
-    "rbf": lambda gamma, degree, coef0: Gaussian(gamma),
-    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
-    "cauchy": lambda gamma, degree, coef0: Cauchy(gamma),
+    **{
+        name: lambda gamma, degree, coef0, kernel=kernel: kernel(gamma)
+        for name, kernel in RADIAL_KERNELS.items()
+    },
     "polynomial": Polynomial,
 }
 

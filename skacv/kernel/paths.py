@@ -23,7 +23,7 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     """
     schedule = machine.schedule
     stored = sorted(recorder.dual_coef)
-    path = np.stack([recorder.dual_coef.pop(t) for t in stored])
+    path = np.stack([recorder.dual_coef[t] for t in stored])
     path = shaped_dual_coef(path, machine, has_flat_dual_coef)
     seen = machine.preconditioner.rows if len(machine.preconditioner.damping) else []
     attributes = {

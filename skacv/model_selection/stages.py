@@ -61,6 +61,7 @@ class Stages:
                 estimator.fit(X, y, **fit_params)
             else:
                 self._extend(estimator, X, y, fit_params)
+        estimator.release()
         return estimator, perf_counter() - begun
 
     def _extend(self, estimator, X, y, fit_params):

@@ -44,8 +44,8 @@ def dual_path(K, target, model, n_epochs, sees=None):
     model : fitted estimator
         Its batches, step, subsample and number of directions are taken.
     n_epochs : int
-    sees : ndarray of bool, shape (n,)
-        Rows whose gradient is taken; the preconditioner is kept.
+    sees : ndarray of bool, shape (n,) or (n, k)
+        Rows whose gradient is taken, of every column; the preconditioner is kept.
 
     Returns
     -------
@@ -54,12 +54,13 @@ def dual_path(K, target, model, n_epochs, sees=None):
     rows = model.subsample_indices_
     V, d = preconditioner(K, rows, model.n_components_)
     sees = np.ones(len(K), dtype=bool) if sees is None else sees
+    sees = sees.reshape(len(K), -1)
     share = model.step_size_ / model.batch_size_
     alpha = np.zeros(target.shape)
     path = [alpha.copy()]
     for _ in range(n_epochs):
         for batch in model.batch_indices_:
-            gradient = (K[batch] @ alpha - target[batch]) * sees[batch][:, None]
+            gradient = (K[batch] @ alpha - target[batch]) * sees[batch]
             alpha[batch] -= share * gradient
             alpha[rows] += (
                 share * V @ (d[:, None] * (V.T @ K[np.ix_(rows, batch)] @ gradient))
@@ -70,8 +71,10 @@ def dual_path(K, target, model, n_epochs, sees=None):
 
 def left_out(K, target, model, n_epochs, rows):
     """Predictions of every epoch for rows whose gradient it never takes."""
+    everyone_else = np.arange(len(K))[:, None] != rows
     found = []
-    for row in rows:
-        path = dual_path(K, target, model, n_epochs, np.arange(len(K)) != row)
-        found.append(np.einsum("j,tjk->tk", K[row], path))
-    return np.stack(found, axis=1)
+    for y in target.T:
+        copies = np.repeat(y[:, None], len(rows), axis=1)
+        path = dual_path(K, copies, model, n_epochs, everyone_else)
+        found.append(np.einsum("jr,tjr->tr", K[:, rows], path))
+    return np.stack(found, axis=2)

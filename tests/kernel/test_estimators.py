@@ -1,6 +1,7 @@
 """The kernel estimators: stopping, what is kept, and bad input."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
+from skacv.kernel import kernels, live_run
+from skacv.kernel.kernels import squared_distances
+from skacv.kernel.run import epochs
 
 
 @pytest.fixture
@@ -123,6 +127,58 @@ def test_stopping_estimator_takes_them(criterion, patience, data):
     assert model.score(X, y) > 0.5
 
 
+@pytest.mark.parametrize("patience", [None, 3])
+def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, monkeypatch):
+    X, y = data
+    grid = {"gamma": [0.01, 0.1, 1.0], "kernel": ["rbf", "laplacian", "cauchy"]}
+    computed = []
+
+    def counted(X, Z):
+        computed.append(X.shape[0] * Z.shape[0])
+        return squared_distances(X, Z)
+
+    monkeypatch.setattr(kernels, "squared_distances", counted)
+    stopping = TrajectoryEarlyStoppingCV(
+        KernelEigenProRegressor(random_state=0), patience=patience, param_grid=grid
+    ).fit(X, y)
+    assert sum(computed) <= len(X) ** 2
+    alone = KernelEigenProRegressor(random_state=0, **stopping.best_params_)
+    alone = TrajectoryEarlyStoppingCV(alone, patience=patience).fit(X, y)
+    assert alone.best_iter_ == stopping.best_iter_
+    np.testing.assert_allclose(alone.path_, stopping.path_, rtol=1e-9)
+    np.testing.assert_allclose(alone.predict(X), stopping.predict(X), rtol=1e-9)
+    # Neither the distances nor the run stay with the model.
+    assert stopping.estimator_._distances is None
+    assert stopping.estimator_._live_run is None
+    # Where they do not fit beside a kernel matrix, every fit computes its own.
+    computed.clear()
+    megabytes = 1.5 * 8 * len(X) ** 2 / 2**20
+    stopping.set_params(estimator__memory_budget=megabytes).fit(X, y)
+    assert sum(computed) > len(X) ** 2
+
+
+def test_stages_go_on_with_the_run(data, monkeypatch):
+    X, y = data
+    begun = []
+
+    def counted(*arguments):
+        begun.append(arguments)
+        return epochs(*arguments)
+
+    monkeypatch.setattr(live_run, "epochs", counted)
+    inner = KernelEigenProRegressor(
+        n_components=8, cv=5, patience=None, max_iter=60, random_state=0
+    )
+    staged = TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=4).fit(X, y)
+    assert len(begun) == 1
+    assert 8 <= staged.estimator_.n_iter_ < 60
+    whole = clone(inner).set_params(loo=False, max_iter=staged.estimator_.n_iter_)
+    whole.fit(X, y)
+    for name in ("cv_path_", "train_path_", "dual_coef_path_", "stored_iterations_"):
+        expected = getattr(whole, name)
+        np.testing.assert_array_equal(getattr(staged.estimator_, name), expected)
+
+
 def test_pickles_and_intervals(data):
     X, y = data
     model = KernelEigenProRegressor(random_state=0).fit(X, y)
@@ -147,3 +203,14 @@ def test_kernel_of_zero_has_nothing_to_fit():
     X, y = np.zeros((10, 2)), np.arange(10.0)
     model = KernelEigenProRegressor("polynomial", coef0=0.0).fit(X, y)
     assert not model.predict(X).any()
+
+
+def test_never_more_of_the_kernel_than_the_budget(rng):
+    X = rng.standard_normal((4000, 5))
+    model = KernelEigenProRegressor(memory_budget=4, max_iter=2, random_state=0)
+    tracemalloc.start()
+    model.fit(X, X[:, 0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The kernel matrix takes 64 MB in single precision, the columns of the run 1.3.
+    assert peak < 30e6
