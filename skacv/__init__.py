@@ -1,6 +1,7 @@
 """Iterative models that stop themselves."""
 
 from .inspection import CoefficientPathDisplay, RiskPathDisplay
+from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from .linear_model import (
     IterativeRidge,
     TrajectoryElasticNet,
@@ -17,6 +18,8 @@ __version__ = "0.1.0"
 __all__ = [
     "CoefficientPathDisplay",
     "IterativeRidge",
+    "KernelEigenProClassifier",
+    "KernelEigenProRegressor",
     "RiskPathDisplay",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

@@ -150,20 +150,35 @@ def read_folds(estimator, trajectory, data, folds):
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
-    judged = [judged for _, judged in folds]
-    weights = np.array([data.problem.row_weights[rows].sum() for rows in judged])
-    fold_paths = [_path(z, rows, data)[0] for z, rows in zip(predictors, judged)]
-    path, se_path = mean_with_error(np.stack(fold_paths, axis=1), weights)
-    if len(folds) == 1:  # no spread over folds: that over rows
-        path, se_path = _path(predictors[0], judged[0], data)
+    weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
+    paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
     predictors = np.concatenate(predictors, axis=1)
     return {
-        "cv_path_": path,
-        "cv_se_path_": se_path,
-        "cv_fold_path_": np.stack(fold_paths, axis=1),
+        **fold_paths(paths, weights),
         "cv_prediction_path_": _predictions(estimator, predictors, data),
-        "cv_indices_": [data.rows[rows] for rows in judged],
+        "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
+
+
+def fold_paths(paths, weights):
+    """Fitted attributes of cross-validation, from the path of every fold.
+
+    Parameters
+    ----------
+    paths : list of (ndarray, ndarray), each of shape (n_iterates,)
+        Mean over the rows that a fold is judged by, and its standard error.
+    weights : array-like of shape (n_folds,)
+
+    Returns
+    -------
+    dict
+        Mean, its standard error over the folds, and the mean of every fold.
+    """
+    by_fold = np.stack([path for path, _ in paths], axis=1)
+    path, se_path = mean_with_error(by_fold, np.asarray(weights, dtype=np.float64))
+    if len(paths) == 1:  # no spread over folds: that over rows
+        path, se_path = paths[0]
+    return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
 def _replaying(estimator, data):

@@ -39,6 +39,41 @@ class RecordedModel:
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
 
+    def staged_loss(self, X, y):
+        """What every iterate costs on other rows, as ``train_path_`` says it of these.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        ndarray of shape (n_iterates,)
+            One for each of :meth:`recorded_iterations`.
+        """
+        check_is_fitted(self)
+        target = self._target(np.asarray(y))
+        return np.array(
+            [
+                self._loss.cost(target, predictor.reshape(target.shape)).mean()
+                for predictor in self._linear_predictors(X)
+            ]
+        )
+
+    def _target(self, y):
+        """Targets as the loss takes them, (n_samples, n_outputs)."""
+        return y.reshape(len(y), -1)
+
+    def recorded_iterations(self):
+        """Iterates that :meth:`at_iteration` can give.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.arange(self.n_iter_ + 1)
+
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
 

@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 
 from ._recorded import RecordedModel
 
@@ -12,13 +13,38 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     """Decisions and labels with the recorded iterates.
 
     A linear predictor is a decision: of the second class where there are two,
-    else of every class.
+    else of every class. A subclass says ``_coded(label)``, the loss's targets
+    (n_samples, n_outputs) for classes numbered 0, 1, ...
     """
 
     @staticmethod
     def _prediction(predictor):
         """Held-out predictions are decisions, from which all others follow."""
         return predictor
+
+    def _classes_of(self, y):
+        """The labels of the classes, and the number of every row's class.
+
+        Raises
+        ------
+        ValueError
+            If y are no labels, or all the same.
+        """
+        check_classification_targets(y)
+        classes, label = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, of "
+                "positive sample_weight where there is one, but y has only one class: "
+                f"{classes[0]}."
+            )
+        return classes, label
+
+    def _target(self, y):
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
+        return self._coded(np.searchsorted(self.classes_, y))
 
     @staticmethod
     def _decision(predictor):

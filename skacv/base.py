@@ -5,16 +5,8 @@ from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
-from sklearn.utils.validation import check_is_fitted
 
 from ._compat import (
     CallbackSupportMixin,
@@ -23,7 +15,8 @@ from ._compat import (
     _fit_context,
     with_callbacks,
 )
-from ._held_out import FEWEST_ROWS, check_loo, folds_of
+from ._fitting import RecordingFit
+from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
@@ -54,7 +47,9 @@ RUN_CONSTRAINTS = {
 }
 
 
-class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
+class TrajectoryModel(
+    RecordingFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+):
     """Base class of linear models that keep and judge their trajectory.
 
     A subclass has the parameters of its ``__init__`` and says
@@ -199,56 +194,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
 
-    def staged_loss(self, X, y):
-        """What every iterate costs on other rows, as ``train_path_`` says it of these.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        ndarray of shape (n_iter_ + 1,)
-        """
-        check_is_fitted(self)
-        target = self._target(np.asarray(y))
-        return np.array(
-            [
-                self._loss.cost(target, predictor.reshape(target.shape)).mean()
-                for predictor in self._linear_predictors(X)
-            ]
-        )
-
-    def _target(self, y):
-        """Targets as the loss takes them, (n_samples, n_outputs)."""
-        return y.reshape(len(y), -1)
-
-    def _folds(self, X, y, data, params):
-        """The folds of ``cv``, none without one."""
-        if get_config()["enable_metadata_routing"]:
-            params = process_routing(self, "fit", **params).splitter.split
-        elif set(params) - {"groups"}:
-            unknown = ", ".join(sorted(set(params) - {"groups"}))
-            raise TypeError(f"fit() got unexpected arguments: {unknown}.")
-        if self.cv is None and params:
-            raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
-        if self.cv is None:
-            return []
-        splitter = check_cv(self.cv, data.y, classifier=is_classifier(self))
-        return folds_of(splitter, X, y, data, params)
-
-    def get_metadata_routing(self):
-        """Metadata routing of this object: fit passes on to the splitter's split.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
-
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take."""
         self._prepared(X, y, None)
@@ -277,6 +222,15 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
         is_linear = self._penalty(1.0).is_linear
         n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
         return n_worth == shape[0]
+
+    def changes_strength(self):
+        """Whether the record has iterates of several strengths of the penalty.
+
+        Returns
+        -------
+        bool
+        """
+        return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
     def strength_at(self, t):
         """What the recorded trajectory has chosen from, at iterate ``t``.
@@ -388,12 +342,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta):
             Phase(self._penalty(strength), schedule, self.max_iter)
             for strength in strengths
         ]
-
-    def _replace_fitted(self, attributes):
-        """Put new fitted attributes in the place of all former ones."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update(attributes)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")

@@ -15,11 +15,13 @@ LAYERS = [
     "risk",
     "_training_data",
     "_held_out",
+    "_fitting",
     "_reading",
     "_recorded",
     "_recorded_classifier",
     "base",
     "linear_model",
+    "kernel",
     "model_selection",
     "inspection",
 ]

@@ -4,6 +4,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProClassifier,
+    KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryHuberRegressor,
@@ -29,10 +31,18 @@ ESTIMATORS = [
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
     TrajectoryPoissonRegressor(solver="newton"),
+    KernelEigenProRegressor(),
+    KernelEigenProRegressor(kernel="laplacian", batch_size=8, n_components=0),
+    KernelEigenProClassifier(),
+    KernelEigenProClassifier(batch_size=8),
     TrajectoryEarlyStoppingCV(),
     TrajectoryEarlyStoppingCV(IterativeRidge(), rule="one_se"),
     TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression()),
     TrajectoryEarlyStoppingCV(TrajectoryLinearSVC(), criterion="accuracy"),
+    TrajectoryEarlyStoppingCV(KernelEigenProRegressor(random_state=0)),
+    TrajectoryEarlyStoppingCV(
+        KernelEigenProClassifier(random_state=0), criterion="accuracy"
+    ),
     TrajectoryEarlyStoppingCV(
         TrajectoryElasticNet(), param_grid={"alpha": [0.01, 0.1]}
     ),

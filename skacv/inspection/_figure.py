@@ -1,12 +1,13 @@
 """What all displays share: axes, colours, and the estimator to draw."""
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 # Okabe and Ito's palette, told apart by all readers.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 BLACK, GREY = "#000000", "#666666"
+# Of longer runs the early iterates are drawn larger.
+LONG_RUN = 100
 
 
 def new_axes(ax, figsize=(6.4, 4.2)):
@@ -42,7 +43,7 @@ def recorded(estimator, X=None):
         X = estimator[:-1].transform(X)
     last = last_step(estimator)
     inner = getattr(last, "estimator_", last)
-    if not hasattr(inner, "coef_path_"):
+    if not hasattr(inner, "train_path_"):
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; take an estimator of "
             "skacv."
@@ -52,8 +53,7 @@ def recorded(estimator, X=None):
 
 def iteration_scale(estimator):
     """Early iterates of a long run matter most; along several strengths all do."""
-    strengths = getattr(estimator, f"{estimator._strength_name}_path_")
-    is_long = estimator.n_iter_ > 100 and np.ptp(strengths) == 0
+    is_long = estimator.n_iter_ > LONG_RUN and not estimator.changes_strength()
     return "symlog" if is_long else "linear"
 
 

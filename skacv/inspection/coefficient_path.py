@@ -81,8 +81,17 @@ class CoefficientPathDisplay:
         Returns
         -------
         CoefficientPathDisplay
+
+        Raises
+        ------
+        TypeError
+            If the model has no coefficients of features.
         """
         inner, _ = recorded(estimator)
+        if not hasattr(inner, "coef_path_"):
+            raise TypeError(
+                f"{type(inner).__name__} has no coefficients of features to draw."
+            )
         path = inner.coef_path_
         display = cls(
             coef_path=path if path.ndim == 2 else path[:, target],

@@ -43,8 +43,10 @@ class RiskPathDisplay:
         The iterate in use, marked.
     criterion : {"risk", "loo", "cv"}, default=None
         The estimate that the mark is put on; None is the first.
-    test_path : ndarray of shape (n_iter + 1,), default=None
+    test_path : ndarray of shape (n_tested,), default=None
         Mean cost on test rows.
+    tested : ndarray of int, shape (n_tested,), default=None
+        The iterates that it is of; None is all.
     estimator_name : str, default=None
         For the title.
     scale : {"symlog", "linear"}, default="symlog"
@@ -80,6 +82,7 @@ class RiskPathDisplay:
         iteration,
         criterion=None,
         test_path=None,
+        tested=None,
         estimator_name=None,
         scale="symlog",
         cost="squared error",
@@ -89,6 +92,7 @@ class RiskPathDisplay:
         self.iteration = iteration
         self.criterion = criterion
         self.test_path = test_path
+        self.tested = tested
         self.estimator_name = estimator_name
         self.scale = scale
         self.cost = cost
@@ -133,6 +137,7 @@ default=None
             iteration=inner.iteration_,
             criterion=_criterion(estimator),
             test_path=test_path,
+            tested=inner.recorded_iterations(),
             estimator_name=type(inner).__name__,
             scale=iteration_scale(inner),
             cost=inner._loss.name,
@@ -180,8 +185,9 @@ default=None
     def _draw_errors(self, ax):
         self.test_line_ = None
         if self.test_path is not None:
+            tested = range(len(self.test_path)) if self.tested is None else self.tested
             (self.test_line_,) = ax.plot(
-                self.test_path, color=BLACK, linewidth=1.6, label="test error"
+                tested, self.test_path, color=BLACK, linewidth=1.6, label="test error"
             )
         (self.train_line_,) = ax.plot(
             self.train_path, color=GREEN, linestyle=":", label="train error"
@@ -210,9 +216,9 @@ default=None
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
-        shown = np.array(shown)
-        low = shown.min()
-        high = min(shown.max(), max(shown[:, 0].max(), 2 * low))
+        low = min(path.min() for path in shown)
+        begun = max(path[0] for path in shown)
+        high = min(max(path.max() for path in shown), max(begun, 2 * low))
         span = (high - low) or 1.0
         return max(low - 0.35 * span, 0), high + 0.05 * span
 

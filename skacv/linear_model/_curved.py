@@ -6,7 +6,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import Interval, StrOptions, class_weights
 from .._recorded import RecordedRegressor
@@ -136,14 +135,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
 
     def _prepared(self, X, y, sample_weight):
         samples = validated(self, X, y, sample_weight)
-        check_classification_targets(samples.y)
-        classes, label = np.unique(samples.y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, of "
-                "positive sample_weight where there is one, but y has only one class: "
-                f"{classes[0]}."
-            )
+        classes, label = self._classes_of(samples.y)
         class_weight = class_weights(
             self.class_weight, classes, samples.y, samples.weights
         )
@@ -158,11 +150,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             classes_=classes,
         )
 
-    def _target(self, y):
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
-        label = np.searchsorted(self.classes_, y)
+    def _coded(self, label):
         return self._loss_and_target(label, len(self.classes_))[1]
 
     def _warn_of(self, trajectory, data):

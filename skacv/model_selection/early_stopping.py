@@ -198,6 +198,7 @@ class TrajectoryEarlyStoppingCV(
         judge = self._judge(candidates[0], X, y, params)
         for candidate in candidates:
             prepare(candidate, judge.computed)
+        candidates[0].share_work(candidates, X, y)
         fit_params = self._routed("estimator", "fit", params)
         stages = Stages(judge, self.patience)
         found = self._run(stages, candidates, X, y, fit_params, params)

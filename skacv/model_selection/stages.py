@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -20,7 +19,7 @@ def prepare(estimator, computed):
             raise ValueError(
                 f"criterion={name!r} needs {criterion.path}, which "
                 f"{type(estimator).__name__} does not have: the memory matrix is of "
-                "the squared error."
+                "the squared error and linear models."
             )
         if name == computed and value is False:
             raise ValueError(
@@ -35,11 +34,15 @@ def prepare(estimator, computed):
 
 
 def choice_of(estimator, judge, rule):
-    """Row, value and standard error that the rule picks."""
-    path = judge.path(estimator)
-    error = partial(judge.standard_error, estimator)
-    row = rule(judge.sign * path, error)
-    return row, float(path[row]), error(row)
+    """Row, value and standard error that the rule picks, of the rows that are kept."""
+    rows = estimator.recorded_iterations()
+    path = judge.path(estimator)[rows]
+
+    def error(place):
+        return judge.standard_error(estimator, rows[place])
+
+    place = rule(judge.sign * path, error)
+    return int(rows[place]), float(path[place]), error(place)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Stages:
                 estimator.fit(X, y, **fit_params)
             else:
                 self._extend(estimator, X, y, fit_params)
+        estimator.release()
         return estimator, perf_counter() - begun
 
     def _extend(self, estimator, X, y, fit_params):

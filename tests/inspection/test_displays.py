@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from skacv import (
     CoefficientPathDisplay,
     IterativeRidge,
+    KernelEigenProClassifier,
     RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
@@ -176,3 +177,21 @@ def test_without_any_estimate(data):
 def test_matplotlib_is_imported_lazily():
     code = "import sys, skacv; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("store_every", [1, 7])
+def test_risk_path_of_a_kernel_machine(store_every, data):
+    X, y = data
+    label = np.where(y > 1, "high", "low")
+    machine = KernelEigenProClassifier(store_every=store_every, random_state=0)
+    model = TrajectoryEarlyStoppingCV(machine).fit(X[:50], label[:50])
+    display = RiskPathDisplay.from_estimator(model, X[50:], label[50:])
+    assert list(display.lines_) == ["loo"]
+    inner, code = model.estimator_, np.where(label == "low", 1, -1)[50:]
+    tested, drawn = display.test_line_.get_data()
+    np.testing.assert_array_equal(tested, inner.stored_iterations_)
+    decisions = inner.staged_decision_function(X[50:])
+    expected = [np.mean((code - z) ** 2) for z in decisions]
+    np.testing.assert_allclose(drawn, expected)
+    with pytest.raises(TypeError, match="no coefficients of features"):
+        CoefficientPathDisplay.from_estimator(model)

@@ -1,0 +1,60 @@
+"""What every fit that records a trajectory does, whatever runs."""
+
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+
+from ._held_out import folds_of
+
+
+class RecordingFit:
+    """Folds of ``cv`` with their metadata, and fitted attributes put in at the end."""
+
+    def _folds(self, X, y, data, params):
+        """The folds of ``cv``, none without one."""
+        if get_config()["enable_metadata_routing"]:
+            params = process_routing(self, "fit", **params).splitter.split
+        elif set(params) - {"groups"}:
+            unknown = ", ".join(sorted(set(params) - {"groups"}))
+            raise TypeError(f"fit() got unexpected arguments: {unknown}.")
+        if self.cv is None and params:
+            raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
+        if self.cv is None:
+            return []
+        splitter = check_cv(self.cv, data.y, classifier=is_classifier(self))
+        return folds_of(splitter, X, y, data, params)
+
+    def get_metadata_routing(self):
+        """Metadata routing of this object: fit passes on to the splitter's split.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
+
+    @staticmethod
+    def share_work(candidates, X, y):
+        """Let fits to the same data share what they would all do: nothing here.
+
+        Parameters
+        ----------
+        candidates : list of estimators of this class
+        X, y : as passed to fit
+        """
+
+    def release(self):
+        """Let go of what only further updates, or fits to the same data, would need."""
+
+    def _replace_fitted(self, attributes):
+        """Put new fitted attributes in the place of all former ones."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        vars(self).update(attributes)

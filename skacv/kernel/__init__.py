@@ -1,0 +1,6 @@
+"""Kernel machines that keep and judge their trajectory."""
+
+from .classifier import KernelEigenProClassifier
+from .regressor import KernelEigenProRegressor
+
+__all__ = ["KernelEigenProClassifier", "KernelEigenProRegressor"]

@@ -1,0 +1,124 @@
+"""Which rows are left out of a run, and what it carries for them.
+
+Leave-one-out needs how strongly every row holds on to its own residual: from the
+eigendecomposition or from random labels (:mod:`skacv.kernel.leave_one_out`). Folds,
+and a few single rows, are outputs whose gradient is masked: exact whatever the
+batches.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._held_out import FEWEST_ROWS
+from .leave_one_out import ExactMemory, LeaveOneOut, ProbedMemory, random_labels
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run carries besides the outputs, as numbers of rows in its order.
+
+    Attributes
+    ----------
+    target : ndarray of shape (n_rows, n_outputs)
+    labels : ndarray of shape (n_rows, n_probes)
+        Random labels; none where leave-one-out does without.
+    replicas : list of (ndarray of bool, ndarray of int)
+        Rows whose gradient a replica takes, and rows that it is judged by.
+        Folds first, then single rows.
+    n_folds : int
+    left_out : ndarray of int
+        Rows that leave-one-out leaves out.
+    """
+
+    target: np.ndarray
+    labels: np.ndarray
+    replicas: list
+    n_folds: int
+    left_out: np.ndarray
+
+    @property
+    def n_outputs(self):
+        """Columns of the target."""
+        return self.target.shape[1]
+
+    def columns(self):
+        """Targets of all columns: outputs, labels, outputs of the replicas."""
+        copies = [self.target] * len(self.replicas)
+        return np.concatenate([self.target, -self.labels, *copies], axis=1)
+
+    def sees(self):
+        """Which gradients the columns of the replicas take."""
+        masks = [np.repeat(m[:, None], self.n_outputs, 1) for m, _ in self.replicas]
+        return np.concatenate([np.empty((len(self.target), 0), bool), *masks], axis=1)
+
+    def replica_columns(self, number):
+        """Where a replica is."""
+        first = self.n_outputs * (1 + number) + self.labels.shape[1]
+        return slice(first, first + self.n_outputs)
+
+    def leave_one_out(self, machine):
+        """What follows every row left out; None where replicas do."""
+        if self.n_folds < len(self.replicas) or not len(self.left_out):
+            return None
+        if self.labels.shape[1]:
+            columns = slice(self.n_outputs, self.n_outputs + self.labels.shape[1])
+            memory = ProbedMemory(self.labels, columns, self.left_out)
+        else:
+            matrix, step_size = machine.matrix(), machine.schedule.step_size
+            memory = ExactMemory(matrix, step_size, self.left_out)
+        dtype = machine.gram.dtype
+        return LeaveOneOut(memory, self.left_out, self.n_outputs, dtype)
+
+
+def plan_of(machine, target, folds, loo, n_probes, rng):
+    """Which rows are left out, and how.
+
+    Parameters
+    ----------
+    machine : Machine
+    target : ndarray of shape (n_rows, n_outputs)
+        In the order of the training rows, as everything that is passed.
+    folds : list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by.
+    loo : "auto", bool or int
+    n_probes : int
+    rng : numpy.random.RandomState
+
+    Returns
+    -------
+    Plan
+        In the order of the run.
+
+    Raises
+    ------
+    ValueError
+        If a fold judges by rows of the preconditioner's subsample alone.
+    """
+    n_rows, rows = len(target), machine.unseen_rows()
+    replicas = [
+        _fold(machine, rows, number, *fold) for number, fold in enumerate(folds)
+    ]
+    labels = np.empty((n_rows, 0))
+    if loo is False or (loo == "auto" and n_rows < FEWEST_ROWS):
+        rows = rows[:0]
+    elif loo not in ("auto", True):
+        rows = np.sort(rng.choice(rows, min(loo, len(rows)), replace=False))
+        replicas += [(np.arange(n_rows) != row, np.array([row])) for row in rows]
+    elif not machine.can_decompose:
+        labels = random_labels(n_rows, n_probes, rng)
+    return Plan(target[machine.order], labels, replicas, len(folds), rows)
+
+
+def _fold(machine, unseen, number, fitted, judged):
+    sees = np.zeros(len(machine.order), dtype=bool)
+    sees[machine.place[fitted]] = True
+    judged = machine.place[judged]
+    judged = judged[np.isin(judged, unseen)]
+    if not len(judged):
+        raise ValueError(
+            f"Fold {number} of cv judges by rows of the preconditioner's subsample "
+            "alone, which cannot be left out. Take larger folds, a smaller "
+            "subsample_size, or n_components=0."
+        )
+    return sees, judged

@@ -1,0 +1,192 @@
+"""Kernel functions of two sets of rows.
+
+Add a kernel here: a frozen dataclass that is called with rows (n, d) and (m, d)
+and returns (n, m) in their dtype, and that knows its diagonal and whether it is
+positive semi-definite for sure. List it in ``KERNELS`` if it has a name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+# Rows at a time where a diagonal has to be read off square blocks.
+DIAGONAL_ROWS = 64
+# Roundings that a squared distance may be off by.
+N_ROUNDINGS = 8
+
+
+def squared_distances(X, Z):
+    """Squared Euclidean distances between rows, (n, m), never negative.
+
+    In single precision they would drown in rounding where rows are far from the
+    origin, so dense rows are centred first: distances do not change. What may be
+    rounding is zero, since the root of it would not be small.
+    """
+    if not sparse.issparse(X):
+        center = Z.mean(axis=0)
+        X, Z = X - center, Z - center
+    squared = safe_sparse_dot(-2 * X, Z.T, dense_output=True)
+    norms = row_norms(X, squared=True)[:, None]
+    squared += norms
+    squared += row_norms(Z, squared=True)
+    squared[squared < N_ROUNDINGS * np.finfo(squared.dtype).eps * norms] = 0
+    return squared
+
+
+@dataclass(frozen=True)
+class RadialKernel:
+    """A kernel of the distance; a subclass has ``profile(squared)``, in place."""
+
+    gamma: float
+    is_positive = True
+
+    def __call__(self, X, Z):
+        return self.profile(squared_distances(X, Z))
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        return np.ones(X.shape[0])
+
+
+class Gaussian(RadialKernel):
+    """k(x, z) = exp(-gamma ||x - z||^2)."""
+
+    def profile(self, squared):
+        squared *= -self.gamma
+        return np.exp(squared, out=squared)
+
+
+class Laplacian(RadialKernel):
+    """k(x, z) = exp(-gamma ||x - z||), of the Euclidean distance."""
+
+    def profile(self, squared):
+        distance = np.sqrt(squared, out=squared)
+        distance *= -self.gamma
+        return np.exp(distance, out=distance)
+
+
+class Cauchy(RadialKernel):
+    """k(x, z) = 1 / (1 + gamma ||x - z||^2)."""
+
+    def profile(self, squared):
+        squared *= self.gamma
+        squared += 1
+        return np.reciprocal(squared, out=squared)
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """k(x, z) = (gamma x'z + coef0)^degree."""
+
+    gamma: float
+    degree: float
+    coef0: float
+    is_positive = False
+
+    def __call__(self, X, Z):
+        return self._of_products(safe_sparse_dot(X, Z.T, dense_output=True))
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        return self._of_products(row_norms(X, squared=True).astype(np.float64))
+
+    def _of_products(self, products):
+        products *= self.gamma
+        products += self.coef0
+        return np.power(products, self.degree, out=products)
+
+
+@dataclass(frozen=True)
+class FromCallable:
+    """A kernel that a user has written, ``function(X, Z)``."""
+
+    function: Callable
+    is_positive = False
+
+    def __call__(self, X, Z):
+        values = np.asarray(self.function(X, Z))
+        expected = X.shape[0], Z.shape[0]
+        if values.shape != expected:
+            raise ValueError(
+                f"kernel must return an array of shape {expected} for rows of "
+                f"shape {X.shape} and {Z.shape}, got {values.shape}."
+            )
+        return values.astype(X.dtype, copy=False)
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        starts = range(0, X.shape[0], DIAGONAL_ROWS)
+        blocks = (X[start : start + DIAGONAL_ROWS] for start in starts)
+        return np.concatenate([np.diagonal(self(X, X)) for X in blocks])
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """Entries of a kernel matrix; rows are their numbers in it, (n, 1)."""
+
+    matrix: np.ndarray
+    is_positive = False
+
+    def __call__(self, X, Z):
+        return self.matrix[np.ix_(X[:, 0], Z[:, 0])]
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        return self.matrix[X[:, 0], X[:, 0]].astype(np.float64)
+
+
+class SquaredDistance:
+    """||x - z||^2, of which the radial kernels are functions."""
+
+    def __call__(self, X, Z):
+        return squared_distances(X, Z)
+
+    def diagonal(self, X):
+        """Zero for every row, (n,)."""
+        return np.zeros(X.shape[0])
+
+
+@dataclass(frozen=True)
+class OfDistances:
+    """A radial kernel of squared distances that are kept.
+
+    Rows are their numbers in the matrix of distances, (n, 1).
+    """
+
+    kernel: RadialKernel
+    squared: np.ndarray
+    is_positive = True
+
+    def __call__(self, X, Z):
+        return self.kernel.profile(self.squared[np.ix_(X[:, 0], Z[:, 0])])
+
+    def diagonal(self, X):
+        """k(x, x) of every row, (n,)."""
+        return self.kernel.diagonal(X)
+
+
+RADIAL_KERNELS = {"rbf": Gaussian, "laplacian": Laplacian, "cauchy": Cauchy}
+KERNELS = {
+    **{
+        name: lambda gamma, degree, coef0, kernel=kernel: kernel(gamma)
+        for name, kernel in RADIAL_KERNELS.items()
+    },
+    "polynomial": Polynomial,
+}
+
+
+def scale_gamma(name, X):
+    """What gamma="scale" stands for: 1 / (n_features Var(X)), as in SVC.
+
+    The root of it for the Laplacian kernel, whose gamma multiplies a distance
+    and not its square.
+    """
+    if sparse.issparse(X):
+        variance = X.multiply(X).mean() - X.mean() ** 2
+    else:
+        variance = X.var(dtype=np.float64)
+    gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return float(np.sqrt(gamma) if name == "laplacian" else gamma)

@@ -1,0 +1,218 @@
+"""What every epoch would predict for rows whose gradient it never took.
+
+An epoch is one linear map, so leaving row i out is a Volterra recursion along the
+run. Let c_i^m be the residual at row i, m epochs after the run was started from
+the residual 1 there and 0 elsewhere: c_i^m just before the batch of the row, and
+b_i^m at the end of an epoch. Without its gradient the row's residual would stay
+1, hence
+
+    e_i^s = v_i^s + sum_{j=1}^{s} (c_i^{j-1} - c_i^j) e_i^{s-j},      s = 0, 1, ...
+    h_i^t = r_i^t + sum_{j=1}^{t} (b_i^{j-1} - b_i^j) e_i^{t-j},      t = 1, 2, ...
+
+with v, r the recorded residuals before the batch and at the end, and e, h those
+of the run that drops the gradient of row i (b_i^0 = c_i^0 = 1). All rows at a
+time, c_i^m = b_i^m = sum_k U_ik^2 (1 - step_size theta_k)^m with
+K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
+"""
+
+import numpy as np
+from scipy.linalg import eigh
+
+# Groups of random labels that the Monte Carlo error is taken over.
+N_GROUPS = 8
+# A row's memory is read while it is so many of its standard errors.
+RESOLVED = 3
+
+
+class HeldOutResiduals:
+    """The recursion, epoch by epoch, of some rows; what it keeps is of ``dtype``."""
+
+    def __init__(self, n_rows, dtype=np.float64):
+        self._dtype = dtype
+        self._before = self._end = np.ones(n_rows)
+        self._last = None
+        self._responses, self._end_responses, self._held_out = [], [], []
+
+    def advance(self, visited, residual, memory, end_memory, is_known):
+        """Held-out residuals at the end of one more epoch.
+
+        Parameters
+        ----------
+        visited, residual : ndarray of shape (n_rows, n_outputs)
+            Recorded residuals in this epoch, number t = 1, 2, ...
+        memory, end_memory : ndarray of shape (n_rows,)
+            c^{t-1} and b^t.
+        is_known : ndarray of bool, shape (n_rows,)
+            Rows whose memory is still told; the others stay as they are.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        if self._held_out:
+            self._responses.append((self._before - memory).astype(self._dtype))
+        self._before = memory
+        self._end_responses.append((self._end - end_memory).astype(self._dtype))
+        self._end = end_memory
+        held_out = visited + _convolved(self._responses, self._held_out)
+        if self._held_out:
+            held_out = np.where(is_known[:, None], held_out, self._held_out[-1])
+        self._held_out.append(held_out.astype(self._dtype))
+        last = residual + _convolved(self._end_responses, self._held_out)
+        if self._last is not None:
+            last = np.where(is_known[:, None], last, self._last)
+        self._last = last
+        return last
+
+
+def _convolved(responses, held_out):
+    """sum_j responses[j] held_out[-1 - j], (n_rows, n_outputs) or zero."""
+    pairs = zip(responses, reversed(held_out))
+    return sum(response[:, None] * earlier for response, earlier in pairs)
+
+
+class ExactMemory:
+    """c_i^m with all rows at a time, from the eigendecomposition.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_rows)
+        The preconditioned kernel matrix; it is overwritten.
+    step_size : float
+    rows : ndarray of int
+        Those that are left out.
+    """
+
+    n_replicates = 1
+
+    def __init__(self, matrix, step_size, rows):
+        n_rows = len(matrix)
+        # Of the transpose, which is as good: LAPACK works in place on it.
+        eigenvalues, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False)
+        self._factors = 1 - step_size * np.maximum(eigenvalues, 0) / n_rows
+        self._powers = np.ones(n_rows)
+        self._parts = vectors[rows] ** 2
+        self._memory = np.ones(len(rows))
+        self.is_known = np.ones(len(rows), dtype=bool)
+        self.degrees_of_freedom = 0.0
+
+    def advance(self, epoch):
+        """Go on by an epoch.
+
+        Returns
+        -------
+        list of (ndarray of shape (n_left_out,), ndarray of shape (n_left_out,))
+            c^{t-1} and b^t of every replicate.
+        """
+        before = self._memory
+        self._powers = self._powers * self._factors
+        self._memory = self._parts @ self._powers
+        self.degrees_of_freedom = float(np.sum(1 - self._powers))
+        return [(before, self._memory)]
+
+
+class ProbedMemory:
+    """c_i^m from random labels z, carried as columns that start from -z.
+
+    c_i^m is the mean of z_i times the residual there, since the others cancel;
+    what is left of them is noise. Where the run comes close to fitting a row, the
+    noise would outweigh c_i^m, and the recursion diverge: from then on the row
+    keeps its held-out residual, which hardly moves any more. The recursion is not
+    linear in c_i, so the mean square of the held-out residuals is corrected by the
+    jackknife over groups of labels.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows, n_probes)
+        Entries +1 or -1.
+    columns : slice
+        Where the run carries them.
+    rows : ndarray of int
+        Those that are left out.
+    """
+
+    def __init__(self, labels, columns, rows):
+        self._labels, self._columns, self._rows = labels, columns, rows
+        n_probes = labels.shape[1]
+        group = np.arange(n_probes) % min(N_GROUPS, n_probes // 2)
+        # All, and all but one group after the other.
+        self._kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
+        self.is_known = np.ones(len(rows), dtype=bool)
+        self.degrees_of_freedom = 0.0
+
+    @property
+    def n_replicates(self):
+        """One, and as many as there are groups of labels to leave out."""
+        return len(self._kept)
+
+    def advance(self, epoch):
+        """Go on by an epoch, as :meth:`ExactMemory.advance` does."""
+        signed = [
+            self._labels * residual[:, self._columns]
+            for residual in (epoch.visited, epoch.residual)
+        ]
+        self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
+        signed = [products[self._rows] for products in signed]
+        for products in signed:
+            error = products.std(axis=1) / np.sqrt(products.shape[1])
+            self.is_known &= products.mean(axis=1) > RESOLVED * error
+        return [
+            tuple(products[:, kept].mean(axis=1) for products in signed)
+            for kept in self._kept
+        ]
+
+
+def random_labels(n_rows, n_probes, rng):
+    """Entries +1 or -1, (n_rows, n_probes)."""
+    return 2.0 * rng.randint(2, size=(n_rows, n_probes)) - 1
+
+
+class LeaveOneOut:
+    """Held-out residuals along the run, and how far the labels leave them open.
+
+    Parameters
+    ----------
+    memory : ExactMemory or ProbedMemory
+    rows : ndarray of int
+        Those that are left out.
+    n_outputs : int
+        The outputs are the first columns of the run.
+    dtype : dtype
+        What is kept of every epoch.
+    """
+
+    def __init__(self, memory, rows, n_outputs, dtype):
+        self.memory, self._rows, self._n_outputs = memory, rows, n_outputs
+        self._replicates = [
+            HeldOutResiduals(len(rows), dtype) for _ in range(memory.n_replicates)
+        ]
+
+    def advance(self, epoch):
+        """Go on by an epoch.
+
+        Returns
+        -------
+        held_out : ndarray of shape (n_left_out, n_outputs)
+            Residuals of the rows.
+        bias, mc_se : float
+            Of the mean of their squares: what the labels add to it on average,
+            and its standard error on their account. Zero where it is exact.
+        """
+        visited = epoch.visited[self._rows, : self._n_outputs]
+        residual = epoch.residual[self._rows, : self._n_outputs]
+        # The memory goes on before it says what is known.
+        held_out, *others = (
+            replicate.advance(visited, residual, *memories, self.memory.is_known)
+            for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
+        )
+        return held_out, *_jackknife(held_out, others)
+
+
+def _jackknife(every, others):
+    """Bias and standard error of a mean square, from what leaving out groups gives."""
+    n = len(others)
+    if n < 2:
+        return 0.0, 0.0
+    values = np.array([np.mean(residuals**2) for residuals in others])
+    bias = (n - 1) * (values.mean() - np.mean(every**2))
+    return float(bias), float(np.sqrt((n - 1) * values.var()))

@@ -1,0 +1,214 @@
+"""Kernel regression by EigenPro that says what every iterate would cost."""
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from .._recorded import RecordedRegressor
+from .._training_data import validated
+from ._model import KernelEigenPro
+from ._recorded import RecordedKernelModel
+
+
+class KernelEigenProRegressor(
+    RecordedKernelModel, RecordedRegressor, RegressorMixin, KernelEigenPro
+):
+    """Kernel regression by EigenPro, with leave-one-out along the run.
+
+    An epoch takes batches B of m rows, g their residuals f(X_B) - y_B [1]_:
+
+        f <- f - (step_size / m) k_P(., B) g,
+
+    k_P the kernel whose top directions on a subsample of the rows are brought
+    down to about the next one, so that larger batches and steps are stable [2]_.
+    Without them it is kernel gradient descent. The limit interpolates, as
+    :class:`sklearn.kernel_ridge.KernelRidge` does with alpha -> 0; stopping is
+    what regularises. ``loo_path_`` says what every iterate would cost on unseen
+    rows, and the run ends when that has stopped falling. There is no intercept.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "cauchy", "polynomial", "precomputed"} or callable, \
+default="rbf"
+        exp(-gamma ||x - z||^2), exp(-gamma ||x - z||), 1 / (1 + gamma
+        ||x - z||^2) or (gamma x'z + coef0)^degree; distances are Euclidean,
+        "laplacian" is not that of scikit-learn, which has the l1 distance.
+        "precomputed": X is the kernel matrix, in ``predict`` that between
+        new and training rows. A callable ``kernel(X, Z)`` returns the matrix of
+        two sets of rows. It must be positive semi-definite.
+    gamma : float or "scale", default="scale"
+        "scale" is 1 / (n_features Var(X)), its root for "laplacian".
+    degree, coef0 : float, default=3, 1.0
+        Of the polynomial kernel.
+    n_components : int or "auto", default="auto"
+        Directions that the preconditioner brings down. 0 is plain kernel
+        gradient descent (Richardson iteration). "auto" is a fortieth of the
+        subsample up to 3000 rows, else a tenth, at most 100. Directions in which
+        the kernel is zero do not count.
+    subsample_size : int or "auto", default="auto"
+        Rows that the preconditioner is made from; they cannot be left out.
+        "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000
+        from 100,000 rows on, if they fit in the memory budget), and never more
+        than a third of the rows.
+    batch_size : int, "auto" or "full", default="auto"
+        Rows of a batch. "auto" is all rows up to 3000, else the critical batch
+        size, up to which smaller batches gain nothing. Batches are drawn once;
+        all epochs take them in the same order.
+    step_size : float or "auto", default="auto"
+        "auto" is the step of EigenPro 2, or the largest that is stable with
+        these batches if that is less. It depends on X only.
+    max_iter : int, default=200
+        Epochs at most: passes through the rows.
+    patience : int, default=5
+        The run ends when its best iterate, by leave-one-out or else by the
+        folds, is followed by so many others and half as many as came before
+        it. None runs ``max_iter`` epochs, as it does without any estimate.
+    tol : float, default=1e-3
+        An iterate is better than another, for ``patience``, if it lowers the
+        estimate by more than this share, and by more than ``loo_mc_se_path_``.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the run of every row outside of the subsample (True,
+        and "auto" from 3 rows on), of so many of them drawn at random, each
+        followed by itself, or of none (False).
+    n_probes : int, default=40
+        Random labels that leave-one-out is read from where it is not exact.
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are outputs of the one run.
+        None: no ``cv_path_``.
+    store_every : int, default=1
+        Dual coefficients are kept of every so many epochs, and of the best and
+        the last. Paths have all epochs.
+    memory_budget : float, default=1000
+        Megabytes that the kernel matrix may take. A larger one is computed in
+        blocks again in every epoch. It is in single precision beyond 3000 rows.
+    n_jobs : int, default=None
+        Threads that compute blocks of the kernel.
+    random_state : int, RandomState instance or None, default=None
+        Draws the batches, the subsample, the random labels and the rows left out.
+    verbose : bool or int, default=0
+        Whether to print about ten lines about the run.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Dual coefficients of the iterate in use, the last after ``fit``.
+    X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        The training rows; None with a precomputed kernel.
+    dual_coef_path_ : ndarray of shape (n_stored, n_samples[, n_targets])
+        Dual coefficients of the iterates that are kept; row 0 is the start.
+    stored_iterations_ : ndarray of shape (n_stored,)
+        Which iterates these are.
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean squared error on the training rows.
+    rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
+        Norm of the function, sqrt(alpha' K alpha), over all outputs.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error: the mean over rows outside of the subsample of the
+        squared error of iterate t of this very run, same batches, preconditioner,
+        step and divisor m, if it never takes the gradient of the row. With
+        all rows in a batch and at most 3000 of them it is exact, by the
+        eigendecomposition of the preconditioned kernel. Else from random
+        labels, corrected for what they add on average.
+    loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows.
+    loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error on account of the random labels; 0 where it is exact.
+        Not there if ``loo`` is a number.
+    loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
+        Prediction of every row left out by the iterates that never saw it.
+    loo_indices_ : ndarray of shape (n_left_out,)
+        Which rows of X were left out, one by one.
+    loo_target_ : ndarray of shape (n_left_out[, n_targets])
+        Their targets.
+    cv_path_ : ndarray of shape (n_iter_ + 1,)
+        The same with folds, exactly: the mean over the rows held out that are not
+        in the subsample.
+    cv_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the folds.
+    cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
+        The error on every fold.
+    cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_targets])
+        Prediction of the rows held out, fold after fold.
+    cv_indices_ : list of ndarray of int
+        The rows that judge every fold.
+    df_path_ : ndarray of shape (n_iter_ + 1,)
+        Degrees of freedom: the trace of the map from targets to predictions, of
+        one output. With leave-one-out of all rows only.
+    gamma_ : float
+        The gamma taken, of a named kernel.
+    n_components_ : int
+        Directions of the preconditioner.
+    subsample_indices_ : ndarray of int
+        Rows of X that it was made from; none without directions.
+    batch_size_ : int
+        Rows of a batch, by which its gradient is divided.
+    batch_indices_ : list of ndarray of int
+        Rows of every batch.
+    critical_batch_size_ : float
+        m* = beta / lambda + 1, beta the largest k_P(x, x) and lambda the top
+        eigenvalue that the preconditioner leaves on its subsample.
+    step_size_ : float
+        The step taken: a batch moves alpha by step_size_ / batch_size_ times its
+        residuals.
+    top_eigenvalue_ : float
+        The largest eigenvalue of the preconditioned kernel of a batch, divided by
+        its rows; steps below 2 / top_eigenvalue_ are stable.
+    n_iter_ : int
+        Epochs recorded.
+    iteration_ : int
+        The iterate in use.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    See Also
+    --------
+    KernelEigenProClassifier : The same for labels.
+    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    sklearn.kernel_ridge.KernelRidge : The same functions, with a penalty.
+
+    References
+    ----------
+    .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
+           large batch training", MLSys, arXiv:1806.06144.
+    .. [2] Ma, Bassily and Belkin (2018), "The power of interpolation:
+           understanding the effectiveness of SGD in modern over-parametrized
+           learning", ICML, arXiv:1712.06559.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from skacv import KernelEigenProRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelEigenProRegressor(gamma=0.02, random_state=0)
+    >>> model = model.fit(scale(X), y - y.mean())
+    >>> bool(0 < model.loo_path_.argmin() < model.n_iter_)
+    True
+    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> best.predict(scale(X)[:2]).shape
+    (2,)
+    """
+
+    @staticmethod
+    def _is_flat(samples):
+        return samples.y.ndim == 1
+
+    def _prepared(self, X, y):
+        samples = validated(self, X, y, None, multi_output=True, y_numeric=True)
+        target = samples.y.reshape(len(samples.y), -1).astype(np.float64)
+        return samples, target, samples.names
+
+    def _held_out_residuals(self, method):
+        """Those of leave-one-out; there are no replicas with coefficients."""
+        if method != "loo":
+            raise ValueError(
+                f"{type(self).__name__} has intervals by method='loo' only, got "
+                f"{method!r}."
+            )
+        return super()._held_out_residuals(method)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,186 @@
+"""From sizes and a kernel to batches, a preconditioner and a step."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .gram import KernelMatrix, check_kernel
+from .preconditioner import Preconditioner, top_eigenvalue
+from .run import Schedule, automatic_step, batches_of, critical_batch_size
+
+# Up to so many rows the kernel is kept in double precision, all rows are taken at
+# a time, and leave-one-out is exact.
+EXACT_ROWS = 3000
+# Arrays of the kernel matrix's size that the eigendecomposition needs.
+ARRAYS_OF_DECOMPOSITION = 3
+# The automatic subsample: a tenth of the rows within these sizes, at most a third
+# (its rows cannot be left out); the last from MANY_ROWS on.
+SUBSAMPLE_SIZES = 500, 2000
+MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
+# The automatic number of directions, as a share of the subsample. All rows at a
+# time they make steps longer and the path coarser, so a few will do; with batches
+# they make batches larger.
+FULL_BATCH_SHARE, BATCH_SHARE, MOST_COMPONENTS = 1 / 40, 1 / 10, 100
+# Rows of the kernel matrix that are looked at for negative eigenvalues.
+CHECKED_ROWS = 1000
+
+
+def working_dtype(n_rows):
+    """Single precision where there are many rows."""
+    return np.float64 if n_rows <= EXACT_ROWS else np.float32
+
+
+class Sizes(NamedTuple):
+    """What a user may set; "auto" leaves it to us.
+
+    Attributes
+    ----------
+    n_components, subsample_size : int or "auto"
+    batch_size : int, "auto" or "full"
+    step_size : float or "auto"
+    budget : float
+        In bytes.
+    """
+
+    n_components: object
+    subsample_size: object
+    batch_size: object
+    step_size: object
+    budget: float
+
+    def subsample(self, n_rows):
+        """Rows of the preconditioner's subsample, and its directions.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many rows, or not more rows than directions.
+        """
+        size, q = self.subsample_size, self.n_components
+        if size == "auto":
+            size = self._automatic_subsample(n_rows)
+        elif size >= n_rows:
+            raise ValueError(
+                f"subsample_size must be less than the number of rows, {n_rows}: "
+                f"rows of the subsample cannot be left out. Got {size}."
+            )
+        if q == "auto":
+            share = FULL_BATCH_SHARE if n_rows <= EXACT_ROWS else BATCH_SHARE
+            q = min(int(share * size), MOST_COMPONENTS)
+        elif q >= size:
+            raise ValueError(
+                "n_components must be less than the size of the subsample, "
+                f"{size} of {n_rows} rows. Got {q}."
+            )
+        return size, q
+
+    def _automatic_subsample(self, n_rows):
+        if n_rows >= MANY_ROWS:
+            fitting = int(np.sqrt(self.budget / ARRAYS_OF_DECOMPOSITION / 8))
+            return min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
+        least, most = SUBSAMPLE_SIZES
+        return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
+
+    def batch(self, n_rows, critical):
+        """Rows at a time."""
+        if self.batch_size == "full":
+            return n_rows
+        if self.batch_size == "auto":
+            return n_rows if n_rows <= EXACT_ROWS else int(min(critical, n_rows))
+        return min(self.batch_size, n_rows)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """All that a run needs but its targets.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (n_rows,)
+        Row i here is the training row order[i]: batches are slices.
+    place : ndarray of int, shape (n_rows,)
+        The way back.
+    gram : KernelMatrix
+    preconditioner : Preconditioner
+    schedule : Schedule
+    """
+
+    order: np.ndarray
+    place: np.ndarray
+    gram: KernelMatrix
+    preconditioner: Preconditioner
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, kernel, X, sizes, rng, map=map):
+        """Draw the batches and the subsample; find the step.
+
+        Parameters
+        ----------
+        kernel : callable
+        X : rows, (n, d)
+        sizes : Sizes
+        rng : numpy.random.RandomState
+        map : callable
+
+        Raises
+        ------
+        ValueError
+            If the sizes do not go together, or the kernel is none.
+        """
+        n_rows = X.shape[0]
+        subsample_size, n_components = sizes.subsample(n_rows)
+        order = rng.permutation(n_rows)
+        X = X[order]
+        if not kernel.is_positive:
+            checked = X[:CHECKED_ROWS]
+            check_kernel(np.asarray(kernel(checked, checked), dtype=np.float64))
+        gram = KernelMatrix(kernel, X, working_dtype(n_rows), sizes.budget, map)
+        # The order is random: every so many rows are a random subsample.
+        rows = np.arange(subsample_size) * n_rows // subsample_size
+        preconditioner = Preconditioner.of(gram, rows, n_components, rng)
+        schedule = _schedule(gram, preconditioner, sizes, rng)
+        return cls(order, np.argsort(order), gram, preconditioner, schedule)
+
+    @property
+    def can_decompose(self):
+        """Whether the preconditioned kernel matrix may be decomposed."""
+        n_rows, dtype = len(self.gram), self.gram.dtype
+        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * dtype.itemsize
+        is_full = len(self.schedule.batches) == 1
+        return is_full and n_rows <= EXACT_ROWS and fits <= self.gram.budget
+
+    def matrix(self):
+        """The preconditioned kernel matrix, (n_rows, n_rows), of a kept kernel."""
+        features = self.preconditioner.features
+        matrix = (features * -self.preconditioner.damping) @ features.T
+        matrix += self.gram.values
+        return matrix
+
+    def unseen_rows(self):
+        """Rows that the preconditioner has not seen either."""
+        seen = np.zeros(len(self.gram), dtype=bool)
+        if len(self.preconditioner.damping):
+            seen[self.preconditioner.rows] = True
+        return np.flatnonzero(~seen)
+
+
+def _schedule(gram, preconditioner, sizes, rng):
+    beta = float(preconditioner.diagonal(gram).max())
+    critical = critical_batch_size(beta, preconditioner.top_eigenvalue)
+    batches = batches_of(len(gram), sizes.batch(len(gram), critical))
+    batch_size = max(batch.stop - batch.start for batch in batches)
+    largest = max(
+        top_eigenvalue(
+            preconditioner.square_product(gram, batch), batch.stop - batch.start, rng
+        )
+        for batch in batches
+    )
+    largest /= batch_size
+    step_size = sizes.step_size
+    if step_size == "auto":
+        step_size = automatic_step(
+            beta, largest, batch_size, critical, len(batches) == 1
+        )
+    return Schedule(batches, batch_size, float(step_size), critical, largest)

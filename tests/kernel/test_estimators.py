@@ -1,0 +1,216 @@
+"""The kernel estimators: stopping, what is kept, and bad input."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skacv import (
+    KernelEigenProClassifier,
+    KernelEigenProRegressor,
+    TrajectoryEarlyStoppingCV,
+)
+from skacv.kernel import kernels, live_run
+from skacv.kernel.kernels import squared_distances
+from skacv.kernel.run import epochs
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((150, 4))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(150)
+
+
+def state(model):
+    return {key: value for key, value in vars(model).items() if key.endswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"gamma": 0.0}, "gamma"),
+        ({"gamma": -1.0}, "gamma"),
+        ({"kernel": "sigmoid"}, "kernel"),
+        ({"n_components": 20, "subsample_size": 20}, "n_components must be less"),
+        ({"n_components": 50}, "n_components must be less"),
+        ({"subsample_size": 150}, "subsample_size must be less"),
+        ({"step_size": 1e4}, "diverge.*largest that is stable"),
+        ({"kernel": "polynomial", "coef0": -3.0}, "negative eigenvalues"),
+        ({"kernel": lambda X, Z: np.tanh(2 * X @ Z.T - 1)}, "negative eigenvalues"),
+        ({"kernel": lambda X, Z: X @ Z.T + X[:, :1]}, "symmetric"),
+        ({"kernel": lambda X, Z: np.ones(3)}, "must return an array of shape"),
+        ({"kernel": "precomputed"}, "square"),
+        ({"loo": 151}, "more than the 150 rows"),
+        ({"cv": [(np.arange(149), [0])], "subsample_size": 149}, "subsample"),
+    ],
+)
+def test_bad_parameters_change_nothing(params, message, data):
+    model = KernelEigenProRegressor(max_iter=5, random_state=0).fit(*data)
+    former = state(model)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**params).fit(*data)
+    assert state(model).keys() == former.keys()
+    assert all(state(model)[key] is former[key] for key in former)
+
+
+def test_precomputed_kernels_that_are_none(data):
+    X, y = data
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    model = KernelEigenProRegressor("precomputed", max_iter=5)
+    model.fit(K, y)
+    crooked = K.copy()
+    crooked[3, 5] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        model.fit(crooked, y)
+    with pytest.raises(ValueError, match="negative eigenvalues"):
+        model.fit(K - 0.5 * np.eye(len(K)), y)
+    with pytest.raises(ValueError, match="150 features"):
+        model.predict(K[:, :10])
+
+
+def test_one_class_only(data):
+    with pytest.raises(ValueError, match="only one class"):
+        KernelEigenProClassifier().fit(data[0], np.ones(150))
+
+
+def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
+    model = KernelEigenProRegressor(n_components=8, random_state=0).fit(*data)
+    best = model.loo_path_.argmin()
+    assert 0 < best < model.n_iter_ < 40
+    assert model.n_iter_ >= best + model.patience
+    longer = clone(model).set_params(patience=None, max_iter=60).fit(*data)
+    assert longer.n_iter_ == 60
+    assert longer.loo_path_.argmin() == best
+    shared = model.n_iter_ + 1
+    np.testing.assert_allclose(longer.loo_path_[:shared], model.loo_path_, rtol=1e-12)
+    assert KernelEigenProRegressor(loo=False, max_iter=33).fit(*data).n_iter_ == 33
+    folds = clone(model).set_params(loo=False, cv=5).fit(*data)
+    assert folds.cv_path_.argmin() < folds.n_iter_ < 40
+
+
+def test_thinned_coefficients(data):
+    X, y = data
+    full = KernelEigenProRegressor(random_state=0).fit(X, y)
+    thin = clone(full).set_params(store_every=7).fit(X, y)
+    best, last = full.loo_path_.argmin(), full.n_iter_
+    kept = {*range(0, last + 1, 7), best, last}
+    assert thin.stored_iterations_.tolist() == sorted(kept)
+    np.testing.assert_array_equal(thin.loo_path_, full.loo_path_)
+    for t in kept:
+        expected = full.at_iteration(t).predict(X)
+        np.testing.assert_array_equal(thin.at_iteration(t).predict(X), expected)
+    missing = next(t for t in range(last) if t not in kept)
+    with pytest.raises(ValueError, match="is not kept with store_every=7"):
+        thin.at_iteration(missing)
+    stopped = TrajectoryEarlyStoppingCV(thin).fit(X, y)
+    assert stopped.best_iter_ == best
+    # A choice is made of what is kept.
+    rough = TrajectoryEarlyStoppingCV(thin, criterion="r2", rule="one_se").fit(X, y)
+    assert rough.best_iter_ in kept
+
+
+@pytest.mark.parametrize("criterion", ["auto", "cv", "r2"])
+@pytest.mark.parametrize("patience", [None, 3])
+def test_stopping_estimator_takes_them(criterion, patience, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        KernelEigenProRegressor(random_state=0),
+        criterion=criterion,
+        patience=patience,
+        param_grid={"gamma": [0.01, 0.1, 1.0]},
+    ).fit(X, y)
+    assert {p["gamma"] for p in model.results_["params"]} == {0.01, 0.1, 1.0}
+    assert model.best_params_["gamma"] == model.estimator_.gamma_
+    assert model.estimator_.iteration_ == model.best_iter_
+    assert model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("patience", [None, 3])
+def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, monkeypatch):
+    X, y = data
+    grid = {"gamma": [0.01, 0.1, 1.0], "kernel": ["rbf", "laplacian", "cauchy"]}
+    computed = []
+
+    def counted(X, Z):
+        computed.append(X.shape[0] * Z.shape[0])
+        return squared_distances(X, Z)
+
+    monkeypatch.setattr(kernels, "squared_distances", counted)
+    stopping = TrajectoryEarlyStoppingCV(
+        KernelEigenProRegressor(random_state=0), patience=patience, param_grid=grid
+    ).fit(X, y)
+    assert sum(computed) <= len(X) ** 2
+    alone = KernelEigenProRegressor(random_state=0, **stopping.best_params_)
+    alone = TrajectoryEarlyStoppingCV(alone, patience=patience).fit(X, y)
+    assert alone.best_iter_ == stopping.best_iter_
+    np.testing.assert_allclose(alone.path_, stopping.path_, rtol=1e-9)
+    np.testing.assert_allclose(alone.predict(X), stopping.predict(X), rtol=1e-9)
+    # Neither the distances nor the run stay with the model.
+    assert stopping.estimator_._distances is None
+    assert stopping.estimator_._live_run is None
+    # Where they do not fit beside a kernel matrix, every fit computes its own.
+    computed.clear()
+    megabytes = 1.5 * 8 * len(X) ** 2 / 2**20
+    stopping.set_params(estimator__memory_budget=megabytes).fit(X, y)
+    assert sum(computed) > len(X) ** 2
+
+
+def test_stages_go_on_with_the_run(data, monkeypatch):
+    X, y = data
+    begun = []
+
+    def counted(*arguments):
+        begun.append(arguments)
+        return epochs(*arguments)
+
+    monkeypatch.setattr(live_run, "epochs", counted)
+    inner = KernelEigenProRegressor(
+        n_components=8, cv=5, patience=None, max_iter=60, random_state=0
+    )
+    staged = TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=4).fit(X, y)
+    assert len(begun) == 1
+    assert 8 <= staged.estimator_.n_iter_ < 60
+    whole = clone(inner).set_params(loo=False, max_iter=staged.estimator_.n_iter_)
+    whole.fit(X, y)
+    for name in ("cv_path_", "train_path_", "dual_coef_path_", "stored_iterations_"):
+        expected = getattr(whole, name)
+        np.testing.assert_array_equal(getattr(staged.estimator_, name), expected)
+
+
+def test_pickles_and_intervals(data):
+    X, y = data
+    model = KernelEigenProRegressor(random_state=0).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.predict(X), model.predict(X))
+    best = model.at_iteration(model.loo_path_.argmin())
+    low, high = best.predict_interval(X, method="loo").T
+    np.testing.assert_allclose((low + high) / 2, best.predict(X), atol=0.3)
+    with pytest.raises(ValueError, match="method='loo' only"):
+        best.predict_interval(X)
+
+
+def test_threads_change_nothing(data):
+    X, y = data
+    one, two = (
+        KernelEigenProRegressor(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2)
+    )
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+def test_kernel_of_zero_has_nothing_to_fit():
+    X, y = np.zeros((10, 2)), np.arange(10.0)
+    model = KernelEigenProRegressor("polynomial", coef0=0.0).fit(X, y)
+    assert not model.predict(X).any()
+
+
+def test_never_more_of_the_kernel_than_the_budget(rng):
+    X = rng.standard_normal((4000, 5))
+    model = KernelEigenProRegressor(memory_budget=4, max_iter=2, random_state=0)
+    tracemalloc.start()
+    model.fit(X, X[:, 0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The kernel matrix takes 64 MB in single precision, the columns of the run 1.3.
+    assert peak < 30e6

@@ -1,0 +1,207 @@
+"""Leave-one-out and folds along the run: by definition, gradients not taken."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from skacv import KernelEigenProClassifier, KernelEigenProRegressor
+from skacv.kernel.kernels import Gaussian
+from skacv.kernel.leave_one_out import HeldOutResiduals
+from skacv.kernel.run import epochs
+from skacv.kernel.setup import Machine, Sizes
+from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
+
+EXACT = {"rtol": 0, "atol": 1e-8}
+
+
+def drawn(rng, n_rows=60, n_targets=None):
+    X = rng.standard_normal((n_rows, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n_rows)
+    if n_targets:
+        y = y[:, None] + rng.standard_normal((n_rows, n_targets))
+    return X, y
+
+
+def model_of(**params):
+    settings = {"max_iter": 15, "patience": None, "random_state": 0}
+    return KernelEigenProRegressor(**{**settings, **params})
+
+
+@pytest.mark.parametrize("n_targets", [None, 2])
+@pytest.mark.parametrize("n_components", [0, 7])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
+def test_leave_one_out_is_exact_in_full_batch(kernel, n_components, n_targets, rng):
+    X, y = drawn(rng, n_targets=n_targets)
+    model = model_of(kernel=kernel, n_components=n_components).fit(X, y)
+    K, target = kernel_matrix(kernel, X, X, model.gamma_), y.reshape(len(y), -1)
+    rows = model.loo_indices_
+    outside = np.setdiff1d(np.arange(len(y)), model.subsample_indices_)
+    np.testing.assert_array_equal(rows, outside)
+    expected = left_out(K, target, model, 15, rows)
+    shape = model.loo_prediction_path_.shape
+    np.testing.assert_allclose(
+        model.loo_prediction_path_, expected.reshape(shape), **EXACT
+    )
+    costs = np.mean((expected - target[rows]) ** 2, axis=2)
+    np.testing.assert_allclose(model.loo_path_, costs.mean(axis=1), **EXACT)
+    spread = costs.std(axis=1, ddof=1) / np.sqrt(len(rows))
+    np.testing.assert_allclose(model.loo_se_path_, spread, **EXACT)
+    np.testing.assert_array_equal(model.loo_target_, y[rows])
+
+
+def test_leave_one_out_is_that_of_refits(rng):
+    """Without a preconditioner: the step times the rows is kept, as a refit may."""
+    X, y = drawn(rng, n_rows=25)
+    model = model_of(n_components=0, gamma=0.2).fit(X, y)
+    n = len(y)
+    refit = clone(model).set_params(step_size=model.step_size_ * (n - 1) / n, loo=False)
+    for i in range(n):
+        kept = np.arange(n) != i
+        staged = refit.fit(X[kept], y[kept]).staged_predict(X[[i]])
+        expected = np.concatenate(list(staged))
+        np.testing.assert_allclose(model.loo_prediction_path_[:, i], expected, **EXACT)
+
+
+@pytest.mark.parametrize("n_components", [0, 7])
+@pytest.mark.parametrize("batch_size", ["full", 13])
+def test_some_rows_left_out_one_by_one(batch_size, n_components, rng):
+    X, y = drawn(rng)
+    model = model_of(loo=6, batch_size=batch_size, n_components=n_components)
+    model.fit(X, y)
+    K = kernel_matrix("rbf", X, X, model.gamma_)
+    assert len(model.loo_indices_) == 6
+    expected = left_out(K, y[:, None], model, 15, model.loo_indices_)[:, :, 0]
+    np.testing.assert_allclose(model.loo_prediction_path_, expected, **EXACT)
+
+
+@pytest.mark.parametrize("n_components", [0, 7])
+def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
+    """With batches, given each row's own memory: exact, for every row."""
+    X, y = drawn(rng, n_rows=30)
+    sizes = Sizes(n_components, 10, 8, "auto", 1e9)
+    machine = Machine.of(Gaussian(0.2), X, sizes, np.random.RandomState(0))
+    target = y[machine.order][:, None]
+    columns = np.concatenate([target, -np.eye(30)], axis=1)
+    no_replicas = np.empty((30, 0), dtype=bool)
+    run = epochs(
+        machine.gram,
+        machine.preconditioner,
+        machine.schedule,
+        columns,
+        1,
+        no_replicas,
+    )
+    recursion = HeldOutResiduals(30)
+    K = kernel_matrix("rbf", X, X, 0.2)
+    model = model_of(gamma=0.2, n_components=n_components, subsample_size=10)
+    model.set_params(batch_size=8, loo=False).fit(X, y)
+    model.batch_indices_ = [machine.order[b] for b in machine.schedule.batches]
+    model.subsample_indices_ = machine.order[machine.preconditioner.rows]
+    expected = left_out(K, y[:, None], model, 8, machine.order)
+    for t, epoch in zip(range(1, 9), run):
+        found = recursion.advance(
+            epoch.visited[:, :1],
+            epoch.residual[:, :1],
+            np.diagonal(epoch.visited[:, 1:]),
+            np.diagonal(epoch.residual[:, 1:]),
+            np.ones(30, dtype=bool),
+        )
+        np.testing.assert_allclose(found + target, expected[t], **EXACT)
+
+
+@pytest.mark.parametrize("n_components", [0, 2, 8])
+@pytest.mark.parametrize("batch_size", ["full", 50])
+def test_random_labels_are_off_by_their_standard_error(batch_size, n_components, rng):
+    X, y = drawn(rng, n_rows=240)
+    # A budget in which the kernel matrix is not kept.
+    model = model_of(
+        batch_size=batch_size, n_components=n_components, memory_budget=0.1
+    )
+    errors, claimed = [], []
+    for seed in range(16):
+        model.set_params(random_state=seed).fit(X, y)
+        K, rows = kernel_matrix("rbf", X, X, model.gamma_), model.loo_indices_
+        expected = left_out(K, y[:, None], model, 15, rows)[:, :, 0]
+        exact = np.mean((expected - y[rows]) ** 2, axis=1)
+        errors.append(model.loo_path_ / exact - 1)
+        claimed.append(model.loo_mc_se_path_ / exact)
+    errors, claimed = np.array(errors), np.array(claimed)
+    assert np.abs(errors[:, 0]).max() <= 1e-10
+    # The ratio of the mean squares has an F distribution, the claimed one with the
+    # seven degrees of freedom of eight groups of labels.
+    ratio = np.mean(errors[:, 1:] ** 2, axis=0) / np.mean(claimed[:, 1:] ** 2, axis=0)
+    low, high = stats.f(16, 16 * 7).ppf([0.001, 0.999])
+    assert low <= ratio.min()
+    assert ratio.max() <= high
+    # And nothing is left of the bias that the mean over seeds could tell.
+    off = errors.mean(axis=0)[1:] / (errors.std(axis=0, ddof=1)[1:] / 4)
+    assert np.abs(off).max() <= stats.t(15).ppf(0.9995)
+
+
+def test_rows_of_the_subsample_would_mislead(rng):
+    """Why they are left out of the average (pitfall 1)."""
+    X, y = drawn(rng, n_rows=200)
+    Z, z = drawn(rng, n_rows=2000)
+    model = model_of(kernel="laplacian", subsample_size=66, n_components=30).fit(X, y)
+    K = kernel_matrix("laplacian", X, X, model.gamma_)
+    seen = model.subsample_indices_
+    within = left_out(K, y[:, None], model, 15, seen)[-1, :, 0]
+    test = np.mean((model.predict(Z) - z) ** 2)
+    outside = model.loo_path_[-1]
+    assert abs(outside - test) < abs(np.mean((within - y[seen]) ** 2) - test)
+
+
+@pytest.mark.parametrize("n_targets", [None, 2])
+@pytest.mark.parametrize("batch_size", ["full", 13])
+@pytest.mark.parametrize("n_components", [0, 7])
+def test_folds_are_exact(n_components, batch_size, n_targets, rng):
+    X, y = drawn(rng, n_targets=n_targets)
+    folds = KFold(3, shuffle=True, random_state=0)
+    model = model_of(
+        cv=folds, loo=False, n_components=n_components, batch_size=batch_size
+    )
+    model.fit(X, y)
+    K, target = kernel_matrix("rbf", X, X, model.gamma_), y.reshape(len(y), -1)
+    first, paths = 0, []
+    for (fitted, judged), found in zip(folds.split(X), model.cv_indices_):
+        outside = np.setdiff1d(judged, model.subsample_indices_)
+        np.testing.assert_array_equal(np.sort(found), outside)
+        sees = np.isin(np.arange(len(y)), fitted)
+        path = dual_path(K, target, model, 15, sees)
+        expected = K[found] @ path
+        part = model.cv_prediction_path_[:, first : first + len(found)]
+        np.testing.assert_allclose(part, expected.reshape(part.shape), **EXACT)
+        paths.append(np.mean((expected - target[found]) ** 2, axis=(1, 2)))
+        first += len(found)
+    np.testing.assert_allclose(model.cv_fold_path_, np.array(paths).T, **EXACT)
+    sizes = [len(found) for found in model.cv_indices_]
+    mean = np.average(paths, axis=0, weights=sizes)
+    np.testing.assert_allclose(model.cv_path_, mean, **EXACT)
+
+
+def test_degrees_of_freedom(rng):
+    X, y = drawn(rng, n_rows=40)
+    model = model_of(gamma=0.2).fit(X, y)
+    unit = model_of(gamma=0.2, loo=False).fit(X, np.eye(40))
+    traces = [np.trace(p) for p in unit.staged_predict(X)]
+    np.testing.assert_allclose(model.df_path_, traces, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_share_the_run(n_classes, rng):
+    X, _ = drawn(rng)
+    label = np.digitize(X[:, 0], [0, 0.7][: n_classes - 1])
+    classifier = KernelEigenProClassifier(max_iter=15, patience=None, random_state=0)
+    classifier.fit(X, np.array(list("abc"))[label])
+    codes = np.eye(n_classes)[label] if n_classes > 2 else 2.0 * label - 1
+    regressor = model_of().fit(X, codes)
+    for path in ("loo_path_", "loo_prediction_path_", "train_path_", "df_path_"):
+        found = getattr(classifier, path)
+        np.testing.assert_allclose(found, getattr(regressor, path), **EXACT)
+    decisions = regressor.loo_prediction_path_
+    chosen = (decisions > 0) if n_classes == 2 else decisions.argmax(axis=2)
+    errors = np.mean(chosen != label[regressor.loo_indices_], axis=1)
+    np.testing.assert_allclose(classifier.loo_error_path_, errors)
+    assert list(classifier.classes_) == list("abc")[:n_classes]
