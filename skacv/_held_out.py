@@ -6,13 +6,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .optim.trajectory import Trajectory, first_updates
+from .risk.costs import n_exact_updates, n_rows_worth
 from .risk.held_out import (
     coefficients_without,
     leave_folds_out,
     leave_one_out,
     mean_with_error,
-    n_exact_updates,
-    n_rows_worth,
     separate_outputs,
 )
 
