@@ -13,8 +13,9 @@ import numpy as np
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 
 from .__main__ import RESULTS, FixedSigns, heading

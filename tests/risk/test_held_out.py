@@ -8,8 +8,9 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import costs, held_out, row_lockstep, spectral, working_columns
 from skacv.risk.costs import n_rows_worth
 from skacv.risk.held_out import leave_one_out, mean_with_error

@@ -20,6 +20,7 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, ExceptLast, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
@@ -27,7 +28,7 @@ from skacv.optim.schedules import (
     Step,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import costs, held_out, iacv, iacv_correction, iacv_moments
 from skacv.risk.held_out import LeftOutRows
 from skacv.risk.iacv import leave_one_out
