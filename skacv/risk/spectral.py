@@ -200,15 +200,18 @@ def _replayed(basis, target, updates, nodes, transfer, left_out):
         own[2] = moved @ (rows * basis.drive[:, k]).T * left_out.loss_scale
         predictor = own[0].sum(axis=0)
         held_out[0, :, k] = left_out.residual_scale * (predictor - target[:, k])
-    for stretch in _stretches(updates, nodes, leverage, left_out):
+    for together, stretch in _stretches(updates, nodes, leverage, left_out):
         for k, own in enumerate(parts):
-            stretch.replay(own, target[:, k], left_out, held_out[:, :, k])
+            stretch.replay(together, own, target[:, k], left_out, held_out[:, :, k])
     held_out /= left_out.whitening[:, None]
     return held_out
 
 
 def _stretches(updates, nodes, leverage, left_out):
-    """The updates in stretches, of one update where rows share no scales."""
+    """Updates that follow each other, and what they do as one stretch.
+
+    One at a time where rows do not share their scales.
+    """
     loss_scale, penalty_scale = left_out.shared_scales()
     n_together = STRETCH if len(loss_scale) == 1 else 1
     n_kept = 2 if any(step.has_memory for _, _, step, _ in updates) else 1
@@ -225,7 +228,7 @@ def _stretches(updates, nodes, leverage, left_out):
             ]
             steps = [step.step_size for step, _ in rules]
             found = Stretch.of(multipliers, steps, leverage, n_kept)
-        yield found._replace(updates=together)
+        yield together, found
 
 
 def _together(updates, n_together):
@@ -261,15 +264,12 @@ class Stretch(NamedTuple):
         What a row takes part in every node with.
     n_kept : int
         How many of the last iterates later updates refer to.
-    updates : list
-        Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
     """
 
     response: np.ndarray
     feedback: np.ndarray
     leverage: np.ndarray
     n_kept: int
-    updates: list = []
 
     @classmethod
     def of(cls, multipliers, step_sizes, leverage, n_kept):
@@ -288,11 +288,13 @@ class Stretch(NamedTuple):
         feedback = _summed(response[1 + after, 3 + of], leverage)
         return cls(response, feedback, leverage, n_kept)
 
-    def replay(self, parts, target, left_out, held_out):
+    def replay(self, updates, parts, target, left_out, held_out):
         """Write the whitened held-out residuals of one target, and move its parts.
 
         Parameters
         ----------
+        updates : list
+            Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
         parts : ndarray of shape (3, n_nodes, n_rows)
             Of the iterate, of the one before it, and of the drive. The first
             two are those after the stretch when this returns.
@@ -300,14 +302,14 @@ class Stretch(NamedTuple):
         left_out : LeftOutRows
         held_out : ndarray of shape (n_iterates, n_rows)
         """
-        t, before, *_ = self.updates[0]
+        t, before, *_ = updates[0]
         if before == t:
             parts[1] = parts[0]
-        n_updates, (_, n_nodes, n_rows) = len(self.updates), parts.shape
+        n_updates, (_, n_nodes, n_rows) = len(updates), parts.shape
         over_parts = self.response[1:, :3].reshape(n_updates, 3 * n_nodes, -1)
         away = _summed(over_parts, parts.reshape(3 * n_nodes, n_rows)) - target
         slopes, first = np.empty_like(away), 0
-        for j, (t, before, step, _) in enumerate(self.updates):
+        for j, (t, before, step, _) in enumerate(updates):
             slopes[j] = step.gradient_point(held_out[t], held_out[before])
             feedback = self.feedback[first : first + j + 1]
             away[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
