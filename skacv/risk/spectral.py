@@ -200,20 +200,23 @@ def _replayed(basis, target, updates, nodes, transfer, left_out):
         own[2] = moved @ (rows * basis.drive[:, k]).T * left_out.loss_scale
         predictor = own[0].sum(axis=0)
         held_out[0, :, k] = left_out.residual_scale * (predictor - target[:, k])
-    for stretch in _stretches(updates, nodes, leverage, left_out):
+    for together, stretch in _stretches(updates, nodes, leverage, left_out):
         for k, own in enumerate(parts):
-            stretch.replay(own, target[:, k], left_out, held_out[:, :, k])
+            stretch.replay(together, own, target[:, k], left_out, held_out[:, :, k])
     held_out /= left_out.whitening[:, None]
     return held_out
 
 
 def _stretches(updates, nodes, leverage, left_out):
-    """The updates in stretches, of one update where rows share no scales."""
+    """Updates that follow each other, and what takes them together.
+
+    One at a time where rows do not share their scales.
+    """
     loss_scale, penalty_scale = left_out.shared_scales()
-    n_together = STRETCH if len(loss_scale) == 1 else 1
+    is_shared = len(loss_scale) == 1
     n_kept = 2 if any(step.has_memory for _, _, step, _ in updates) else 1
     found = rules = None
-    for together in _together(updates, n_together):
+    for together in _together(updates, STRETCH if is_shared else 1):
         if [update[2:] for update in together] != rules:
             rules = [update[2:] for update in together]
             multipliers = [
@@ -223,9 +226,12 @@ def _stretches(updates, nodes, leverage, left_out):
                 )
                 for step, penalty in rules
             ]
-            steps = [step.step_size for step, _ in rules]
-            found = Stretch.of(multipliers, steps, leverage, n_kept)
-        yield found._replace(updates=together)
+            if is_shared:
+                steps = [step.step_size for step, _ in rules]
+                found = Stretch.of(multipliers, steps, leverage, n_kept)
+            else:
+                found = Single(*multipliers[0], leverage, n_kept)
+        yield together, found
 
 
 def _together(updates, n_together):
@@ -241,6 +247,40 @@ def _together(updates, n_together):
         yield together
 
 
+class Single(NamedTuple):
+    """One update, of rows that have multipliers of their own.
+
+    Attributes
+    ----------
+    own, earlier : ndarray of shape (n_nodes, n_rows)
+        What multiplies the parts of the iterate, and of the one before it.
+    leverage : ndarray of shape (n_nodes, n_rows)
+        What a row takes part in every node with.
+    n_kept : int
+        How many of the last iterates later updates refer to.
+    """
+
+    own: np.ndarray
+    earlier: np.ndarray
+    leverage: np.ndarray
+    n_kept: int
+
+    def replay(self, updates, parts, target, left_out, held_out):
+        """As :meth:`Stretch.replay`, of a single update."""
+        t, before, step, _ = updates[0]
+        following = self.leverage * step.gradient_point(held_out[t], held_out[before])
+        following += parts[2]
+        following *= step.step_size
+        following += self.own * parts[0]
+        if step.has_memory:
+            following += self.earlier * parts[0 if before == t else 1]
+        if self.n_kept == 2:
+            parts[1] = parts[0]
+        parts[0] = following
+        away = following.sum(axis=0) - target
+        np.multiply(left_out.residual_scale, away, out=held_out[t + 1])
+
+
 class Stretch(NamedTuple):
     """Some updates in a row, as what they do to all rows at once.
 
@@ -249,11 +289,10 @@ class Stretch(NamedTuple):
 
     Attributes
     ----------
-    response : ndarray of shape (1 + n_updates, 3 + n_updates, n_nodes, n_scales)
+    response : ndarray of shape (1 + n_updates, 3 + n_updates, n_nodes)
         What is there of a unit in a node, at the start and after each update:
         a unit in the iterate at the start, in the one before that, in the
-        drive, and in the gradient of each update. n_scales is one where all
-        rows share their scales, else the number of rows.
+        drive, and in the gradient of each update.
     feedback : ndarray of shape (n_updates * (n_updates + 1) / 2, n_rows)
         What is added to the prediction after an update for the residual at
         the gradient point of this one and of each before, update by update.
@@ -261,53 +300,51 @@ class Stretch(NamedTuple):
         What a row takes part in every node with.
     n_kept : int
         How many of the last iterates later updates refer to.
-    updates : list
-        Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
     """
 
     response: np.ndarray
     feedback: np.ndarray
     leverage: np.ndarray
     n_kept: int
-    updates: list = []
 
     @classmethod
     def of(cls, multipliers, step_sizes, leverage, n_kept):
         """Follow a unit of everything through updates of these multipliers."""
-        n_updates, shape = len(step_sizes), multipliers[0][0].shape
-        response = np.zeros((2 + n_updates, 3 + n_updates, *shape))
+        n_updates = len(step_sizes)
+        response = np.zeros((2 + n_updates, 3 + n_updates, len(leverage)))
         # Up to here from the iterate before the start, which is dropped below.
         response[0, 1] = response[1, 0] = 1
         for j, ((own, earlier), step_size) in enumerate(zip(multipliers, step_sizes)):
             moved = response[j + 2]
-            np.multiply(own, response[j + 1], out=moved)
-            moved += earlier * response[j]
+            np.multiply(own[:, 0], response[j + 1], out=moved)
+            moved += earlier[:, 0] * response[j]
             moved[[2, 3 + j]] += step_size
         response = response[1:]
         after, of = np.tril_indices(n_updates)
-        feedback = _summed(response[1 + after, 3 + of], leverage)
+        feedback = response[1 + after, 3 + of] @ leverage
         return cls(response, feedback, leverage, n_kept)
 
-    def replay(self, parts, target, left_out, held_out):
+    def replay(self, updates, parts, target, left_out, held_out):
         """Write the whitened held-out residuals of one target, and move its parts.
 
         Parameters
         ----------
+        updates : list
+            Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
         parts : ndarray of shape (3, n_nodes, n_rows)
             Of the iterate, of the one before it, and of the drive. The first
-            two are those after the stretch when this returns.
+            ``n_kept`` are those after the updates when this returns.
         target : ndarray of shape (n_rows,)
         left_out : LeftOutRows
         held_out : ndarray of shape (n_iterates, n_rows)
         """
-        t, before, *_ = self.updates[0]
+        t, before, *_ = updates[0]
         if before == t:
             parts[1] = parts[0]
-        n_updates, (_, n_nodes, n_rows) = len(self.updates), parts.shape
-        over_parts = self.response[1:, :3].reshape(n_updates, 3 * n_nodes, -1)
-        away = _summed(over_parts, parts.reshape(3 * n_nodes, n_rows)) - target
+        over_parts = self.response[1:, :3].reshape(len(updates), -1)
+        away = over_parts @ parts.reshape(-1, parts.shape[2]) - target
         slopes, first = np.empty_like(away), 0
-        for j, (t, before, step, _) in enumerate(self.updates):
+        for j, (t, before, step, _) in enumerate(updates):
             slopes[j] = step.gradient_point(held_out[t], held_out[before])
             feedback = self.feedback[first : first + j + 1]
             away[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
@@ -318,13 +355,6 @@ class Stretch(NamedTuple):
 
     def _moved(self, response, parts, slopes):
         """The parts of the iterate that a response leads to."""
-        moved = np.einsum("ckr,ckr->kr", response[:3], parts)
-        moved += self.leverage * _summed(response[3:].swapaxes(0, 1), slopes)
+        moved = np.einsum("ck,ckr->kr", response[:3], parts)
+        moved += self.leverage * (response[3:].T @ slopes)
         return moved
-
-
-def _summed(response, units):
-    """Responses (m, n_units, n_scales) to units (n_units, n_rows): (m, n_rows)."""
-    if response.shape[2] == 1:
-        return response[:, :, 0] @ units
-    return np.einsum("mur,ur->mr", response, units)
