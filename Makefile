@@ -31,7 +31,7 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
-	$(BIN)/python -m benchmarks.studies
+	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
