@@ -135,9 +135,9 @@ def leave_one_out(
     """
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     blocks = -(-len(rows) // n_blocks), map
-    if problem.loss.is_quadratic:
-        return _of_squared_error(problem, trajectory, left_out, *blocks)
     settings = fit_intercept, penalty_scale
+    if problem.loss.is_quadratic and is_read(problem, trajectory):
+        return _of_squared_error(problem, trajectory, left_out, *blocks)
     if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
@@ -176,7 +176,7 @@ def _linearised(
 
 def _of_squared_error(problem, trajectory, left_out, largest_block, map):
     """Exact, by the eigenbasis or on working columns."""
-    if _is_spectral(min(problem.design.shape), trajectory.has_linear_updates()):
+    if _is_spectral(min(problem.design.shape), trajectory.has_one_basis()):
         read = spectral.leave_one_out
         residuals = read(problem, trajectory, left_out, largest_block, map)
     else:
@@ -220,7 +220,7 @@ def coefficients_without(
     blocks = -(-len(rows) // n_blocks), map
     shift = np.zeros(len(rows))
     recorded = trajectory.coef[-1].T
-    if problem.loss.is_quadratic:
+    if problem.loss.is_quadratic and trajectory.is_plain():
         residuals, (deviations, place) = row_lockstep.leave_one_out(
             problem, trajectory, left_out, *blocks
         )
@@ -230,9 +230,21 @@ def coefficients_without(
     settings = fit_intercept, penalty_scale
     if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
-        return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
+        coef = np.concatenate([coef[:, 0].T for coef, _ in found])
+        if fit_intercept:
+            last = np.concatenate([z[-1, :, 0] for _, z in found])
+            shift = last - _own_predictors(problem.design, coef, rows)
+        return coef, shift
     _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
     return coef[:, :, 0], shift
+
+
+def _own_predictors(design, coef, rows):
+    """Predictor of every row by its own coefficients, (n_rows,)."""
+    every = np.arange(design.shape[1])
+    return np.einsum(
+        "ij,ij->i", design.rows(rows).dense_columns(every, design.dtype), coef
+    )
 
 
 def _with_deviations(coef, deviations, n_left_out):
@@ -349,12 +361,22 @@ def separate_outputs(problem, trajectory):
         )
 
 
-def _is_spectral(smaller_side, has_linear_updates):
-    return has_linear_updates and smaller_side <= SPECTRAL_SIZE
+def _is_spectral(smaller_side, has_one_basis):
+    return has_one_basis and smaller_side <= SPECTRAL_SIZE
+
+
+def is_read(problem, trajectory):
+    """Whether rows are left out of squared errors without runs of their own."""
+    smaller_side = min(problem.design.shape)
+    return trajectory.is_plain() or _is_spectral(
+        smaller_side, trajectory.has_one_basis()
+    )
 
 
 def _is_replayed(problem, trajectory, correction):
-    """Whether rows are left out of a curved loss in lockstep, exactly."""
+    """Whether rows are left out of a run in lockstep, exactly."""
+    if problem.loss.is_quadratic:
+        return True
     run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
     n_exact = n_exact_updates(problem.design.shape, *run, correction)
     return n_exact == trajectory.n_updates
@@ -398,7 +420,7 @@ def _exact_cost(shape):
     return n_rows * (2 * n_columns + DERIVATIVE)
 
 
-def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
+def n_rows_worth(shape, n_updates, n_active, has_one_basis, n_exact=None):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -408,10 +430,12 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates : bool
+    has_one_basis : bool
+        Whether updates are linear and elementwise in one basis.
     n_exact : int, optional
-        Of a curved loss, how many of the updates are exact
-        (:func:`n_exact_updates`); None for the squared error.
+        How many of the updates are exact: of a curved loss, see
+        :func:`n_exact_updates`; all where rows are left out in lockstep, None where
+        squared errors are without.
 
     Returns
     -------
@@ -419,7 +443,7 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
         All rows where that is cheap; at least ``FEW_ROWS``, if there are.
     """
     n_rows, n_columns = shape
-    if n_exact is None and _is_spectral(min(shape), has_linear_updates):
+    if n_exact is None and _is_spectral(min(shape), has_one_basis):
         return min(n_rows, MANY_ROWS)
     # Replicas together use more columns than the recorded run.
     width = min(2 * n_active, n_columns)
