@@ -24,6 +24,7 @@ from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
+from . import kernels
 from .data import sparse_regression, true_risk
 from .held_out import folds, leave_one_out, logistic, ridge
 from .report import Row, report
@@ -209,7 +210,10 @@ BENCHMARKS = {
     "ridge": lambda: ridge(2000, 200, 1000),
     "ridge-large": lambda: ridge(10_000, 500, 500),
     "logistic": logistic,
+    "kernel": kernels.kernel_ridge,
+    "digits": kernels.digits,
     "memory": memory,
+    "kernel-memory": kernels.memory,
 }
 
 

@@ -6,7 +6,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .optim.trajectory import Trajectory, first_updates
-from .risk.costs import n_exact_updates, n_rows_worth
+from .risk.costs import is_read, n_exact_updates, n_rows_worth
 from .risk.held_out import (
     coefficients_without,
     leave_folds_out,
@@ -68,14 +68,14 @@ def read_leave_one_out(estimator, trajectory, data):
     problem = data.problem
     n_rows = len(problem.target)
     n_left_out = n_rows if estimator.loo is True else estimator.loo
+    rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     if estimator.loo == "auto":
         if n_rows < FEWEST_ROWS:
             return {}
         n_left_out = _n_rows_worth(estimator, trajectory, problem)
-    rows = np.arange(n_rows)
-    if n_left_out < n_rows:
+    if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
-        rows = np.sort(rng.choice(n_rows, n_left_out, replace=False))
+        rows = np.sort(rng.choice(rows, n_left_out, replace=False))
     with np.errstate(over="ignore", invalid="ignore"):
         predictors = leave_one_out(
             problem, trajectory, rows, **_replaying(estimator, data)
@@ -107,9 +107,11 @@ def _n_rows_worth(estimator, trajectory, problem):
             trajectory.has_newton_steps(),
             estimator.loo_correction,
         )
+    elif not is_read(problem, trajectory):
+        n_exact = trajectory.n_updates
     n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-    is_linear = trajectory.has_linear_updates()
-    return n_rows_worth(shape, trajectory.n_updates, n_active, is_linear, n_exact)
+    has_one_basis = trajectory.has_one_basis()
+    return n_rows_worth(shape, trajectory.n_updates, n_active, has_one_basis, n_exact)
 
 
 def coefficients_without_rows(estimator):
@@ -140,6 +142,7 @@ def coefficients_without_rows(estimator):
 
 def read_folds(estimator, trajectory, data, folds):
     """Fitted attributes of cross-validation on the given folds."""
+    folds = unseen_folds(folds, trajectory.rows_seen())
     with np.errstate(over="ignore", invalid="ignore"):
         predictors = leave_folds_out(
             data.problem,
@@ -178,6 +181,30 @@ def fold_paths(paths, weights):
     if len(paths) == 1:  # no spread over folds: that over rows
         path, se_path = paths[0]
     return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
+
+
+def unseen_folds(folds, seen):
+    """The folds, judged by rows that no preconditioner has seen.
+
+    Parameters
+    ----------
+    folds : list of (ndarray of int, ndarray of int)
+    seen : ndarray of int
+
+    Raises
+    ------
+    ValueError
+        If a fold has no other rows.
+    """
+    found = [(fitted, judged[~np.isin(judged, seen)]) for fitted, judged in folds]
+    for number, (_, judged) in enumerate(found):
+        if not len(judged):
+            raise ValueError(
+                f"Fold {number} of cv judges by rows of the preconditioner's "
+                "subsample alone, which cannot be left out. Take larger folds, a "
+                "smaller subsample_size, or n_components=0."
+            )
+    return found
 
 
 def _replaying(estimator, data):

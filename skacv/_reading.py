@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ._held_out import read_folds, read_leave_one_out
+from .risk import passes
 from .risk.memory_matrix import estimate_risk
 from .risk.row_norms import uneven_rows_bias
 
@@ -74,14 +75,25 @@ def read_paths(estimator, trajectory, data):
 
 def read_risk(estimator, trajectory, data, train_path):
     """The memory-matrix estimate of the risk."""
-    estimate = estimate_risk(
-        data.problem,
-        trajectory,
-        method="auto" if estimator.risk is True else estimator.risk,
-        fit_intercept=data.is_centered,
-        row_scales=estimator.risk_row_scales,
-        rng=check_random_state(estimator.random_state),
-    )
+    rng = check_random_state(estimator.random_state)
+    if trajectory.has_batches():
+        is_number = estimator.risk not in (True, "auto", "exact", "hutchinson")
+        estimate = passes.estimate_risk(
+            data.problem,
+            trajectory,
+            fit_intercept=data.is_centered,
+            n_labels=estimator.risk if is_number else passes.N_LABELS,
+            rng=rng,
+        )
+    else:
+        estimate = estimate_risk(
+            data.problem,
+            trajectory,
+            method="auto" if estimator.risk is True else estimator.risk,
+            fit_intercept=data.is_centered,
+            row_scales=estimator.risk_row_scales,
+            rng=rng,
+        )
     if not estimator.risk_row_scales:
         _warn_of_uneven_rows(data.problem, estimate.path, train_path)
     spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -159,8 +160,10 @@ class TrajectoryModel(
         start, done = self._starting_point(data, resume)
         strengths = self._strengths(data)
         seed = self._batch_seed(resume)
-        step_size = self._step_size(strengths, data, folds, seed)
-        whole_plan = self._plan(strengths, step_size, data, seed)
+        schedule = self._schedule(1.0, data.problem, seed)
+        step_size = self._step_size(strengths, data, folds, schedule)
+        schedule = replace(schedule, step_size=step_size)
+        whole_plan = self._plan(strengths, schedule)
         planned = first_updates(whole_plan, n_updates)
 
         def reconstruct(coef):
@@ -220,8 +223,13 @@ class TrajectoryModel(
             kind = n_batches, self.solver == "newton"
             n_exact = n_exact_updates(shape, lengths, *kind, self.loo_correction)
         is_linear = self._penalty(1.0).is_linear
+        n_exact = sum(lengths) if self._replays_rows(n_values) else n_exact
         n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
         return n_worth == shape[0]
+
+    def _replays_rows(self, n_values):
+        """Whether rows are left out of squared errors by runs of their own."""
+        return False
 
     def changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.
@@ -315,7 +323,7 @@ class TrajectoryModel(
                 f"{values.tolist()}."
             )
 
-    def _step_size(self, strengths, data, folds, seed):
+    def _step_size(self, strengths, data, folds, schedule):
         """1 / L, or the largest step that is stable on the folds if that is less.
 
         Rows left out raise L to at most L over the share of the weight that stays.
@@ -326,18 +334,20 @@ class TrajectoryModel(
         smoothness = self._smoothness(data.problem) + curvature
         if smoothness == 0:
             return 1.0
-        step_size = 1 / smoothness
+        step_size = self._fast_step(smoothness, schedule, data.problem)
         weights = data.problem.row_weights[:, 0]
         share = min((weights[fitted].sum() for fitted, _ in folds), default=1.0)
-        schedule = self._schedule(step_size, data.problem, seed)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
+
+    def _fast_step(self, smoothness, schedule, problem):
+        """What the automatic step is, where it is stable on all folds."""
+        return 1 / smoothness
 
     def _smoothness(self, problem):
         """Of the gradients that are taken."""
         return problem.smoothness
 
-    def _plan(self, strengths, step_size, data, seed):
-        schedule = self._schedule(step_size, data.problem, seed)
+    def _plan(self, strengths, schedule):
         return [
             Phase(self._penalty(strength), schedule, self.max_iter)
             for strength in strengths

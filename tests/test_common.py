@@ -31,6 +31,8 @@ ESTIMATORS = [
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
     TrajectoryPoissonRegressor(solver="newton"),
+    IterativeRidge(solver="eigenpro", n_components=2),
+    IterativeRidge(solver="eigenpro", n_components=2, batch_size=8),
     KernelEigenProRegressor(),
     KernelEigenProRegressor(kernel="laplacian", batch_size=8, n_components=0),
     KernelEigenProClassifier(),
@@ -51,9 +53,9 @@ ESTIMATORS = [
 
 def expected_failures(estimator):
     """As of scikit-learn's own estimators by stochastic gradient descent."""
-    if getattr(estimator, "solver", None) != "sgd":
+    if getattr(estimator, "solver", None) not in ("sgd", "eigenpro"):
         return {}
-    reason = "batches of repeated rows are not batches of weighted rows"
+    reason = "batches or subsamples of repeated rows are not those of weighted rows"
     return {
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._held_out import FEWEST_ROWS
+from .._held_out import FEWEST_ROWS, unseen_folds
 from .leave_one_out import ExactMemory, LeaveOneOut, ProbedMemory, random_labels
 
 
@@ -96,9 +96,8 @@ def plan_of(machine, target, folds, loo, n_probes, rng):
         If a fold judges by rows of the preconditioner's subsample alone.
     """
     n_rows, rows = len(target), machine.unseen_rows()
-    replicas = [
-        _fold(machine, rows, number, *fold) for number, fold in enumerate(folds)
-    ]
+    seen = np.delete(machine.order, rows)
+    replicas = [_fold(machine, *fold) for fold in unseen_folds(folds, seen)]
     labels = np.empty((n_rows, 0))
     if loo is False or (loo == "auto" and n_rows < FEWEST_ROWS):
         rows = rows[:0]
@@ -110,15 +109,7 @@ def plan_of(machine, target, folds, loo, n_probes, rng):
     return Plan(target[machine.order], labels, replicas, len(folds), rows)
 
 
-def _fold(machine, unseen, number, fitted, judged):
+def _fold(machine, fitted, judged):
     sees = np.zeros(len(machine.order), dtype=bool)
     sees[machine.place[fitted]] = True
-    judged = machine.place[judged]
-    judged = judged[np.isin(judged, unseen)]
-    if not len(judged):
-        raise ValueError(
-            f"Fold {number} of cv judges by rows of the preconditioner's subsample "
-            "alone, which cannot be left out. Take larger folds, a smaller "
-            "subsample_size, or n_components=0."
-        )
-    return sees, judged
+    return sees, machine.place[judged]

@@ -16,12 +16,17 @@ K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
 """
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 
 # Groups of random labels that the Monte Carlo error is taken over.
 N_GROUPS = 8
-# A row's memory is read while it is so many of its standard errors.
+# A row's memory is its own while it is so many of its standard errors.
 RESOLVED = 3
+# Epochs that a memory is predicted from, and rows that the noise is read from.
+N_EPOCHS = 8
+NOISE_ROWS = 2000
+# Directions of less relative variance are rounding.
+SINGULAR = 1e-8
 
 
 class HeldOutResiduals:
@@ -30,10 +35,9 @@ class HeldOutResiduals:
     def __init__(self, n_rows, dtype=np.float64):
         self._dtype = dtype
         self._before = self._end = np.ones(n_rows)
-        self._last = None
         self._responses, self._end_responses, self._held_out = [], [], []
 
-    def advance(self, visited, residual, memory, end_memory, is_known):
+    def advance(self, visited, residual, memory, end_memory):
         """Held-out residuals at the end of one more epoch.
 
         Parameters
@@ -42,8 +46,6 @@ class HeldOutResiduals:
             Recorded residuals in this epoch, number t = 1, 2, ...
         memory, end_memory : ndarray of shape (n_rows,)
             c^{t-1} and b^t.
-        is_known : ndarray of bool, shape (n_rows,)
-            Rows whose memory is still told; the others stay as they are.
 
         Returns
         -------
@@ -51,18 +53,12 @@ class HeldOutResiduals:
         """
         if self._held_out:
             self._responses.append((self._before - memory).astype(self._dtype))
-        self._before = memory
+            self._before = memory
         self._end_responses.append((self._end - end_memory).astype(self._dtype))
         self._end = end_memory
         held_out = visited + _convolved(self._responses, self._held_out)
-        if self._held_out:
-            held_out = np.where(is_known[:, None], held_out, self._held_out[-1])
         self._held_out.append(held_out.astype(self._dtype))
-        last = residual + _convolved(self._end_responses, self._held_out)
-        if self._last is not None:
-            last = np.where(is_known[:, None], last, self._last)
-        self._last = last
-        return last
+        return residual + _convolved(self._end_responses, self._held_out)
 
 
 def _convolved(responses, held_out):
@@ -93,7 +89,6 @@ class ExactMemory:
         self._powers = np.ones(n_rows)
         self._parts = vectors[rows] ** 2
         self._memory = np.ones(len(rows))
-        self.is_known = np.ones(len(rows), dtype=bool)
         self.degrees_of_freedom = 0.0
 
     def advance(self, epoch):
@@ -115,11 +110,11 @@ class ProbedMemory:
     """c_i^m from random labels z, carried as columns that start from -z.
 
     c_i^m is the mean of z_i times the residual there, since the others cancel;
-    what is left of them is noise. Where the run comes close to fitting a row, the
-    noise would outweigh c_i^m, and the recursion diverge: from then on the row
-    keeps its held-out residual, which hardly moves any more. The recursion is not
-    linear in c_i, so the mean square of the held-out residuals is corrected by the
-    jackknife over groups of labels.
+    what is left of them is noise. Where the run comes close to fitting a row, that
+    would outweigh c_i^m and the recursion diverge: from then on the row has what
+    :class:`ToldMemories` predicts from earlier epochs and other rows. The recursion
+    is not linear in c_i, so the mean square of the held-out residuals is corrected
+    by the jackknife over groups of labels.
 
     Parameters
     ----------
@@ -137,7 +132,7 @@ class ProbedMemory:
         group = np.arange(n_probes) % min(N_GROUPS, n_probes // 2)
         # All, and all but one group after the other.
         self._kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
-        self.is_known = np.ones(len(rows), dtype=bool)
+        self._before, self._after = ToldMemories(self._kept), ToldMemories(self._kept)
         self.degrees_of_freedom = 0.0
 
     @property
@@ -147,19 +142,79 @@ class ProbedMemory:
 
     def advance(self, epoch):
         """Go on by an epoch, as :meth:`ExactMemory.advance` does."""
-        signed = [
+        visited, ended = (
             self._labels * residual[:, self._columns]
             for residual in (epoch.visited, epoch.residual)
-        ]
-        self.degrees_of_freedom = float(np.sum(1 - signed[1].mean(axis=1)))
-        signed = [products[self._rows] for products in signed]
-        for products in signed:
-            error = products.std(axis=1) / np.sqrt(products.shape[1])
-            self.is_known &= products.mean(axis=1) > RESOLVED * error
-        return [
-            tuple(products[:, kept].mean(axis=1) for products in signed)
-            for kept in self._kept
-        ]
+        )
+        self.degrees_of_freedom = float(np.sum(1 - ended.mean(axis=1)))
+        before = self._before.advance(visited[self._rows])
+        return list(zip(before, self._after.advance(ended[self._rows])))
+
+
+class ToldMemories:
+    """Memories of rows, as far as labels tell them.
+
+    The mean over m labels, while it is above three of its standard errors. Then its
+    best linear prediction: with x_i those means of row i in the last epochs, their
+    covariance over the rows is S + N / m, that of the memories, and that of the noise,
+    which shows in how single labels spread. The memory in the last of them is
+    predicted by mu + S_last (S + N / m)^-1 (x_i - mu), mu the mean over the rows. Rows
+    keep their order from epoch to epoch, so earlier epochs say much of the last;
+    where labels tell rows apart no more, all have the mean.
+
+    Parameters
+    ----------
+    kept : list of ndarray of bool
+        Labels that every replicate takes.
+    """
+
+    def __init__(self, kept):
+        self._kept = kept
+        self._means, self._deviations = [], []
+        self._is_told = True
+
+    def advance(self, signed):
+        """Go on by an epoch.
+
+        Parameters
+        ----------
+        signed : ndarray of shape (n_rows, n_labels)
+            Labels times their residuals.
+
+        Returns
+        -------
+        list of ndarray of shape (n_rows,)
+            For every replicate.
+        """
+        means = [signed[:, kept].mean(axis=1) for kept in self._kept]
+        some = signed[:: -(-len(signed) // NOISE_ROWS)]
+        deviations = some - some.mean(axis=1, keepdims=True)
+        self._means = [*self._means, means][-N_EPOCHS:]
+        self._deviations = [*self._deviations, deviations.ravel()][-N_EPOCHS:]
+        noise = np.array(self._deviations) @ np.array(self._deviations).T
+        noise /= deviations.size - len(deviations)
+        error = signed.std(axis=1) / np.sqrt(signed.shape[1])
+        self._is_told = self._is_told & (means[0] > RESOLVED * error)
+        found = []
+        for observed, kept in zip(zip(*self._means), self._kept):
+            told = observed[-1].copy()
+            others = ~self._is_told
+            own_noise = noise / np.count_nonzero(kept)
+            told[others] = _predicted(np.array(observed), own_noise)[others]
+            found.append(told)
+        return found
+
+
+def _predicted(observed, noise):
+    """The last of (n_epochs, n_rows) without noise of that covariance."""
+    center = observed.mean(axis=1)
+    apart = observed - center[:, None]
+    covariance = apart @ apart.T / max(apart.shape[1] - 1, 1)
+    wanted = covariance[-1] - noise[-1]
+    if wanted[-1] <= 0:
+        return np.full(observed.shape[1], center[-1])
+    weights, *_ = lstsq(covariance, wanted, cond=SINGULAR)
+    return center[-1] + weights @ apart
 
 
 def random_labels(n_rows, n_probes, rng):
@@ -200,9 +255,8 @@ class LeaveOneOut:
         """
         visited = epoch.visited[self._rows, : self._n_outputs]
         residual = epoch.residual[self._rows, : self._n_outputs]
-        # The memory goes on before it says what is known.
         held_out, *others = (
-            replicate.advance(visited, residual, *memories, self.memory.is_known)
+            replicate.advance(visited, residual, *memories)
             for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
         )
         return held_out, *_jackknife(held_out, others)

@@ -21,11 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-# A step is this share of the largest that is stable for sure.
-SAFE_SHARE = 0.99
-# Of all rows at a time, as EigenPro 2 takes it.
-FULL_BATCH_SHARE = 0.95
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -64,30 +59,6 @@ def batches_of(n_rows, size):
     n_batches = -(-n_rows // size)
     ends = np.linspace(0, n_rows, n_batches + 1).astype(int)
     return [slice(a, b) for a, b in pairwise(ends.tolist())]
-
-
-def critical_batch_size(largest_diagonal, top_eigenvalue):
-    """m* = beta / lambda + 1 (Ma, Bassily and Belkin 2018; EigenPro 2)."""
-    return largest_diagonal / top_eigenvalue + 1 if top_eigenvalue > 0 else np.inf
-
-
-def automatic_step(largest_diagonal, top_eigenvalue, batch_size, critical, is_full):
-    """The step of EigenPro 2, or the largest that is stable if that is less.
-
-    m / beta up to the critical batch size, .99 * 2 m / (beta + (m - 1) lambda)
-    beyond; .95 * 2 / lambda with all rows at a time.
-    """
-    if top_eigenvalue <= 0:
-        return 1.0
-    stable = 2 / top_eigenvalue
-    if is_full:
-        return FULL_BATCH_SHARE * stable
-    if batch_size < critical:
-        step = batch_size / largest_diagonal
-    else:
-        others = (batch_size - 1) * top_eigenvalue
-        step = SAFE_SHARE * 2 * batch_size / (largest_diagonal + others)
-    return min(step, SAFE_SHARE * stable)
 
 
 class Epoch(NamedTuple):

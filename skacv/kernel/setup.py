@@ -5,23 +5,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.preconditioner import (
+    MOST_COMPONENTS,
+    SUBSAMPLE_SIZES,
+    automatic_step,
+    automatic_subsample_size,
+    critical_batch_size,
+    top_eigenvalue,
+)
 from .gram import KernelMatrix, check_kernel
-from .preconditioner import Preconditioner, top_eigenvalue
-from .run import Schedule, automatic_step, batches_of, critical_batch_size
+from .preconditioner import Preconditioner
+from .run import Schedule, batches_of
 
 # Up to so many rows the kernel is kept in double precision, all rows are taken at
 # a time, and leave-one-out is exact.
 EXACT_ROWS = 3000
 # Arrays of the kernel matrix's size that the eigendecomposition needs.
 ARRAYS_OF_DECOMPOSITION = 3
-# The automatic subsample: a tenth of the rows within these sizes, at most a third
-# (its rows cannot be left out); the last from MANY_ROWS on.
-SUBSAMPLE_SIZES = 500, 2000
+# The automatic subsample is larger from so many rows on.
 MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
 # The automatic number of directions, as a share of the subsample. All rows at a
 # time they make steps longer and the path coarser, so a few will do; with batches
 # they make batches larger.
-FULL_BATCH_SHARE, BATCH_SHARE, MOST_COMPONENTS = 1 / 40, 1 / 10, 100
+FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
 # Rows of the kernel matrix that are looked at for negative eigenvalues.
 CHECKED_ROWS = 1000
 
@@ -79,8 +85,7 @@ class Sizes(NamedTuple):
         if n_rows >= MANY_ROWS:
             fitting = int(np.sqrt(self.budget / ARRAYS_OF_DECOMPOSITION / 8))
             return min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
-        least, most = SUBSAMPLE_SIZES
-        return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
+        return automatic_subsample_size(n_rows)
 
     def batch(self, n_rows, critical):
         """Rows at a time."""

@@ -56,10 +56,10 @@ class CurvedModel(TrajectoryModel):
             step_size, self.power_t, len(problem.target), self.batch_size, seed
         )
 
-    def _step_size(self, strengths, data, folds, seed):
+    def _step_size(self, strengths, data, folds, schedule):
         if self.solver == "newton" and self.step_size == "auto":
             return 1.0
-        return super()._step_size(strengths, data, folds, seed)
+        return super()._step_size(strengths, data, folds, schedule)
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.

@@ -1,11 +1,24 @@
 """Ridge and least squares by gradient descent, with the path and its risk."""
 
-from numbers import Real
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
 
 from .._compat import Interval, StrOptions
 from ..optim.penalties import SquaredL2
-from ..optim.schedules import GradientDescent, HeavyBall, Nesterov
+from ..optim.preconditioner import (
+    MOST_COMPONENTS,
+    Preconditioner,
+    automatic_step,
+    automatic_subsample_size,
+    critical_batch_size,
+)
+from ..optim.schedules import EigenPro, GradientDescent, HeavyBall, Nesterov
 from ._squared import TrajectoryRegressor
+
+# The automatic number of directions, of the smaller side of the subsample.
+SHARE_OF_DIRECTIONS = 1 / 10
 
 
 class IterativeRidge(TrajectoryRegressor):
@@ -29,23 +42,41 @@ class IterativeRidge(TrajectoryRegressor):
         eigenvalue of X'X / n down to 1e-3 of it.
     fit_intercept : bool, default=True
         Whether to centre X and y by their (weighted) means. X is not copied.
-    solver : {"gd", "nesterov", "heavy_ball"}, default="gd"
-        Gradient descent, Nesterov's acceleration, or Polyak's heavy ball.
+    solver : {"gd", "nesterov", "heavy_ball", "eigenpro"}, default="gd"
+        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or
+        EigenPro: every gradient is multiplied by a matrix P that brings the top
+        directions of a subsample of the rows down to about the next one [2]_, so
+        that ill-conditioned features take few updates.
     momentum : float, default=0.9
         Of the heavy ball; the other solvers have none to choose.
+    n_components : int or "auto", default="auto"
+        Directions that EigenPro brings down. "auto" is a tenth of the smaller
+        side of the subsample, at most 100. 0 is gradient descent.
+    subsample_size : int or "auto", default="auto"
+        Rows that EigenPro's matrix is made from. They cannot be left out:
+        ``risk_path_``, ``loo_path_`` and ``cv_path_`` are read from the other rows.
+        "auto" is a tenth of the rows, but at least 500 and at most 2000, and
+        never more than a third of the rows.
+    batch_size : int, default=None
+        Rows of a batch, of EigenPro; one iterate is a pass through all batches.
+        They are drawn once, and X and y keep the means of all rows. None takes all
+        rows at a time.
     max_iter, tol, step_size, risk_row_scales, cv, keep_data, warm_start, n_jobs, \
 random_state, verbose
         As in :class:`TrajectoryLasso`; the automatic step is
-        1 / (L + alpha / n).
+        1 / (L + alpha / n), of "eigenpro" .95 times the largest that is stable, or
+        with batches that of EigenPro 2.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
         "exact" takes the eigenvalues of X'X / n; "auto" does so up to 2000
         rows or columns, whichever are fewer, and takes random probes beyond.
-        The others as in :class:`TrajectoryLasso`.
+        With batches, 40 random labels (or so many) are carried along. The others
+        as in :class:`TrajectoryLasso`.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path, from one decomposition of the smaller
         side of X: every row (True), so many rows drawn at random, or none
         (False). "auto": every row, up to 10,000; where both sides of X are
-        larger than 2000, as many as are cheap.
+        larger than 2000, as many as are cheap. With batches, or EigenPro along
+        several alphas, rows are left out by runs of their own.
 
     Attributes
     ----------
@@ -61,13 +92,16 @@ random_state, verbose
         Estimated mean squared prediction error on unseen rows [1]_, mean over
         the targets.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error of every iterate, exact, mean over the targets.
+        Leave-one-out error of every iterate, exact, mean over the targets. With
+        EigenPro's matrix, its step and its batches kept, and without the rows that
+        it was made from.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
         Prediction of every row left out by the iterates that never saw it.
     risk_residual_path_ : LowRankPath
-        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets).
+        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets);
+        with EigenPro its rows are those outside of the subsample.
     n_iter_ : int
-        Number of updates recorded.
+        Number of updates recorded; in batches, of passes.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -83,6 +117,8 @@ random_state, verbose
     .. [1] Bellec and Tan (2024), "Uncertainty quantification for iterative
            algorithms in linear models with application to early stopping",
            arXiv:2404.17856.
+    .. [2] Ma and Belkin (2017), "Diving into the shallows: a computational
+           perspective on large-scale shallow learning", NeurIPS, arXiv:1703.10622.
 
     Examples
     --------
@@ -96,8 +132,17 @@ random_state, verbose
 
     _parameter_constraints = {
         **TrajectoryRegressor._parameter_constraints,
-        "solver": [StrOptions({"gd", "nesterov", "heavy_ball"})],
+        "solver": [StrOptions({"gd", "nesterov", "heavy_ball", "eigenpro"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
+        "n_components": [
+            StrOptions({"auto"}),
+            Interval(Integral, 0, None, closed="left"),
+        ],
+        "subsample_size": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     }
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _multi_output = True
@@ -109,6 +154,9 @@ random_state, verbose
         fit_intercept=True,
         solver="gd",
         momentum=0.9,
+        n_components="auto",
+        subsample_size="auto",
+        batch_size=None,
         max_iter=200,
         tol=1e-6,
         step_size="auto",
@@ -126,6 +174,9 @@ random_state, verbose
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.momentum = momentum
+        self.n_components = n_components
+        self.subsample_size = subsample_size
+        self.batch_size = batch_size
         self.max_iter = max_iter
         self.tol = tol
         self.step_size = step_size
@@ -142,6 +193,18 @@ random_state, verbose
     def _penalty(self, strength):
         return SquaredL2(strength)
 
+    def _strengths(self, data):
+        strengths = super()._strengths(data)
+        if self._has_batches() and len(strengths) > 1:
+            raise ValueError(
+                "batch_size needs a single alpha: what a row left out changes is read "
+                f"from passes that are all alike. Got {len(strengths)} alphas."
+            )
+        return strengths
+
+    def _has_batches(self):
+        return self.solver == "eigenpro" and self.batch_size is not None
+
     def _strength_of(self, value, data):
         return float(value / data.total_weight)
 
@@ -154,4 +217,69 @@ random_state, verbose
     def _schedule(self, step_size, problem, seed):
         if self.solver == "heavy_ball":
             return HeavyBall(step_size, float(self.momentum))
+        if self.solver == "eigenpro":
+            return self._eigenpro(step_size, problem, seed)
         return super()._schedule(step_size, problem, seed)
+
+    def _eigenpro(self, step_size, problem, seed):
+        """The schedule, with a preconditioner drawn from the rows."""
+        design, _ = problem.whitened()
+        size, n_components = self._sizes(design.shape)
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.choice(design.shape[0], size, replace=False))
+        preconditioner = Preconditioner.of(design, rows, n_components, rng)
+        schedule = EigenPro(
+            step_size,
+            preconditioner,
+            n_rows=design.shape[0],
+            batch_size=self.batch_size,
+            seed=seed,
+        )
+        parts = [design.rows(rows) for rows in schedule.batches()] or [design]
+        largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
+        return replace(schedule, lowered_by=problem.smoothness - largest)
+
+    def _sizes(self, shape):
+        """Rows of the subsample, and directions of it.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many rows, or not more rows than directions.
+        """
+        size, n_components = self.subsample_size, self.n_components
+        if size == "auto":
+            size = automatic_subsample_size(shape[0])
+        elif size >= shape[0]:
+            raise ValueError(
+                f"subsample_size must be less than the number of rows, {shape[0]}: "
+                f"rows of the subsample cannot be left out. Got {size}."
+            )
+        if n_components == "auto":
+            smaller = min(size, shape[1])
+            return size, min(int(SHARE_OF_DIRECTIONS * smaller), MOST_COMPONENTS)
+        if n_components >= size:
+            raise ValueError(
+                "n_components must be less than the size of the subsample, "
+                f"{size} of {shape[0]} rows. Got {n_components}."
+            )
+        return size, n_components
+
+    def _fast_step(self, smoothness, schedule, problem):
+        if self.solver != "eigenpro":
+            return super()._fast_step(smoothness, schedule, problem)
+        top = smoothness - schedule.lowered_by
+        batches = schedule.batches()
+        if not batches:
+            # Any row may be left out, which raises the top by its weight.
+            stays = 1 - float(problem.row_weights.max())
+            return stays * automatic_step(top, top, 1, 1, True)
+        design, _ = problem.whitened()
+        penalty = smoothness - problem.smoothness
+        norms = schedule.preconditioner.squared_row_norms(design)
+        largest, size = float(norms.max()) + penalty, max(map(len, batches))
+        critical = critical_batch_size(largest, top)
+        return automatic_step(largest, top, size, critical, False)
+
+    def _replays_rows(self, n_values):
+        return self._has_batches() or (self.solver == "eigenpro" and n_values > 1)

@@ -23,12 +23,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .preconditioner import Preconditioner
+
 
 class Step(NamedTuple):
     """One update: its step size, momentum, and where the gradient is taken.
 
     With ``batches``, arrays of rows, it is one update after the other on each. With
-    ``is_newton`` the whole gradient is divided by the Hessian of the objective.
+    ``is_newton`` the whole gradient is divided by the Hessian of the objective, with
+    a ``preconditioner`` it is multiplied by that.
     """
 
     step_size: float
@@ -36,6 +39,13 @@ class Step(NamedTuple):
     lookahead: float = 0.0
     batches: tuple = ()
     is_newton: bool = False
+    preconditioner: Preconditioner | None = None
+
+    def preconditioned(self, gradient):
+        """The direction that is taken for a gradient of the objective."""
+        if self.preconditioner is None:
+            return gradient
+        return self.preconditioner.dot(gradient)
 
     @property
     def has_memory(self):
@@ -147,6 +157,51 @@ class StochasticGradient:
     def largest_stable_step(smoothness):
         """Of a batch of all rows, which no smaller batch exceeds."""
         return 2 / smoothness
+
+
+@dataclass(frozen=True)
+class EigenPro:
+    """b_{t+1} = b_t - step_size P gradient(b_t), all rows at a time or in batches.
+
+    Batches are drawn once: with the same in the same order in every pass, a pass is
+    always the same linear map.
+
+    Parameters
+    ----------
+    step_size : float
+    preconditioner : Preconditioner
+    lowered_by : float
+        How much less the top eigenvalue is that limits the step (of P times the
+        second moments of a batch) than the smoothness of the problem.
+    n_rows : int
+    batch_size : int or None
+        Batches have about that many rows, at most; None takes all rows at a time.
+    seed : int
+        Draws the batches.
+    """
+
+    step_size: float
+    preconditioner: Preconditioner
+    lowered_by: float = 0.0
+    n_rows: int = 0
+    batch_size: int | None = None
+    seed: int = 0
+
+    def batches(self):
+        """Rows of every batch; none where all are taken at a time."""
+        if self.batch_size is None or self.batch_size >= self.n_rows:
+            return ()
+        n_batches = -(-self.n_rows // self.batch_size)
+        order = np.random.default_rng(self.seed).permutation(self.n_rows)
+        return tuple(np.array_split(order, n_batches))
+
+    def steps(self):
+        step = Step(self.step_size, preconditioner=self.preconditioner)
+        return repeat(step._replace(batches=self.batches()))
+
+    def largest_stable_step(self, smoothness):
+        """Of a quadratic of that smoothness, without the preconditioner."""
+        return 2 / (smoothness - self.lowered_by)
 
 
 @dataclass(frozen=True)

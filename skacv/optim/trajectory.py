@@ -9,7 +9,8 @@ from itertools import islice
 
 import numpy as np
 
-from .penalties import Penalty
+from .penalties import Penalty, Zero
+from .schedules import GradientDescent
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,53 @@ class Trajectory:
     def has_linear_updates(self):
         """Whether every update is affine in the iterates, for the squared error."""
         return all(phase.penalty.is_linear for phase in self.phases)
+
+    def as_gradient_descent(self):
+        """The same in coordinates in which a preconditioner and a ridge are none."""
+        phases = [
+            replace(
+                phase,
+                penalty=Zero(),
+                schedule=GradientDescent(phase.schedule.step_size),
+            )
+            for phase in self.phases
+        ]
+        return replace(self, phases=phases)
+
+    def of_rows(self, rows):
+        """What it records of some of the rows."""
+        return replace(self, predictor=self.predictor[:, rows])
+
+    def has_one_basis(self):
+        """Whether linear updates are elementwise in one and the same eigenbasis.
+
+        That of the second moments where there is no preconditioner; else of the
+        preconditioned objective, which must stay the same.
+        """
+        first = [next(iter(phase.schedule.steps())) for phase in self.phases]
+        if not self.has_linear_updates() or any(step.batches for step in first):
+            return False
+        if all(step.preconditioner is None for step in first):
+            return True
+        rules = [
+            (step.preconditioner, phase.penalty)
+            for step, phase in zip(first, self.phases)
+        ]
+        return all(rule == rules[0] for rule in rules)
+
+    def is_plain(self):
+        """Whether all rows are taken at a time, by their gradient as it is."""
+        return not self.has_batches() and not len(self.rows_seen())
+
+    def preconditioner(self):
+        """The first one in use, None without any."""
+        return next((step.preconditioner for _, _, step, _ in self._first()), None)
+
+    def rows_seen(self):
+        """Rows that a preconditioner was made from, and that cannot be left out."""
+        first = [next(iter(phase.schedule.steps())) for phase in self.phases]
+        made_from = [s.preconditioner.rows for s in first if s.preconditioner]
+        return np.unique(np.concatenate([np.empty(0, int), *made_from]))
 
     def lengths(self):
         """Updates of every phase."""
@@ -247,7 +295,8 @@ def advanced(penalty, step, current, earlier, gradient, penalty_scale=1.0):
     if penalty.curvature:
         point = step.gradient_point(current, earlier)
         gradient = gradient + penalty_scale * penalty.smooth_gradient(point)
-    moved = step.moved(current, earlier) - step.step_size * gradient
+    direction = step.preconditioned(gradient)
+    moved = step.moved(current, earlier) - step.step_size * direction
     return penalty.prox(moved, step.step_size * penalty_scale)
 
 

@@ -15,20 +15,39 @@ DERIVATIVE = 30
 WORTH_LINEARISING = 4.0
 
 
-def is_spectral(smaller_side, has_linear_updates):
+def is_spectral(smaller_side, has_one_basis):
     """Whether all rows are left out by one decomposition.
 
     Parameters
     ----------
     smaller_side : int
         Of the design.
-    has_linear_updates : bool
+    has_one_basis : bool
+        Whether updates are linear and elementwise in one basis.
 
     Returns
     -------
     bool
     """
-    return has_linear_updates and smaller_side <= SPECTRAL_SIZE
+    return has_one_basis and smaller_side <= SPECTRAL_SIZE
+
+
+def is_read(problem, trajectory):
+    """Whether rows are left out of squared errors without runs of their own.
+
+    Parameters
+    ----------
+    problem : Problem
+    trajectory : Trajectory
+
+    Returns
+    -------
+    bool
+    """
+    smaller_side = min(problem.design.shape)
+    return trajectory.is_plain() or is_spectral(
+        smaller_side, trajectory.has_one_basis()
+    )
 
 
 def n_exact_updates(shape, lengths, n_batches, has_newton_steps, correction=True):
@@ -69,7 +88,7 @@ def _exact_cost(shape):
     return n_rows * (2 * n_columns + DERIVATIVE)
 
 
-def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
+def n_rows_worth(shape, n_updates, n_active, has_one_basis, n_exact=None):
     """How many rows it takes little to leave out, of so many that use ``n_active``.
 
     Parameters
@@ -79,10 +98,12 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
     n_updates : int
     n_active : int
         Columns that the run uses at most.
-    has_linear_updates : bool
+    has_one_basis : bool
+        Whether updates are linear and elementwise in one basis.
     n_exact : int, optional
-        Of a curved loss, how many of the updates are exact
-        (:func:`n_exact_updates`); None for the squared error.
+        How many of the updates are exact: of a curved loss, see
+        :func:`n_exact_updates`; all where rows are left out in lockstep, None where
+        squared errors are without.
 
     Returns
     -------
@@ -90,7 +111,7 @@ def n_rows_worth(shape, n_updates, n_active, has_linear_updates, n_exact=None):
         All rows where that is cheap; at least ``FEW_ROWS``, if there are.
     """
     n_rows, n_columns = shape
-    if n_exact is None and is_spectral(min(shape), has_linear_updates):
+    if n_exact is None and is_spectral(min(shape), has_one_basis):
         return min(n_rows, MANY_ROWS)
     # Replicas together use more columns than the recorded run.
     width = min(2 * n_active, n_columns)

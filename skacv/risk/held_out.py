@@ -123,9 +123,9 @@ def leave_one_out(
     """
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     blocks = -(-len(rows) // n_blocks), map
-    if problem.loss.is_quadratic:
-        return _of_squared_error(problem, trajectory, left_out, *blocks)
     settings = fit_intercept, penalty_scale
+    if problem.loss.is_quadratic and costs.is_read(problem, trajectory):
+        return _of_squared_error(problem, trajectory, left_out, *blocks)
     if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
@@ -164,7 +164,7 @@ def _linearised(
 
 def _of_squared_error(problem, trajectory, left_out, largest_block, map):
     """Exact, by the eigenbasis or on working columns."""
-    if costs.is_spectral(min(problem.design.shape), trajectory.has_linear_updates()):
+    if costs.is_spectral(min(problem.design.shape), trajectory.has_one_basis()):
         read = spectral.leave_one_out
         residuals = read(problem, trajectory, left_out, largest_block, map)
     else:
@@ -209,7 +209,7 @@ def coefficients_without(
     blocks = -(-len(rows) // n_blocks), map
     shift = np.zeros(len(rows))
     recorded = trajectory.coef[-1].T
-    if problem.loss.is_quadratic:
+    if problem.loss.is_quadratic and trajectory.is_plain():
         residuals, (deviations, place) = row_lockstep.leave_one_out(
             problem, trajectory, left_out, *blocks
         )
@@ -219,9 +219,21 @@ def coefficients_without(
     settings = fit_intercept, penalty_scale
     if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
-        return np.concatenate([coef[:, 0].T for coef, _ in found]), shift
+        coef = np.concatenate([coef[:, 0].T for coef, _ in found])
+        if fit_intercept:
+            last = np.concatenate([z[-1, :, 0] for _, z in found])
+            shift = last - _own_predictors(problem.design, coef, rows)
+        return coef, shift
     _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
     return coef[:, :, 0], shift
+
+
+def _own_predictors(design, coef, rows):
+    """Predictor of every row by its own coefficients, (n_rows,)."""
+    every = np.arange(design.shape[1])
+    return np.einsum(
+        "ij,ij->i", design.rows(rows).dense_columns(every, design.dtype), coef
+    )
 
 
 def _with_deviations(coef, deviations, n_left_out):
@@ -339,7 +351,9 @@ def separate_outputs(problem, trajectory):
 
 
 def _is_replayed(problem, trajectory, correction):
-    """Whether rows are left out of a curved loss in lockstep, exactly."""
+    """Whether rows are left out of a run in lockstep, exactly."""
+    if problem.loss.is_quadratic:
+        return True
     run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
     n_exact = costs.n_exact_updates(problem.design.shape, *run, correction)
     return n_exact == trajectory.n_updates

@@ -10,6 +10,10 @@ estimates (b_t - beta)' Sigma (b_t - beta) + sigma^2 with neither Sigma nor
 sigma known. With an intercept, n becomes n - 1 in both formulas and the risk
 is multiplied by 1 + 1/n. Rows of uneven norm have residual maps of their own,
 see :mod:`skacv.risk.row_scales`.
+
+Rows that a preconditioner was made from have had a part in M. The trace and the mean
+square are then taken over the others, of which A_{t,s} is the mean leverage
+x_i' M_{t,s} x_i as before.
 """
 
 from dataclasses import dataclass
@@ -95,29 +99,31 @@ def estimate_risk(
         raise ValueError("Updates with a prox need a single target.")
     degrees = n_rows - 1 if fit_intercept else n_rows
     solver = TraceSolver(problem, trajectory, degrees, method)
+    problem, n_read = solver.problem, len(solver.problem.target)
     solution, modes = solver.solve(rng), solver.modes
     n_probes, spatial = solution.n_probes, modes.spatial
     scales, share = scales_of(solver.design) if row_scales else (None, 0.0)
     if share > 0:
         n_carried = solver.n_carried()
         solution, spatial = with_row_scales(solution, modes, n_carried, scales)
-    inflation = (1 + 1 / n_rows if fit_intercept else 1.0) / degrees
+    inflation = 1 + 1 / n_rows if fit_intercept else 1.0
+    inflation *= n_rows / degrees / n_read
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
-    temporal = solution.temporal * np.sqrt(n_rows * inflation)
-    row_se = _standard_error_over_rows(temporal, spatial)
+    temporal = solution.temporal * np.sqrt(n_read * inflation)
+    row_se = standard_error_over_rows(temporal, spatial)
     return RiskEstimate(
         path=(solution.squares() + modes.missing()) * inflation / n_replicas,
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
-        spatial=spatial / np.sqrt(n_rows * problem.row_weights),
+        spatial=spatial / np.sqrt(n_read * problem.row_weights),
         n_probes=n_probes,
         row_scale_share=share,
     )
 
 
-def _standard_error_over_rows(temporal, spatial, block=512):
+def standard_error_over_rows(temporal, spatial, block=512):
     """Standard error of the mean over rows of E^2, a block of rows at a time."""
     n_rows = spatial.shape[1]
     total = np.zeros(len(temporal))

@@ -14,9 +14,13 @@ that direction k contributes obeys
     v_ik <- (the update at curvature c_i lambda_k) v_ik
             + step_size c_i (z_ik (Z'y)_k / n + w_i z_ik^2 h_i),
 
-and the prediction is their sum over k. An eigenvalue enters this only through
-a smooth function, so a few of them, with the z_ik^2 and z_ik (Z'y)_k of all
-moved onto them, stand for all to rounding (an interpolative decomposition).
+and the prediction is their sum over k. With a preconditioner the same holds in the
+eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
+the strength of a penalty must then be scaled by c_i as well.
+
+An eigenvalue enters this only through a smooth function, so a few of them, with
+the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
+interpolative decomposition).
 """
 
 from collections.abc import Callable
@@ -67,6 +71,52 @@ class Eigenbasis:
     rows: Callable
 
     @classmethod
+    def of_run(cls, problem, trajectory):
+        """The basis in which the updates of a run are elementwise."""
+        start, preconditioner = trajectory.coef[0], trajectory.preconditioner()
+        basis = cls.of(problem, start)
+        if preconditioner is None:
+            return basis
+        directions = cls.of(problem, preconditioner.vectors).start
+        curvature = trajectory.phases[0].penalty.curvature
+        return basis.preconditioned(directions, preconditioner.damping, curvature)
+
+    def preconditioned(self, directions, damping, curvature):
+        """The same where every gradient is multiplied by P = Q^2.
+
+        With b = Q a, P times a gradient in b is the gradient in a: the run is
+        gradient descent on Q (design' design / n_rows + curvature) Q.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (rank, q)
+            Those of P, in this basis.
+        damping : ndarray of shape (q,)
+            What P takes from them.
+        curvature : float
+            Of the penalty; the eigenvalues contain it from then on.
+
+        Returns
+        -------
+        Eigenbasis
+        """
+
+        def scaled(taken, array):
+            return array - directions @ (taken[:, None] * (directions.T @ array))
+
+        root = scaled(1 - np.sqrt(1 - damping), np.eye(len(self.eigenvalues)))
+        eigenvalues = self.eigenvalues + curvature
+        values, vectors = np.linalg.eigh(root @ (eigenvalues[:, None] * root))
+        turn = root @ vectors
+        unscaled = scaled(1 - 1 / np.sqrt(1 - damping), self.start)
+        return Eigenbasis(
+            np.clip(values, 0, None),
+            turn.T @ self.drive,
+            vectors.T @ unscaled,
+            lambda index: self.rows(index) @ turn,
+        )
+
+    @classmethod
     def of(cls, problem, coef):
         """The eigenbasis of a problem, and a run from ``coef`` in it."""
         design, target = problem.whitened()
@@ -97,7 +147,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     problem : Problem
         With the squared error as loss; weights shared by its targets.
     trajectory : Trajectory
-        With linear updates.
+        With linear updates, elementwise in one basis.
     left_out : LeftOutRows
     largest_block : int
     map : callable
@@ -109,7 +159,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
         Prediction less target, row by row.
     """
     _, target = problem.whitened()
-    basis = Eigenbasis.of(problem, trajectory.coef[0])
+    basis = Eigenbasis.of_run(problem, trajectory)
+    if trajectory.preconditioner() is not None:
+        trajectory = trajectory.as_gradient_descent()
     nodes, transfer = _nodes(basis.eigenvalues, trajectory)
     updates = list(trajectory.updates())
     replay = partial(_replayed, basis, target, updates, nodes, transfer)

@@ -283,6 +283,7 @@ def tangent_pass(trajectory, temporal, probes, working_sets):
             change -= source * shock.astype(dtype)
             if penalty.curvature:
                 change += penalty.curvature * point
+            change = step.preconditioned(change)
             change *= -step.step_size
             change += step.moved(current, earlier)
             change *= working_set.derivative(t + 1, step, penalty)

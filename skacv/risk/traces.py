@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .modes import residual_modes
+from .spectral import Eigenbasis
 from .tangents import (
     Probes,
     column_working_sets,
@@ -37,6 +38,9 @@ MIN_PROBES = 2
 # Where half as many probes would be missing, a complete basis of up to this size.
 EXACT_INSTEAD_SIZE = 512
 
+
+# Rows at a time whose coordinates are squared.
+ROW_BLOCK = 512
 
 # How far the floor of an accuracy is lowered, where the noise is little.
 LEAST_FLOOR = 1e-5
@@ -132,9 +136,14 @@ class TraceSolver:
     """
 
     def __init__(self, problem, trajectory, degrees, method):
-        self.problem = problem
-        self.design, _ = problem.whitened()
-        self.trajectory = trajectory
+        self.whole, self.whole_design = problem, problem.whitened()[0]
+        self.problem, self.trajectory = problem, trajectory
+        seen = trajectory.rows_seen()
+        if len(seen):
+            others = np.setdiff1d(np.arange(len(problem.target)), seen)
+            self.problem = problem.batch(others)
+            self.trajectory = trajectory.of_rows(others)
+        self.design, _ = self.problem.whitened()
         self.degrees = degrees
         self.smaller_side = min(self.design.shape)
         if method == "auto":
@@ -143,8 +152,8 @@ class TraceSolver:
         self.modes = None
 
     def _is_exact_cheap(self):
-        if self.trajectory.has_linear_updates():
-            return self.smaller_side <= SPECTRAL_SIZE
+        if self.trajectory.has_one_basis():
+            return min(self.whole_design.shape) <= SPECTRAL_SIZE
         widest = np.count_nonzero(self.trajectory.coef[:, :, 0], axis=1).max()
         is_small = self.smaller_side * widest <= EXACT_ENTRIES
         return self.smaller_side <= EXACT_SIZE and is_small
@@ -180,7 +189,7 @@ class TraceSolver:
 
     def _way(self, method):
         """What solves, as a function of the generator, and how accurately."""
-        if method == "exact" and self.trajectory.has_linear_updates():
+        if method == "exact" and self.trajectory.has_one_basis():
             return self.spectral, SPECTRAL
         if method == "exact":
             return self.complete, COMPLETE
@@ -193,17 +202,35 @@ class TraceSolver:
         return self.modes.n_leading(self.accuracy.carried, self.accuracy.floor)
 
     def spectral(self, rng):
-        """Linear updates: A is a function of the spectrum alone."""
-        eigenvalues = self.problem.eigenvalues()
+        """Linear updates: A is a function of the spectrum alone.
+
+        With a preconditioner, of that of the preconditioned objective, and of the
+        share that the rows have in its directions.
+        """
+        trajectory = self.trajectory
+        if trajectory.preconditioner() is None:
+            eigenvalues = shares = self.problem.eigenvalues()
+        else:
+            basis = Eigenbasis.of_run(self.whole, trajectory)
+            eigenvalues, shares = basis.eigenvalues, self._shares(basis)
+            trajectory = trajectory.as_gradient_descent()
         ones = np.ones(self.n_carried(), int)
         probes = Probes(
             source=np.ones((len(eigenvalues), 1)),
-            readout=eigenvalues[:, None] / self.degrees,
+            readout=shares[:, None] / self.degrees,
             n_by_mode=ones,
             weight=ones,
         )
-        working_sets = spectral_working_sets(self.trajectory, eigenvalues)
-        return self._without_error(probes, working_sets)
+        working_sets = spectral_working_sets(trajectory, eigenvalues)
+        return self._without_error(probes, trajectory, working_sets)
+
+    def _shares(self, basis):
+        """Mean square of the rows' coordinates in a basis, (rank,)."""
+        n_rows, shares = len(self.whole.target), 0.0
+        others = np.setdiff1d(np.arange(n_rows), self.trajectory.rows_seen())
+        for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
+            shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
+        return shares / len(others)
 
     def complete(self, rng):
         """A complete basis of the smaller side: traces without error."""
@@ -214,7 +241,7 @@ class TraceSolver:
             weight=np.ones(n_leading),
         )
         working_sets = self._working_sets(probes)
-        return self._without_error(probes, working_sets)
+        return self._without_error(probes, self.trajectory, working_sets)
 
     def in_rounds(self, rng):
         """Random probes until their standard error is small enough.
@@ -256,7 +283,7 @@ class TraceSolver:
         signs = rng.choice([-1.0, 1.0], size=(self.smaller_side, n_probes))
         probes = Probes(*self._ends(signs), n_by_mode, 1 / n_by_mode)
         working_sets = self._working_sets(probes)
-        temporal, responses = self._carried(probes, working_sets)
+        temporal, responses = self._carried(probes, self.trajectory, working_sets)
         through = self._feedback(temporal[:, : len(n_by_mode)])
         deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
         for k, n in enumerate(n_by_mode):
@@ -290,19 +317,19 @@ class TraceSolver:
 
     def _working_sets(self, probes):
         return column_working_sets(
-            self.design, self.trajectory, probes.n_tangents, probes.source.dtype
+            self.whole_design, self.trajectory, probes.n_tangents, probes.source.dtype
         )
 
-    def _without_error(self, probes, working_sets):
-        temporal, _ = self._carried(probes, working_sets)
+    def _without_error(self, probes, trajectory, working_sets):
+        temporal, _ = self._carried(probes, trajectory, working_sets)
         return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
 
-    def _carried(self, probes, working_sets):
+    def _carried(self, probes, trajectory, working_sets):
         """Carry the leading modes; let the others follow what is known then."""
         temporal = self.modes.temporal.copy()
         n_leading = len(probes.n_by_mode)
         solution, responses = tangent_pass(
-            self.trajectory, temporal[:, :n_leading], probes, working_sets
+            trajectory, temporal[:, :n_leading], probes, working_sets
         )
         through = self._feedback(solution)
         temporal[:, :n_leading] = solution

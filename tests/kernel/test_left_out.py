@@ -16,8 +16,8 @@ from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
 EXACT = {"rtol": 0, "atol": 1e-8}
 
 
-def drawn(rng, n_rows=60, n_targets=None):
-    X = rng.standard_normal((n_rows, 4))
+def drawn(rng, n_rows=60, n_targets=None, n_features=4):
+    X = rng.standard_normal((n_rows, n_features))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(n_rows)
     if n_targets:
         y = y[:, None] + rng.standard_normal((n_rows, n_targets))
@@ -106,15 +106,17 @@ def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
             epoch.residual[:, :1],
             np.diagonal(epoch.visited[:, 1:]),
             np.diagonal(epoch.residual[:, 1:]),
-            np.ones(30, dtype=bool),
         )
         np.testing.assert_allclose(found + target, expected[t], **EXACT)
 
 
 @pytest.mark.parametrize("n_components", [0, 2, 8])
 @pytest.mark.parametrize("batch_size", ["full", 50])
-def test_random_labels_are_off_by_their_standard_error(batch_size, n_components, rng):
-    X, y = drawn(rng, n_rows=240)
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_random_labels_are_off_by_their_standard_error(
+    n_features, batch_size, n_components, rng
+):
+    X, y = drawn(rng, n_rows=240, n_features=n_features)
     # A budget in which the kernel matrix is not kept.
     model = model_of(
         batch_size=batch_size, n_components=n_components, memory_budget=0.1

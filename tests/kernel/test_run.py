@@ -5,8 +5,13 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from skacv import KernelEigenProRegressor
-from skacv.kernel.preconditioner import top_eigenpairs, top_eigenvalue
-from skacv.kernel.run import automatic_step, batches_of, critical_batch_size
+from skacv.kernel.run import batches_of
+from skacv.optim.preconditioner import (
+    automatic_step,
+    critical_batch_size,
+    top_eigenpairs,
+    top_eigenvalue,
+)
 from tests.kernel.brute_force import dual_path, kernel_matrix, preconditioned
 
 KERNELS = ["rbf", "laplacian", "cauchy", "polynomial"]

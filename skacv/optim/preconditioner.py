@@ -1,0 +1,219 @@
+"""EigenPro's preconditioners: top directions of a subsample, brought down.
+
+Ma and Belkin (2017), "Diving into the shallows: a computational perspective on
+large-scale shallow learning"; Ma and Belkin (2019), "Kernel machines that adapt to
+GPUs for effective large batch training" (EigenPro 2). With (lambda_j, e_j) the top
+eigenpairs of the second moments of a subsample of the rows,
+
+    P = I - sum_{j <= q} (1 - (lambda_{q+1} / lambda_j)^a) e_j e_j',    a = .95,
+
+multiplies every gradient, so that the q top directions do not limit the step any
+more. What is here serves coefficients; :mod:`skacv.kernel.preconditioner` has the
+same in dual form.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, qr
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+DAMPING_POWER = 0.95
+# Directions with a smaller share of the top eigenvalue are rounding.
+NULL_DIRECTION = 1e-6
+# Randomised subspace iterations: more vectors than are wanted, and rounds.
+N_MORE_VECTORS = 20
+N_ROUNDS = 4
+# Larger eigenproblems are solved by iterations.
+DENSE_SIZE = 100
+LANCZOS_TOLERANCE = 1e-2
+LANCZOS_MARGIN = 1.02
+# A step is this share of the largest that is stable for sure.
+SAFE_SHARE = 0.99
+# Of all rows at a time, as EigenPro 2 takes it.
+FULL_BATCH_SHARE = 0.95
+# The automatic subsample: a tenth of the rows within these sizes, at most a third
+# (its rows cannot be left out).
+SUBSAMPLE_SIZES = 500, 2000
+MOST_COMPONENTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Preconditioner:
+    """P, which leaves most directions as they are.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (s,)
+        The subsample that it was made from; none without directions.
+    vectors : ndarray of shape (n_columns, q)
+        e_j, orthonormal.
+    damping : ndarray of shape (q,)
+        What P takes from each of them, less than 1.
+    """
+
+    rows: np.ndarray
+    vectors: np.ndarray
+    damping: np.ndarray
+
+    @classmethod
+    def of(cls, design, rows, n_components, rng):
+        """The preconditioner of some rows of a design.
+
+        Parameters
+        ----------
+        design : Design
+        rows : ndarray of int, shape (s,)
+        n_components : int
+            q, less than s. Directions without a part in the rows are not used.
+        rng : numpy Generator or RandomState
+        """
+        sample = design.rows(rows)
+        n_rows, n_columns = sample.shape
+        is_tall = n_columns <= n_rows
+        inner = sample.gram() if is_tall else sample.outer_gram()
+        inner = inner.astype(np.float64, copy=False) / n_rows
+        n_wanted = min(n_components + 1, len(inner))
+        eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
+        share = damped_shares(eigenvalues)
+        vectors = vectors[:, : len(share)]
+        if not is_tall:
+            vectors = sample.t_dot(vectors.astype(design.dtype, copy=False))
+            vectors, _ = np.linalg.qr(vectors.astype(np.float64))
+        # Without any direction the rows have no part in the run.
+        made_from = rows if len(share) else rows[:0]
+        return cls(made_from, vectors.astype(design.dtype, copy=False), 1 - share)
+
+    def __eq__(self, other):
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("rows", "vectors", "damping")
+        )
+
+    def dot(self, gradient):
+        """P times (n_columns, ...)."""
+        return self._with(self.damping, gradient)
+
+    def root(self, coef):
+        """The root of P times (n_columns, ...)."""
+        return self._with(1 - np.sqrt(1 - self.damping), coef)
+
+    def _with(self, taken, array):
+        flat = array.reshape(len(array), -1)
+        vectors = self.vectors.astype(array.dtype, copy=False)
+        parts = taken[:, None].astype(array.dtype) * (vectors.T @ flat)
+        return array - (vectors @ parts).reshape(array.shape)
+
+    def top_eigenvalue(self, design, rng):
+        """The largest eigenvalue of P design' design / n_rows, from above."""
+
+        def dot(coef):
+            inner = design.t_dot(design.dot(self.root(coef))) / design.shape[0]
+            return self.root(inner).astype(np.float64)
+
+        return top_eigenvalue(dot, design.shape[1], rng)
+
+    def squared_row_norms(self, design):
+        """x_i' P x_i of every row, (n_rows,)."""
+        parts = design.dot(self.vectors)
+        return design.squared_row_norms() - (parts**2) @ self.damping
+
+
+def damped_shares(eigenvalues):
+    """What a preconditioner leaves of its directions, (lambda_{q+1} / lambda_j)^a.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (q + 1,), descending
+
+    Returns
+    -------
+    ndarray
+        One entry for each of the first q directions whose eigenvalue, and the one
+        after it, are not rounding.
+    """
+    n_seen = np.count_nonzero(eigenvalues > NULL_DIRECTION * eigenvalues[0])
+    q = max(0, min(len(eigenvalues), n_seen) - 1)
+    return (eigenvalues[q] / eigenvalues[:q]) ** DAMPING_POWER
+
+
+def automatic_subsample_size(n_rows):
+    """A tenth of the rows within bounds, and never more than a third."""
+    least, most = SUBSAMPLE_SIZES
+    return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
+
+
+def critical_batch_size(largest_diagonal, top_eigenvalue):
+    """m* = beta / lambda + 1 (Ma, Bassily and Belkin 2018; EigenPro 2)."""
+    return largest_diagonal / top_eigenvalue + 1 if top_eigenvalue > 0 else np.inf
+
+
+def automatic_step(largest_diagonal, top_eigenvalue, batch_size, critical, is_full):
+    """The step of EigenPro 2, or the largest that is stable if that is less.
+
+    m / beta up to the critical batch size, .99 * 2 m / (beta + (m - 1) lambda)
+    beyond; .95 * 2 / lambda with all rows at a time.
+    """
+    if top_eigenvalue <= 0:
+        return 1.0
+    stable = 2 / top_eigenvalue
+    if is_full:
+        return FULL_BATCH_SHARE * stable
+    if batch_size < critical:
+        step = batch_size / largest_diagonal
+    else:
+        others = (batch_size - 1) * top_eigenvalue
+        step = SAFE_SHARE * 2 * batch_size / (largest_diagonal + others)
+    return min(step, SAFE_SHARE * stable)
+
+
+def top_eigenpairs(matrix, n, rng):
+    """The largest eigenvalues of a positive semi-definite matrix, descending.
+
+    By randomised subspace iterations where they are few (Halko, Martinsson and
+    Tropp 2011). The vectors v_j are orthonormal with v_j' matrix v_k = 0 to
+    rounding in any case, which is what keeps the preconditioned kernel positive.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (n,)
+    vectors : ndarray of shape (len(matrix), n)
+    """
+    size = n + N_MORE_VECTORS
+    if size > len(matrix) / 4:
+        eigenvalues, vectors = eigh(matrix)
+    else:
+        basis = rng.standard_normal((len(matrix), size))
+        for _ in range(N_ROUNDS):
+            basis, _ = qr(matrix @ basis, mode="economic")
+        eigenvalues, vectors = eigh(basis.T @ (matrix @ basis))
+        vectors = basis @ vectors
+    return np.maximum(eigenvalues[::-1][:n], 0), vectors[:, ::-1][:, :n]
+
+
+def top_eigenvalue(dot, size, rng):
+    """The largest eigenvalue of a symmetric matrix of that size, from above.
+
+    Parameters
+    ----------
+    dot : callable
+        Product of the matrix with an array of shape (size, k).
+    """
+    if size <= DENSE_SIZE:
+        return float(eigh(dot(np.eye(size)), eigvals_only=True)[-1])
+    matrix = LinearOperator(
+        (size, size), matvec=lambda v: dot(v.reshape(-1, 1))[:, 0], dtype=np.float64
+    )
+    start = rng.standard_normal(size)
+    try:
+        found = eigsh(
+            matrix,
+            k=1,
+            v0=start,
+            ncv=16,
+            tol=LANCZOS_TOLERANCE,
+            return_eigenvectors=False,
+        )
+    except ArpackNoConvergence as stopped:
+        found = stopped.eigenvalues
+    return float(found.max()) * LANCZOS_MARGIN
