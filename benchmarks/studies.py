@@ -21,6 +21,14 @@ from .__main__ import RESULTS, FixedSigns, heading
 from .curved_studies import converged, curved
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
+from .kernel_studies import (
+    batch_sizes,
+    computational_reach,
+    double_descent,
+    noisy_digits,
+    norms,
+    random_labels,
+)
 
 
 def published_page():
@@ -254,6 +262,12 @@ STUDIES = {
     "intervals": intervals,
     "curved": curved,
     "converged": converged,
+    "reach": computational_reach,
+    "batch-sizes": batch_sizes,
+    "norms": norms,
+    "double-descent": double_descent,
+    "noisy-digits": noisy_digits,
+    "random-labels": random_labels,
 }
 
 
