@@ -23,8 +23,9 @@ from sklearn.linear_model import LassoCV
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 

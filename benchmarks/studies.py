@@ -13,12 +13,13 @@ import numpy as np
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 
 from .__main__ import RESULTS, FixedSigns, heading
-from .curved_studies import converged, curved
+from .curved_studies import converged, curved, published_levels
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
 from .kernel_studies import (
@@ -261,6 +262,7 @@ STUDIES = {
     "criteria": criteria,
     "intervals": intervals,
     "curved": curved,
+    "published-levels": published_levels,
     "converged": converged,
     "reach": computational_reach,
     "batch-sizes": batch_sizes,

@@ -45,8 +45,9 @@ from threadpoolctl import threadpool_limits
 from skacv.optim.design import Design
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, Step
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import iacv, lockstep
 from skacv.risk.held_out import LeftOutRows
 from skacv.risk.iacv_moments import moments

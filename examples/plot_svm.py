@@ -40,8 +40,9 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
 from skacv.optim.design import Design
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import iacv, lockstep
 from skacv.risk.held_out import LeftOutRows
 

@@ -6,18 +6,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .optim.trajectory import Trajectory, first_updates
+from .risk.costs import is_read, n_exact_updates, n_rows_worth
 from .risk.held_out import (
     coefficients_without,
-    is_read,
     leave_folds_out,
     leave_one_out,
     mean_with_error,
-    n_exact_updates,
-    n_rows_worth,
     separate_outputs,
 )
 
 FEWEST_ROWS = 3
+ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 
 def check_loo(loo, n_rows):
@@ -81,14 +80,13 @@ def read_leave_one_out(estimator, trajectory, data):
         predictors = leave_one_out(
             problem, trajectory, rows, **_replaying(estimator, data)
         )
+        path, se_path = _path(predictors, rows, data)
         predictions = _predictions(estimator, predictors, data)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "Iterates that leave out a row diverge, though those on all rows do not: "
             'use a smaller step_size, or step_size="auto".'
         )
-    weights = problem.row_weights[rows, 0].astype(np.float64)
-    path, se_path = mean_with_error(_costs(predictors, rows, data), weights)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
@@ -154,35 +152,34 @@ def read_folds(estimator, trajectory, data, folds):
             penalty_scale=estimator._penalty_scale,
             **_parallel(estimator.n_jobs),
         )
-    weights = data.problem.row_weights[:, 0].astype(np.float64)
-    costs = [_costs(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
-    paths = fold_paths(costs, [weights[rows] for _, rows in folds])
+    weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
+    paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
     predictors = np.concatenate(predictors, axis=1)
     return {
-        **paths,
+        **fold_paths(paths, weights),
         "cv_prediction_path_": _predictions(estimator, predictors, data),
         "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
 
 
-def fold_paths(costs, weights):
-    """Fitted attributes of what held-out rows cost, fold by fold.
+def fold_paths(paths, weights):
+    """Fitted attributes of cross-validation, from the path of every fold.
 
     Parameters
     ----------
-    costs : list of ndarray of shape (n_iterates, n_judged)
-    weights : list of ndarray of shape (n_judged,)
+    paths : list of (ndarray, ndarray), each of shape (n_iterates,)
+        Mean over the rows that a fold is judged by, and its standard error.
+    weights : array-like of shape (n_folds,)
 
     Returns
     -------
     dict
         Mean, its standard error over the folds, and the mean of every fold.
     """
-    found = [mean_with_error(*fold) for fold in zip(costs, weights)]
-    by_fold = np.stack([path for path, _ in found], axis=1)
-    path, se_path = mean_with_error(by_fold, np.array([w.sum() for w in weights]))
-    if len(found) == 1:  # no spread over folds: that over rows
-        path, se_path = found[0]
+    by_fold = np.stack([path for path, _ in paths], axis=1)
+    path, se_path = mean_with_error(by_fold, np.asarray(weights, dtype=np.float64))
+    if len(paths) == 1:  # no spread over folds: that over rows
+        path, se_path = paths[0]
     return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
@@ -229,19 +226,28 @@ def _parallel(n_jobs):
     return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
 
 
-def _costs(predictors, rows, data):
-    """What the rows cost at every iterate, (n_iterates, n_rows)."""
-    loss = data.problem.loss
-    target = data.problem.target[rows].astype(np.float64)
-    return np.stack(
-        [loss.cost(target, z.astype(np.float64)).mean(axis=1) for z in predictors]
-    )
+def _path(predictors, rows, data):
+    """Weighted mean of what the rows cost, and its standard error."""
+    problem = data.problem
+    target = problem.target[rows].astype(np.float64)[:, :, None]
+    weights = problem.row_weights[rows, 0].astype(np.float64)
+    # So many iterates at a time that what they cost stays in cache.
+    size = max(1, ENTRIES_PER_BLOCK // target.size)
+    found = []
+    for first in range(0, len(predictors), size):
+        block = np.moveaxis(predictors[first : first + size], 0, 2)
+        costs = problem.loss.cost(target, block.astype(np.float64, copy=False))
+        found.append(mean_with_error(costs.mean(axis=1).T, weights))
+    return tuple(np.concatenate(found, axis=1))
 
 
 def _predictions(estimator, predictors, data):
-    """Held-out predictions, in the shape and the units of the target."""
-    dtype = data.problem.target.dtype
-    predictors = (predictors + data.offset).astype(dtype, copy=False)
+    """Held-out predictions, in the shape and the units of the target.
+
+    In the place of the predictors, which may be the largest array of a fit.
+    """
+    predictors += data.offset
+    predictors = predictors.astype(data.problem.target.dtype, copy=False)
     if data.has_flat_predictions:
         predictors = predictors[:, :, 0]
     return estimator._prediction(predictors)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from ._compat import _check_sample_weight
 from .optim.design import Design
-from .optim.trajectory import Problem
+from .optim.problem import Problem
 
 NAMES = ("n_features_in_", "feature_names_in_")
 

@@ -21,7 +21,7 @@ from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.held_out import n_exact_updates, n_rows_worth
+from .risk.costs import n_exact_updates, n_rows_worth
 
 N_STRENGTHS = 30
 

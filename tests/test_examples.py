@@ -10,8 +10,9 @@ from skacv import IterativeRidge
 from skacv.optim.design import Design
 from skacv.optim.losses import SquaredError
 from skacv.optim.penalties import SquaredL2
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk.held_out import LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")

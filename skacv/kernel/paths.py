@@ -91,9 +91,10 @@ def _fold_paths(machine, recorder, samples):
     judged = [rows for (_, rows), _ in folds]
     residuals = [np.stack(path) for _, path in folds]
     costs = [np.mean(r**2, axis=2) for r in residuals]
+    paths = [mean_with_error(cost, np.ones(cost.shape[1])) for cost in costs]
     predictions = [r + plan.target[rows] for r, rows in zip(residuals, judged)]
     return {
-        **fold_paths(costs, [np.ones(len(rows)) for rows in judged]),
+        **fold_paths(paths, [len(rows) for rows in judged]),
         "cv_prediction_path_": _flattened(np.concatenate(predictions, axis=1), samples),
         "cv_indices_": [samples.rows[machine.order[rows]] for rows in judged],
     }

@@ -20,6 +20,9 @@ from .fitted_models import adapter_of, fitted_model
 # step to the minimum moves relative to leaving a row out, is larger.
 LARGEST_GRADIENT = 1e-2
 LARGEST_DRIFT = 0.25
+# And from these leverages on: a first-order step is half as long as it should be,
+# and probes tell little of 1 - leverage.
+LARGEST_LEVERAGE = {"ij": 0.5, "randomized": 0.9}
 FEWEST_PROBES = 4
 
 
@@ -131,6 +134,8 @@ def approximate_loo(
     ConvergenceWarning
         If the model is not at the minimum of its objective on these data, or if
         the rows on the margin of a hinge are nearly as many as coefficients.
+    UserWarning
+        If a leverage is so large that "ij" or "randomized" may be far off.
 
     Notes
     -----
@@ -180,6 +185,7 @@ def approximate_loo(
     approximate = fitted.approximations[method]
     held_out = [approximate(model, probes) for model in fitted.outputs]
     _warn(estimator, fitted, max(part.drift for part in held_out))
+    _warn_of_leverages(method, max(part.leverages.max() for part in held_out))
     return _result(fitted, held_out, weights, method, y.ndim)
 
 
@@ -238,6 +244,17 @@ def _warn(estimator, fitted, drift):
             f"{name} has nearly as many rows on the margin as coefficients (or more); "
             "there the approximation fails. Penalise more (a smaller C).",
             ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_leverages(method, largest):
+    """Say where leverages are too large for what the method makes of them."""
+    if largest > LARGEST_LEVERAGE.get(method, np.inf):
+        warnings.warn(
+            f"Leverages reach {largest:.2g}, where method={method!r} may be far off "
+            '(too low, as a rule). method="alo" is not.',
+            UserWarning,
             stacklevel=3,
         )
 

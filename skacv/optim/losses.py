@@ -22,7 +22,7 @@ replicas; targets broadcast against them. Add a loss here, list it in
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax, xlogy
+from scipy.special import logsumexp, softmax, xlogy
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,21 @@ class Logistic(Loss):
         return np.logaddexp(0, predictor) - target * predictor
 
     def derivative(self, target, predictor):
-        return expit(predictor) - target
+        return _sigmoid(predictor) - target
 
     def curvature(self, target, predictor):
-        return expit(predictor) * expit(-predictor)
+        return _sigmoid(predictor) * _sigmoid(-predictor)
 
     def curvature_bound(self, target):
         return 0.25
+
+
+def _sigmoid(predictor):
+    """1 / (1 + exp(-z)), with NumPy's exp: several times as fast as SciPy's expit."""
+    with np.errstate(over="ignore"):  # 1 / inf is right
+        share = np.exp(-predictor)
+    share += 1
+    return np.reciprocal(share, out=share)
 
 
 @dataclass(frozen=True)

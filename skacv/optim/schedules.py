@@ -47,6 +47,11 @@ class Step(NamedTuple):
             return gradient
         return self.preconditioner.dot(gradient)
 
+    @property
+    def has_memory(self):
+        """Whether the iterate before this one matters."""
+        return bool(self.momentum or self.lookahead)
+
     def moved(self, current, previous):
         """The point v from which the step is taken."""
         return _extrapolate(current, previous, self.momentum)

@@ -1,146 +1,16 @@
-"""The problem, the run over it, and the trajectory that it leaves.
+"""The run over a problem, and the trajectory that it leaves.
 
 :func:`run` is the only loop over iterations that touches coefficients. It
 records; everything else is read from the record.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from scipy.linalg import eigh, lstsq
 
-from .design import Design, hessian
-from .losses import SquaredError
 from .penalties import Penalty, Zero
 from .schedules import GradientDescent
-
-# Directions of relatively less curvature are left alone by Newton's method, such
-# as a constant added to the scores of all classes.
-SINGULAR = 1e-10
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every replica.
-
-    Parameters
-    ----------
-    design : Design of shape (n_rows, n_columns)
-    target : ndarray of shape (n_rows, n_replicas)
-    row_weights : ndarray of shape (n_rows, 1) or (n_rows, n_replicas)
-        Each column sums to one. Replicas may be targets, or the same target
-        with other weights (folds, held-out rows).
-    loss : loss of :mod:`skacv.optim.losses`
-    """
-
-    design: Design
-    target: np.ndarray
-    row_weights: np.ndarray
-    loss: object = SquaredError()
-
-    def value(self, predictor):
-        """f summed over the replicas, at linear predictors (n_rows, n_replicas)."""
-        loss = self.loss.value(self.target, predictor)
-        return float((self.row_weights * loss).sum(dtype=np.float64))
-
-    def gradient(self, predictor):
-        """Gradient of f, (n_columns, n_replicas), one product with X."""
-        slope = self.loss.derivative(self.target, predictor)
-        return self.design.t_dot(self.row_weights * slope)
-
-    def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
-        """The gradient of the objective, over its Hessian; of one replica.
-
-        Parameters
-        ----------
-        penalty : Penalty
-            Without a prox.
-        coef : ndarray of shape (n_columns, n_outputs)
-        predictor : ndarray of shape (n_rows, n_outputs)
-        penalty_scale : float
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_outputs)
-            The shortest one, where the Hessian is singular.
-        """
-        gradient = self.gradient(predictor)
-        gradient += penalty_scale * penalty.smooth_gradient(coef)
-        curvature = self.loss.curvature_matrix(self.target, predictor)
-        matrix = hessian(self.design, curvature * self.row_weights[:, :, None])
-        matrix = matrix.reshape(coef.size, coef.size)
-        ridge = penalty.smooth_gradient(np.ones_like(coef))
-        matrix[np.diag_indices(coef.size)] += penalty_scale * ridge.ravel()
-        direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
-        return direction.reshape(coef.shape)
-
-    def batch(self, rows):
-        """The problem of some rows; its gradient is that of all on average."""
-        return replace(
-            self,
-            design=self.design.rows(rows),
-            target=self.target[rows],
-            row_weights=self.row_weights[rows] * (len(self.target) / len(rows)),
-        )
-
-    def predictors(self, coef):
-        """Linear predictors of iterates (T + 1, n_columns, n_replicas), one product."""
-        n_iterates, n_columns, n_replicas = coef.shape
-        side_by_side = np.moveaxis(coef, 0, 1).reshape(n_columns, -1)
-        predictor = self.design.dot(np.ascontiguousarray(side_by_side))
-        return np.moveaxis(predictor.reshape(-1, n_iterates, n_replicas), 1, 0)
-
-    def whitened(self):
-        """Design and target with rows times sqrt(n_rows w_i): all weights equal.
-
-        f is then ||target - design b||^2 / (2 n_rows) for the squared error.
-        Weights must be shared by the replicas.
-        """
-        scale = np.sqrt(len(self.target) * self.row_weights)
-        if np.ptp(scale) == 0:
-            return self.design, self.target
-        return self.design.scaled_rows(scale), self.target * scale
-
-    def replica(self, r):
-        """The problem of one replica that has its own weights."""
-        return replace(
-            self,
-            design=self.design.replica(r),
-            target=self.target[:, [r]],
-            row_weights=self.row_weights[:, [r]],
-        )
-
-    @cached_property
-    def eigenbasis(self):
-        """Eigenvalues and eigenvectors of the smaller side of the whitened design.
-
-        Of design' design / n_rows, or of design design' / n_rows, in increasing
-        order and double precision, clipped at zero.
-        """
-        design, _ = self.whitened()
-        n_rows, n_columns = design.shape
-        inner = design.gram() if n_columns <= n_rows else design.outer_gram()
-        inner = inner.astype(np.float64, copy=False)
-        values, vectors = eigh(inner, overwrite_a=True, check_finite=False)
-        return np.clip(values, 0, None) / n_rows, vectors
-
-    def eigenvalues(self):
-        """Those of :attr:`eigenbasis`, alone where it has not been needed yet."""
-        if "eigenbasis" in vars(self):
-            return self.eigenbasis[0]
-        design, _ = self.whitened()
-        return design.spectrum()
-
-    @cached_property
-    def smoothness(self):
-        """Lipschitz constant of the gradient of f, the largest of the replicas'."""
-        n_weights = self.row_weights.shape[1]
-        if n_weights > 1:
-            return max(self.replica(r).smoothness for r in range(n_weights))
-        design, _ = self.whitened()
-        return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
 
 
 @dataclass(frozen=True)

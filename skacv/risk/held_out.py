@@ -11,23 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from . import iacv, lockstep, row_lockstep, spectral
-from .iacv_moments import n_evaluations
+from . import costs, iacv, lockstep, row_lockstep, spectral
 
-# Linear updates are decomposed up to this size of the smaller side of X.
-SPECTRAL_SIZE = 2000
-# Left to us, at most so many rows are left out of linear updates, so many
-# multiplications are spent on others, and at least so many rows are left out.
-MANY_ROWS = 10_000
-MULTIPLICATIONS = 1e10
-FEW_ROWS = 100
-# What the derivative of a loss costs, in multiplications.
-DERIVATIVE = 30
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
 DOUBTFUL = 0.01
-# Rows are left out exactly unless linearising is so many times cheaper.
-WORTH_LINEARISING = 4.0
 # Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
@@ -136,7 +124,7 @@ def leave_one_out(
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     blocks = -(-len(rows) // n_blocks), map
     settings = fit_intercept, penalty_scale
-    if problem.loss.is_quadratic and is_read(problem, trajectory):
+    if problem.loss.is_quadratic and costs.is_read(problem, trajectory):
         return _of_squared_error(problem, trajectory, left_out, *blocks)
     if _is_replayed(problem, trajectory, correction):
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
@@ -176,7 +164,7 @@ def _linearised(
 
 def _of_squared_error(problem, trajectory, left_out, largest_block, map):
     """Exact, by the eigenbasis or on working columns."""
-    if _is_spectral(min(problem.design.shape), trajectory.has_one_basis()):
+    if costs.is_spectral(min(problem.design.shape), trajectory.has_one_basis()):
         read = spectral.leave_one_out
         residuals = read(problem, trajectory, left_out, largest_block, map)
     else:
@@ -187,7 +175,8 @@ def _of_squared_error(problem, trajectory, left_out, largest_block, map):
             ],
             axis=2,
         )
-    return residuals + problem.target[left_out.rows]
+    residuals += problem.target[left_out.rows]
+    return residuals
 
 
 def coefficients_without(
@@ -361,96 +350,13 @@ def separate_outputs(problem, trajectory):
         )
 
 
-def _is_spectral(smaller_side, has_one_basis):
-    return has_one_basis and smaller_side <= SPECTRAL_SIZE
-
-
-def is_read(problem, trajectory):
-    """Whether rows are left out of squared errors without runs of their own."""
-    smaller_side = min(problem.design.shape)
-    return trajectory.is_plain() or _is_spectral(
-        smaller_side, trajectory.has_one_basis()
-    )
-
-
 def _is_replayed(problem, trajectory, correction):
     """Whether rows are left out of a run in lockstep, exactly."""
     if problem.loss.is_quadratic:
         return True
     run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
-    n_exact = n_exact_updates(problem.design.shape, *run, correction)
+    n_exact = costs.n_exact_updates(problem.design.shape, *run, correction)
     return n_exact == trajectory.n_updates
-
-
-def n_exact_updates(shape, lengths, n_batches, has_newton_steps, correction=True):
-    """How many updates rows are left out of exactly, where the loss is curved.
-
-    All of them where linearising would not be many times cheaper: with few rows
-    to a column, in small batches, of short phases, whose first updates are all
-    corrected, and of Newton's method, which needs every replica's own Hessian.
-    Else as many as are corrected.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the design.
-    lengths : list of int
-        Updates of every phase.
-    n_batches : int
-        Of every update, 0 if it takes all rows at once.
-    has_newton_steps : bool
-    correction : bool
-        Whether what is linearised is corrected at some iterates.
-    """
-    n_updates, (n_rows, n_columns) = sum(lengths), shape
-    if n_columns >= n_rows or has_newton_steps:
-        return n_updates
-    if not correction:
-        return 0
-    n_corrected = n_evaluations(lengths, n_batches > 0)
-    exact = n_updates * _exact_cost(shape)
-    linearised = n_updates * max(n_batches, 1) * n_columns**2
-    linearised += n_corrected * _exact_cost(shape)
-    return n_corrected if exact > WORTH_LINEARISING * linearised else n_updates
-
-
-def _exact_cost(shape):
-    """Multiplications of an exact update, for a row left out."""
-    n_rows, n_columns = shape
-    return n_rows * (2 * n_columns + DERIVATIVE)
-
-
-def n_rows_worth(shape, n_updates, n_active, has_one_basis, n_exact=None):
-    """How many rows it takes little to leave out, of so many that use ``n_active``.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the design.
-    n_updates : int
-    n_active : int
-        Columns that the run uses at most.
-    has_one_basis : bool
-        Whether updates are linear and elementwise in one basis.
-    n_exact : int, optional
-        How many of the updates are exact: of a curved loss, see
-        :func:`n_exact_updates`; all where rows are left out in lockstep, None where
-        squared errors are without.
-
-    Returns
-    -------
-    int
-        All rows where that is cheap; at least ``FEW_ROWS``, if there are.
-    """
-    n_rows, n_columns = shape
-    if n_exact is None and _is_spectral(min(shape), has_one_basis):
-        return min(n_rows, MANY_ROWS)
-    # Replicas together use more columns than the recorded run.
-    width = min(2 * n_active, n_columns)
-    n_exact = n_exact or 0
-    each = (n_updates - n_exact) * width * min(width, 2 * n_rows)
-    each += n_exact * _exact_cost(shape)
-    return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
 
 
 def mean_with_error(costs, weights):

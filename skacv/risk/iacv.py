@@ -33,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..optim.design import hessian
-from ..optim.trajectory import Problem, advanced
+from ..optim.problem import Problem
+from ..optim.trajectory import advanced
 from .iacv_correction import Correction, curvature_matrix, pulled, turned
 from .iacv_moments import moments
 

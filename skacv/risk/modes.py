@@ -12,9 +12,10 @@ import numpy as np
 from scipy import sparse
 
 # Up to this many iterates the modes come from their inner products; beyond,
-# from those of random combinations of the iterates.
+# from those of random combinations of the iterates: few, and many more where
+# the modes turn out to be more than a half of them.
 MAX_INNER_PRODUCTS = 300
-N_COMBINATIONS = 256
+N_COMBINATIONS = (64, 256)
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
 ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
@@ -73,24 +74,16 @@ def residual_modes(problem, trajectory, tolerance, floor):
     ResidualModes
     """
     n_iterates, n_rows, n_replicas = trajectory.predictor.shape
-    combine = sparse.eye(n_iterates, format="csr")
-    if n_iterates > MAX_INNER_PRODUCTS:
-        combine = np.random.default_rng(0).standard_normal((N_COMBINATIONS, n_iterates))
-    squared_norms, inner = np.zeros(n_iterates), 0.0
-    for _, block in _residual_blocks(problem, trajectory):
-        squared_norms += np.einsum("ti,ti->t", block, block)
-        combined = combine @ block
-        inner = inner + combined @ combined.T
-    # The rows of basis @ F are orthonormal, in decreasing order of size.
-    values, vectors = np.linalg.eigh(inner)
-    kept = np.flatnonzero(values > RESOLUTION**2 * values[-1])[::-1]
-    if not kept.size:  # no residuals at all
+    for combine in _combinations(n_iterates):
+        basis, squared_norms = _row_basis(problem, trajectory, combine)
+        if 2 * len(basis) <= combine.shape[0]:
+            break
+    if not len(basis):  # no residuals at all
         return ResidualModes(
             np.zeros((n_iterates, 1)),
             np.zeros((1, n_rows, n_replicas)),
             squared_norms,
         )
-    basis = np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T @ combine)
     temporal = sum(
         block @ (basis @ block).T for _, block in _residual_blocks(problem, trajectory)
     )
@@ -99,6 +92,34 @@ def residual_modes(problem, trajectory, tolerance, floor):
     for rows, block in _residual_blocks(problem, trajectory):
         spatial[:, rows] = (basis[:n_kept] @ block).reshape(n_kept, -1, n_replicas)
     return ResidualModes(temporal[:, :n_kept], spatial, squared_norms)
+
+
+def _combinations(n_iterates):
+    """What combines iterates, (n_combinations, n_iterates): few, and then more."""
+    if n_iterates <= MAX_INNER_PRODUCTS:
+        return [sparse.eye(n_iterates, format="csr")]
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal((number, n_iterates)) for number in N_COMBINATIONS]
+
+
+def _row_basis(problem, trajectory, combine):
+    """An orthonormal basis of what the combined residuals are made of.
+
+    Returns
+    -------
+    basis : ndarray of shape (n_modes, n_iterates)
+        The rows of basis @ F are orthonormal, in decreasing order of size.
+    squared_norms : ndarray of shape (n_iterates,)
+    """
+    squared_norms, inner = np.zeros(combine.shape[1]), 0.0
+    for _, block in _residual_blocks(problem, trajectory):
+        squared_norms += np.einsum("ti,ti->t", block, block)
+        combined = combine @ block
+        inner = inner + combined @ combined.T
+    values, vectors = np.linalg.eigh(inner)
+    kept = np.flatnonzero(values > RESOLUTION**2 * values[-1])[::-1]
+    basis = (vectors[:, kept] / np.sqrt(values[kept])).T @ combine
+    return np.asarray(basis), squared_norms
 
 
 def _residual_blocks(problem, trajectory):

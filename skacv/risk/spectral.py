@@ -29,10 +29,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, qr, solve_triangular
+from scipy.linalg import qr, solve_triangular
+from threadpoolctl import threadpool_limits
 
-# Entries of a block of rows: a few arrays of that size stay in cache.
-ENTRIES_PER_BLOCK = 1 << 16
+# Entries of all arrays that a block of rows needs: they stay in cache.
+ENTRIES_PER_BLOCK = 1 << 19
 # Directions with a smaller share of the top eigenvalue carry no start.
 NULL_DIRECTION = 1e-14
 # The functions of the eigenvalue that nodes are chosen by: responses to random
@@ -40,6 +41,13 @@ NULL_DIRECTION = 1e-14
 N_DRIVES = 16
 N_TIMES = 64
 NODE_TOLERANCE = 1e-14
+# Updates taken together. Twice as many double the work of feedback for each, and
+# halve that of all else.
+STRETCH = 16
+# Arrays of nodes by rows that a stretch needs.
+ARRAYS_OF_NODES = 8
+# For products so small that threads would wait for each other.
+_in_one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,8 @@ class Eigenbasis:
             return array - directions @ (taken[:, None] * (directions.T @ array))
 
         root = scaled(1 - np.sqrt(1 - damping), np.eye(len(self.eigenvalues)))
-        values, vectors = eigh(root @ ((self.eigenvalues + curvature)[:, None] * root))
+        eigenvalues = self.eigenvalues + curvature
+        values, vectors = np.linalg.eigh(root @ (eigenvalues[:, None] * root))
         turn = root @ vectors
         unscaled = scaled(1 - 1 / np.sqrt(1 - damping), self.start)
         return Eigenbasis(
@@ -156,10 +165,14 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     nodes, transfer = _nodes(basis.eigenvalues, trajectory)
     updates = list(trajectory.updates())
     replay = partial(_replayed, basis, target, updates, nodes, transfer)
-    size = max(1, min(ENTRIES_PER_BLOCK // len(nodes), largest_block))
-    return np.concatenate(list(map(replay, left_out.blocks(size))), axis=1)
+    per_row = ARRAYS_OF_NODES * len(nodes) + STRETCH * (STRETCH + 1) // 2
+    size = max(1, min(ENTRIES_PER_BLOCK // per_row, largest_block))
+    blocks = list(map(replay, left_out.blocks(size)))
+    # One block needs no other array of its size.
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
+@_in_one_thread
 def _nodes(eigenvalues, trajectory):
     """Eigenvalues that stand for all, and how the others' parts move to them.
 
@@ -201,17 +214,22 @@ def _sampled_responses(eigenvalues, trajectory):
     last = max(trajectory.n_updates, 1)
     times = set(np.unique(np.geomspace(1, last, N_TIMES).astype(int)))
     state = before_state = np.zeros((N_DRIVES, len(eigenvalues)))
-    sampled = []
+    sampled, rule = [], None
     for t, before, step, penalty in trajectory.updates():
         if before == t:
             before_state = state
-        own, earlier = _multipliers(step, eigenvalues + penalty.curvature)
+        if (step, penalty) != rule:
+            rule = step, penalty
+            own, earlier = _multipliers(step, eigenvalues + penalty.curvature)
         following = own * state + earlier * before_state
         following += rng.standard_normal((N_DRIVES, 1))
         before_state, state = state, following
         if t + 1 in times:
             sampled.append(state / np.abs(state).max(axis=1, keepdims=True))
-    return np.concatenate(sampled)
+    # As many combinations of them as there are directions lose nothing.
+    sampled = np.concatenate(sampled)
+    n_kept = min(len(sampled), len(eigenvalues))
+    return rng.standard_normal((n_kept, len(sampled))) @ sampled
 
 
 def _multipliers(step, curvature):
@@ -221,52 +239,174 @@ def _multipliers(step, curvature):
     return own, step.lookahead * slope - step.momentum
 
 
+@_in_one_thread
 def _replayed(basis, target, updates, nodes, transfer, left_out):
-    """Held-out residuals of a block of rows, target by target."""
+    """Held-out residuals of a block of rows."""
     rows, target = basis.rows(left_out.rows), target[left_out.rows]
     moved = transfer.T
-    leverage = moved @ (rows**2).T / left_out.n_rows
+    leverage = moved @ (rows**2).T * (left_out.loss_scale / left_out.n_rows)
     held_out = np.empty((len(updates) + 1, *target.shape))
-    for k, own_target in enumerate(target.T):
-        parts = Parts(
-            leverage=leverage,
-            start=moved @ (rows * basis.start[:, k]).T,
-            drive=moved @ (rows * basis.drive[:, k]).T,
-        )
-        _replay_target(nodes, parts, own_target, updates, left_out, held_out[:, :, k])
+    parts = np.empty((target.shape[1], 3, *leverage.shape))
+    for k, own in enumerate(parts):
+        own[:2] = moved @ (rows * basis.start[:, k]).T
+        own[2] = moved @ (rows * basis.drive[:, k]).T * left_out.loss_scale
+        predictor = own[0].sum(axis=0)
+        held_out[0, :, k] = left_out.residual_scale * (predictor - target[:, k])
+    for together, stretch in _stretches(updates, nodes, leverage, left_out):
+        for k, own in enumerate(parts):
+            stretch.replay(together, own, target[:, k], left_out, held_out[:, :, k])
     held_out /= left_out.whitening[:, None]
     return held_out
 
 
-class Parts(NamedTuple):
-    """What a block of rows takes part in every node with, (n_nodes, n_rows)."""
+def _stretches(updates, nodes, leverage, left_out):
+    """Updates that follow each other, and what takes them together.
 
-    leverage: np.ndarray
-    start: np.ndarray
-    drive: np.ndarray
-
-
-def _replay_target(nodes, parts, target, updates, left_out, held_out):
-    """Write the whitened held-out residuals of one target, (n_iterates, n_rows)."""
+    One at a time where rows do not share their scales.
+    """
     loss_scale, penalty_scale = left_out.shared_scales()
-    current = before_current = parts.start
-    product = np.empty_like(current)
-    held_out[0] = left_out.residual_scale * (current.sum(axis=0) - target)
-    step_size = 0.0
-    for t, before, step, penalty in updates:
+    is_shared = len(loss_scale) == 1
+    n_kept = 2 if any(step.has_memory for _, _, step, _ in updates) else 1
+    found = rules = None
+    for together in _together(updates, STRETCH if is_shared else 1):
+        if [update[2:] for update in together] != rules:
+            rules = [update[2:] for update in together]
+            multipliers = [
+                _multipliers(
+                    step,
+                    loss_scale * nodes[:, None] + penalty_scale * penalty.curvature,
+                )
+                for step, penalty in rules
+            ]
+            if is_shared:
+                steps = [step.step_size for step, _ in rules]
+                found = Stretch.of(multipliers, steps, leverage, n_kept)
+            else:
+                found = Single(*multipliers[0], leverage, n_kept)
+        yield together, found
+
+
+def _together(updates, n_together):
+    """Lists of updates that follow each other in one phase, or even fewer."""
+    together = []
+    for update in updates:
+        t, before, *_ = update
+        if together and (before == t or len(together) == n_together):
+            yield together
+            together = []
+        together.append(update)
+    if together:
+        yield together
+
+
+class Single(NamedTuple):
+    """One update, of rows that have multipliers of their own.
+
+    Attributes
+    ----------
+    own, earlier : ndarray of shape (n_nodes, n_rows)
+        What multiplies the parts of the iterate, and of the one before it.
+    leverage : ndarray of shape (n_nodes, n_rows)
+        What a row takes part in every node with.
+    n_kept : int
+        How many of the last iterates later updates refer to.
+    """
+
+    own: np.ndarray
+    earlier: np.ndarray
+    leverage: np.ndarray
+    n_kept: int
+
+    def replay(self, updates, parts, target, left_out, held_out):
+        """As :meth:`Stretch.replay`, of a single update."""
+        t, before, step, _ = updates[0]
+        following = self.leverage * step.gradient_point(held_out[t], held_out[before])
+        following += parts[2]
+        following *= step.step_size
+        following += self.own * parts[0]
+        if step.has_memory:
+            following += self.earlier * parts[0 if before == t else 1]
+        if self.n_kept == 2:
+            parts[1] = parts[0]
+        parts[0] = following
+        away = following.sum(axis=0) - target
+        np.multiply(left_out.residual_scale, away, out=held_out[t + 1])
+
+
+class Stretch(NamedTuple):
+    """Some updates in a row, as what they do to all rows at once.
+
+    Residuals feed back into predictions within the stretch; all else is a
+    product of what the updates make of a unit with the parts of the rows.
+
+    Attributes
+    ----------
+    response : ndarray of shape (1 + n_updates, 3 + n_updates, n_nodes)
+        What is there of a unit in a node, at the start and after each update:
+        a unit in the iterate at the start, in the one before that, in the
+        drive, and in the gradient of each update.
+    feedback : ndarray of shape (n_updates * (n_updates + 1) / 2, n_rows)
+        What is added to the prediction after an update for the residual at
+        the gradient point of this one and of each before, update by update.
+    leverage : ndarray of shape (n_nodes, n_rows)
+        What a row takes part in every node with.
+    n_kept : int
+        How many of the last iterates later updates refer to.
+    """
+
+    response: np.ndarray
+    feedback: np.ndarray
+    leverage: np.ndarray
+    n_kept: int
+
+    @classmethod
+    def of(cls, multipliers, step_sizes, leverage, n_kept):
+        """Follow a unit of everything through updates of these multipliers."""
+        n_updates = len(step_sizes)
+        response = np.zeros((2 + n_updates, 3 + n_updates, len(leverage)))
+        # Up to here from the iterate before the start, which is dropped below.
+        response[0, 1] = response[1, 0] = 1
+        for j, ((own, earlier), step_size) in enumerate(zip(multipliers, step_sizes)):
+            moved = response[j + 2]
+            np.multiply(own[:, 0], response[j + 1], out=moved)
+            moved += earlier[:, 0] * response[j]
+            moved[[2, 3 + j]] += step_size
+        response = response[1:]
+        after, of = np.tril_indices(n_updates)
+        feedback = response[1 + after, 3 + of] @ leverage
+        return cls(response, feedback, leverage, n_kept)
+
+    def replay(self, updates, parts, target, left_out, held_out):
+        """Write the whitened held-out residuals of one target, and move its parts.
+
+        Parameters
+        ----------
+        updates : list
+            Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
+        parts : ndarray of shape (3, n_nodes, n_rows)
+            Of the iterate, of the one before it, and of the drive. The first
+            ``n_kept`` are those after the updates when this returns.
+        target : ndarray of shape (n_rows,)
+        left_out : LeftOutRows
+        held_out : ndarray of shape (n_iterates, n_rows)
+        """
+        t, before, *_ = updates[0]
         if before == t:
-            before_current = current
-        if step.step_size != step_size:
-            step_size = step.step_size
-            drive = (step_size * left_out.loss_scale) * parts.drive
-            leverage = (step_size * left_out.loss_scale) * parts.leverage
-        curvature = loss_scale * nodes[:, None] + penalty_scale * penalty.curvature
-        own, earlier = _multipliers(step, curvature)
-        following = leverage * step.gradient_point(held_out[t], held_out[before])
-        following += drive
-        following += np.multiply(own, current, out=product)
-        if step.momentum or step.lookahead:
-            following += np.multiply(earlier, before_current, out=product)
-        before_current, current = current, following
-        predictor = current.sum(axis=0)
-        held_out[t + 1] = left_out.residual_scale * (predictor - target)
+            parts[1] = parts[0]
+        over_parts = self.response[1:, :3].reshape(len(updates), -1)
+        away = over_parts @ parts.reshape(-1, parts.shape[2]) - target
+        slopes, first = np.empty_like(away), 0
+        for j, (t, before, step, _) in enumerate(updates):
+            slopes[j] = step.gradient_point(held_out[t], held_out[before])
+            feedback = self.feedback[first : first + j + 1]
+            away[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
+            np.multiply(left_out.residual_scale, away[j], out=held_out[t + 1])
+            first += j + 1
+        leads = self.response[: -1 - self.n_kept : -1]
+        parts[: self.n_kept] = [self._moved(lead, parts, slopes) for lead in leads]
+
+    def _moved(self, response, parts, slopes):
+        """The parts of the iterate that a response leads to."""
+        moved = np.einsum("ck,ckr->kr", response[:3], parts)
+        moved += self.leverage * (response[3:].T @ slopes)
+        return moved

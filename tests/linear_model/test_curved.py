@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.exceptions import SeparationWarning
-from skacv.risk import held_out as risk_held_out
+from skacv.risk import costs
 
 TIGHT = {"max_iter": 20_000, "tol": 1e-13, "loo": False}
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -313,7 +313,7 @@ def test_leave_one_out_is_that_of_refits_with_more_rows_than_columns(
 ):
     """To rounding where it is replayed; near it where that is not worth it."""
     if is_linearised:
-        monkeypatch.setattr(risk_held_out, "WORTH_LINEARISING", 0.0)
+        monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
     X, y = drawn(ALL[name][1], rng)
     model = model_of(
         name,
@@ -396,7 +396,7 @@ def test_warm_start_takes_the_same_batches(rng):
 @pytest.mark.parametrize(("worth", "tolerance"), [(4.0, 1e-10), (0.0, 1e-3)])
 def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, monkeypatch):
     """Of stochastic passes: batches as they are, but for the row."""
-    monkeypatch.setattr(risk_held_out, "WORTH_LINEARISING", worth)
+    monkeypatch.setattr(costs, "WORTH_LINEARISING", worth)
     X, y = drawn("binary", rng)
     model = TrajectoryLogisticRegression(
         0.3, solver="sgd", batch_size=9, max_iter=12, tol=0, loo=True, random_state=0

@@ -544,6 +544,17 @@ def test_a_flat_direction_is_seen(data):
         approximate_loo(model, X, y)
 
 
+@pytest.mark.parametrize("method", ["ij", "randomized"])
+def test_large_leverages_warn_where_the_method_errs(method, rng):
+    X = rng.standard_normal((60, 200))
+    y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int)
+    model = LinearSVC(C=1.0, tol=1e-8, max_iter=10**6, random_state=0).fit(X, y)
+    exact = approximate_loo(model, X, y)
+    with pytest.warns(UserWarning, match="Leverages reach"):
+        found = approximate_loo(model, X, y, method=method, random_state=0)
+    assert found.mean < 0.5 * exact.mean
+
+
 def test_other_data_warn(data, rng):
     X, y, _ = data
     with pytest.warns(ConvergenceWarning, match="those of the fit"):

@@ -8,6 +8,7 @@ import pytest
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import (
     SCHEDULES,
     GradientDescent,
@@ -15,7 +16,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 
 NO_PENALTY = Zero()
 

@@ -6,8 +6,9 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, Problem, remaining_phases, run
+from skacv.optim.trajectory import Phase, remaining_phases, run
 
 SCHEDULES = {
     "gradient_descent": GradientDescent(0.1),

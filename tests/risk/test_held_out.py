@@ -8,10 +8,12 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import held_out, row_lockstep, spectral, working_columns
-from skacv.risk.held_out import leave_one_out, mean_with_error, n_rows_worth
+from skacv.optim.trajectory import Phase, run
+from skacv.risk import costs, held_out, row_lockstep, spectral, working_columns
+from skacv.risk.costs import n_rows_worth
+from skacv.risk.held_out import leave_one_out, mean_with_error
 from skacv.risk.lockstep import Replicas, replayed
 from skacv.risk.working_columns import WorkingColumns
 
@@ -77,7 +79,7 @@ def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch)
     rows = np.arange(shape[0])
     params = {"fit_intercept": True, "penalty_scale": growing}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(held_out, "SPECTRAL_SIZE", 5)
+    monkeypatch.setattr(costs, "SPECTRAL_SIZE", 5)
     monkeypatch.setattr(spectral, "leave_one_out", None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
@@ -285,7 +287,7 @@ def test_rows_that_are_worth_leaving_out(is_linear):
     few = n_rows_worth((200, 50), 100, 20, is_linear)
     assert few == 200
     many = n_rows_worth((100_000, 500), 500, 500, is_linear)
-    assert many == (held_out.MANY_ROWS if is_linear else held_out.FEW_ROWS)
+    assert many == (costs.MANY_ROWS if is_linear else costs.FEW_ROWS)
     assert n_rows_worth((40, 10**6), 500, 10**6, False) == 40
 
 

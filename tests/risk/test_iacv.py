@@ -20,6 +20,7 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, ExceptLast, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
@@ -27,8 +28,8 @@ from skacv.optim.schedules import (
     Step,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, Problem, run
-from skacv.risk import held_out, iacv, iacv_correction, iacv_moments
+from skacv.optim.trajectory import Phase, run
+from skacv.risk import costs, held_out, iacv, iacv_correction, iacv_moments
 from skacv.risk.held_out import LeftOutRows
 from skacv.risk.iacv import leave_one_out
 from skacv.risk.iacv_correction import Correction
@@ -730,7 +731,7 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     # What is kept is as good as the doubt says, and what is not is not.
     assert error[~doubtful].max() < held_out.DOUBTFUL
     assert error[doubtful].max() > 10 * held_out.DOUBTFUL
-    monkeypatch.setattr(held_out, "WORTH_LINEARISING", 0.0)
+    monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
     params = {"fit_intercept": False, "penalty_scale": ones}
     found = held_out.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, doubtful], exact[:, doubtful], atol=1e-8)
@@ -765,5 +766,5 @@ def test_no_row_is_doubtful_where_linearising_is_good():
 def test_what_is_left_out_exactly(
     shape, lengths, n_batches, newton, correction, expected
 ):
-    found = held_out.n_exact_updates(shape, lengths, n_batches, newton, correction)
+    found = costs.n_exact_updates(shape, lengths, n_batches, newton, correction)
     assert found == expected

@@ -6,8 +6,9 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import tangents, traces
 from skacv.risk.memory_matrix import estimate_risk
 from skacv.risk.row_norms import uneven_rows_bias

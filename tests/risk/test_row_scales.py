@@ -8,8 +8,9 @@ from scipy.optimize import brentq
 from skacv import IterativeRidge, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, SquaredL2, Zero
+from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, Problem, run
+from skacv.optim.trajectory import Phase, run
 from skacv.risk import memory_matrix, row_scales, traces
 from skacv.risk.memory_matrix import estimate_risk
 from skacv.risk.row_norms import row_scales as scales_of
