@@ -22,6 +22,14 @@ from .__main__ import FixedSigns
 from .curved_studies import converged, curved, published_levels
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
+from .kernel_studies import (
+    batch_sizes,
+    computational_reach,
+    double_descent,
+    noisy_digits,
+    norms,
+    random_labels,
+)
 from .report import RESULTS, heading
 
 
@@ -257,6 +265,12 @@ STUDIES = {
     "curved": curved,
     "published-levels": published_levels,
     "converged": converged,
+    "reach": computational_reach,
+    "batch-sizes": batch_sizes,
+    "norms": norms,
+    "double-descent": double_descent,
+    "noisy-digits": noisy_digits,
+    "random-labels": random_labels,
 }
 
 

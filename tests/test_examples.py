@@ -21,6 +21,14 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
+    "plot_batch_size": {"n": 60, "sizes": (4, 60), "max_iter": 5},
+    "plot_computational_reach": {"n": 60, "n_epochs": 20},
+    "plot_double_descent": {
+        "n": 30,
+        "counts": (5, 40),
+        "max_iter": 10,
+        "n_repeats": 1,
+    },
     "plot_early_stopping": {"n_rows": 60},
     "plot_elliptical_rows": {"n": 30, "p": 45, "n_repeats": 2},
     "plot_gcv_fails": {"n": 40, "p": 60, "n_repeats": 2},
@@ -35,6 +43,13 @@ TINY = {
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
+    "plot_noisy_digits": {
+        "n_rows": 300,
+        "max_iter": 5,
+        "n_values": 2,
+        "n_splits": 1,
+    },
+    "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_svm": {
         "n": 30,
         "p": 5,
