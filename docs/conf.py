@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from docutils.nodes import reference
+from sphinx_gallery.sorting import ExplicitOrder
 
 import skacv
 
@@ -39,13 +40,22 @@ numpydoc_class_members_toctree = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+FIRST_EXAMPLES = [
+    "plot_early_stopping.py",
+    "plot_memory_matrix.py",
+    "plot_iacv.py",
+    "plot_noisy_digits.py",
+    "plot_logistic.py",
+    "plot_intervals.py",
+    "plot_gcv_fails.py",
+]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skacv",),
     "filename_pattern": r"plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([*FIRST_EXAMPLES, "*"]),
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,
