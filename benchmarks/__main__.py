@@ -135,7 +135,7 @@ def alpha_path(n, p, n_nonzero, asked, max_iter):
     patience = 2 * max_iter
 
     def stopping(criterion, max_iter, patience=None, **held_out):
-        inner = TrajectoryLasso("path", max_iter=max_iter, **held_out)
+        inner = TrajectoryLasso("path", max_iter=max_iter, random_state=0, **held_out)
         return TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=patience)
 
     criteria = {

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 # Up to this many iterates the modes come from their inner products; beyond,
-# from those of random combinations of the iterates: few, and many more where
-# the modes turn out to be more than a half of them.
+# from those of random combinations of the iterates. Linear updates leave few
+# modes as a rule; where they are more than half of the few combinations, many.
 MAX_INNER_PRODUCTS = 300
-N_COMBINATIONS = (64, 256)
+FEW_COMBINATIONS, N_COMBINATIONS = 64, 256
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
 ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
@@ -74,7 +74,7 @@ def residual_modes(problem, trajectory, tolerance, floor):
     ResidualModes
     """
     n_iterates, n_rows, n_replicas = trajectory.predictor.shape
-    for combine in _combinations(n_iterates):
+    for combine in _combinations(trajectory):
         basis, squared_norms = _row_basis(problem, trajectory, combine)
         if 2 * len(basis) <= combine.shape[0]:
             break
@@ -94,12 +94,16 @@ def residual_modes(problem, trajectory, tolerance, floor):
     return ResidualModes(temporal[:, :n_kept], spatial, squared_norms)
 
 
-def _combinations(n_iterates):
+def _combinations(trajectory):
     """What combines iterates, (n_combinations, n_iterates): few, and then more."""
+    n_iterates = len(trajectory.predictor)
     if n_iterates <= MAX_INNER_PRODUCTS:
-        return [sparse.eye(n_iterates, format="csr")]
+        yield sparse.eye(n_iterates, format="csr")
+        return
     rng = np.random.default_rng(0)
-    return [rng.standard_normal((number, n_iterates)) for number in N_COMBINATIONS]
+    if trajectory.has_linear_updates():
+        yield rng.standard_normal((FEW_COMBINATIONS, n_iterates))
+    yield rng.standard_normal((N_COMBINATIONS, n_iterates))
 
 
 def _row_basis(problem, trajectory, combine):
