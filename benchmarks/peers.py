@@ -9,6 +9,7 @@ import sys
 from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso, Ridge, RidgeCV, SGDRegressor
 from sklearn.model_selection import (
@@ -146,16 +147,23 @@ def randalo():
         torch.manual_seed(0)
         return float(RandALO.from_sklearn(model, X, y).evaluate(squared_error))
 
-    for model, n, p, is_truth_known in (
-        (Lasso(0.3, fit_intercept=False, tol=1e-8), 500, 1000, True),
-        (Lasso(0.15, fit_intercept=False, tol=1e-8), 2000, 3000, False),
-        (Ridge(100.0, fit_intercept=False), 2000, 3000, False),
+    lasso = Lasso(0.15, fit_intercept=False, tol=1e-8)
+    ridge = Ridge(100.0, fit_intercept=False)
+    for model, method, n, p, is_truth_known in (
+        (clone(lasso).set_params(alpha=0.3), "alo", 500, 1000, True),
+        (lasso, "alo", 2000, 2000, False),
+        (lasso, "randomized", 2000, 2000, False),
+        (ridge, "alo", 2000, 2000, False),
+        (ridge, "randomized", 2000, 2000, False),
+        (lasso, "alo", 2000, 3000, False),
+        (ridge, "alo", 2000, 3000, False),
+        (ridge, "randomized", 2000, 3000, False),
     ):
         X, y, _ = sparse_regression(n, p, n // 10, 0)
         model.fit(X, y)
         theirs(model, X, y)
         (own_time, result), (their_time, estimate) = medians(
-            partial(approximate_loo, model, X, y),
+            partial(approximate_loo, model, X, y, method=method, random_state=0),
             partial(theirs, model, X, y),
             repeats=3,
         )
@@ -166,8 +174,9 @@ def randalo():
             accuracy = f"off refits by {errors}"
         else:
             accuracy = f"they differ by {abs(estimate / own - 1):.1e}"
+        name = type(model).__name__
         yield Row(
-            f"approximate_loo of a fitted {type(model).__name__}, {n} x {p}",
+            f'approximate_loo of a fitted {name}, "{method}", {n} x {p}',
             "RandALO, 100 probes",
             own_time,
             their_time,
