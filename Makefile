@@ -22,7 +22,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 	$(OLDEST)/bin/python -m pytest -m "not slow"
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
-	$(BIN)/python -m sphinx -b html -W --keep-going --color docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
 
 bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
 	$(BIN)/python -m benchmarks --output benchmarks/results/bench.md
