@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest bench studies lint clean
+.PHONY: demo test test-all test-oldest docs bench bench-peers studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -20,11 +21,17 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/python -m pytest -m "not slow"
 
+docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
+	$(BIN)/python -m sphinx -b html -W --keep-going --color docs docs/_build/html
+
 bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --output benchmarks/results/bench.md
+
+bench-peers: $(PEERS)/installed  ## the same against what others have, where it installs
+	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
-	$(BIN)/python -m benchmarks.studies
+	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -36,11 +43,24 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
+
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[test]"
 	touch $@
 
+# All at once, so that their requirements are met together; else one by one, those that do.
+$(PEERS)/installed: pyproject.toml benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet --editable ".[test]" -r benchmarks/peers.txt || \
+	  { $(PEERS)/bin/python -m pip install --quiet --editable ".[test]"; \
+	    grep -v "^#" benchmarks/peers.txt | xargs -n 1 $(PEERS)/bin/python -m pip install --quiet || true; }
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) output build *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(PEERS) docs/_build docs/generated docs/examples output build *.egg-info

@@ -6,17 +6,12 @@ ours over the reference where a cost is bounded.
 """
 
 import argparse
-import platform
 import sys
 import tracemalloc
 from collections import defaultdict
-from datetime import date
 from functools import partial
-from pathlib import Path
 
-import joblib
 import numpy as np
-import scipy
 import sklearn
 from sklearn.linear_model import LassoCV
 
@@ -32,9 +27,9 @@ from tests.oracles import probed_memory_matrix, risk_gram
 from . import kernels
 from .data import sparse_regression, true_risk
 from .held_out import folds, leave_one_out, logistic, ridge
+from .report import Row, report
 from .timing import medians, seconds
 
-RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.01
 # Of the alpha paths.
 N_SEEDS = 10
@@ -222,39 +217,19 @@ BENCHMARKS = {
 }
 
 
-def heading():
-    """Versions and machine, for the record."""
-    return (
-        f"{date.today()}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
-        f"{platform.machine()} with {joblib.cpu_count()} CPUs"
-    )
-
-
-def main(names, output):
-    lines = [
-        "| work | against | ours | theirs | ratio | asked | accuracy |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    print(*lines, sep="\n", flush=True)
+def rows(names):
     for name in names:
-        for work, against, ours, theirs, ratio, asked, accuracy in BENCHMARKS[name]():
-            lines.append(
-                f"| {work} | {against} | {ours:.3g} | {theirs:.3g} | {ratio:.3g} "
-                f"| {asked} | {accuracy} |"
-            )
-            print(lines[-1], flush=True)
-    if output is not None:
-        text = "\n".join(["# Speed and memory", "", heading(), "", *lines, ""])
-        Path(output).write_text(text)
+        for row in BENCHMARKS[name]():
+            yield Row(*row)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
-    parser.add_argument("--output", help="Markdown file for the table")
+    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(BENCHMARKS)
     if unknown:
         sys.exit(f"unknown: {', '.join(sorted(unknown))}")
-    main(arguments.names or list(BENCHMARKS), arguments.output)
+    names = arguments.names or list(BENCHMARKS)
+    report("Speed and memory", rows(names), arguments.output)

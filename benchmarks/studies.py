@@ -18,7 +18,7 @@ from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 
-from .__main__ import RESULTS, FixedSigns, heading
+from .__main__ import FixedSigns
 from .curved_studies import converged, curved, published_levels
 from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
 from .held_out_studies import criteria, intervals
@@ -30,6 +30,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
+from .report import RESULTS, heading
 
 
 def published_page():

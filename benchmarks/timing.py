@@ -5,9 +5,9 @@ from time import perf_counter
 import numpy as np
 
 
-def seconds(work):
+def seconds(work, *arguments):
     begun = perf_counter()
-    result = work()
+    result = work(*arguments)
     return perf_counter() - begun, result
 
 

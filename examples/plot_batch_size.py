@@ -21,6 +21,7 @@ import numpy as np
 from skacv import KernelEigenProRegressor
 
 ENOUGH = 5e-3
+FEWEST_EPOCHS = 10
 SIZES = (1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
 STYLES = {
     "SGD": {"n_components": 0, "color": "#0072B2"},
@@ -36,17 +37,22 @@ def drawn(n, seed=0):
 
 def samples_needed(X, y, batch_size, n_components, max_iter):
     """Rows gone through until the training error is low, and m*."""
-    model = KernelEigenProRegressor(
-        kernel="laplacian",
-        n_components=min(n_components, len(X) // 4),
-        batch_size=batch_size,
-        max_iter=max_iter,
-        patience=None,
-        loo=False,
-        store_every=max_iter,
-        random_state=0,
-    ).fit(X, y)
-    path = model.train_path_
+    n_epochs = min(FEWEST_EPOCHS, max_iter)
+    while True:
+        model = KernelEigenProRegressor(
+            kernel="laplacian",
+            n_components=min(n_components, len(X) // 4),
+            batch_size=batch_size,
+            max_iter=n_epochs,
+            patience=None,
+            loo=False,
+            store_every=n_epochs,
+            random_state=0,
+        ).fit(X, y)
+        path = model.train_path_
+        if path.min() <= ENOUGH or n_epochs == max_iter:
+            break
+        n_epochs = min(2 * n_epochs, max_iter)
     if path.min() > ENOUGH:
         return np.nan, model.critical_batch_size_
     epoch = np.argmax(path <= ENOUGH)

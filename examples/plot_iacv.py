@@ -20,8 +20,8 @@ those of all iterates up to t, each method evaluated at every one. NS and IJ are
 for a model that has converged; IACV is right from the first iterate on.
 
 By default runs are shorter than the published ones (1000 updates in place of 7000,
-5000 of SGD in place of 100,000), only 100 rows are left out, and there are three
-repeats: that takes about half a minute. ``--full`` is the published size, once, and
+3000 of SGD in place of 100,000), only 50 rows are left out, and there are three
+repeats: that takes a quarter of a minute. ``--full`` is the published size, once, and
 takes a quarter of an hour. One iterate of SGD is ten batches. All run on one thread.
 
 Run ``python examples/plot_iacv.py --output DIR`` to write the figure.
@@ -317,8 +317,8 @@ def main(
     n_small=250,
     n_large=1000,
     n_updates=1000,
-    n_batches=5000,
-    n_left_out=100,
+    n_batches=3000,
+    n_left_out=50,
     n_repeats=3,
     output=None,
 ):

@@ -1,6 +1,6 @@
 """Choosing an iterate without refitting."""
 
-from .approximate_loo import approximate_loo
+from .approximate_loo import ApproximateLOO, approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
 
-__all__ = ["TrajectoryEarlyStoppingCV", "approximate_loo"]
+__all__ = ["ApproximateLOO", "TrajectoryEarlyStoppingCV", "approximate_loo"]

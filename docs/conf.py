@@ -1,0 +1,130 @@
+"""How the manual is built: ``make docs``, warnings are errors."""
+
+import re
+import sys
+from pathlib import Path
+
+from docutils.nodes import reference
+from sphinx_gallery.sorting import ExplicitOrder
+
+import skacv
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "skacv"
+author = "The skacv developers"
+project_copyright = "The skacv developers"
+version = release = skacv.__version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+nitpicky = True
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+FIRST_EXAMPLES = [
+    "plot_early_stopping.py",
+    "plot_memory_matrix.py",
+    "plot_iacv.py",
+    "plot_noisy_digits.py",
+    "plot_logistic.py",
+    "plot_intervals.py",
+    "plot_gcv_fails.py",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skacv",),
+    "filename_pattern": r"plot_",
+    "within_subsection_order": ExplicitOrder([*FIRST_EXAMPLES, "*"]),
+    "download_all_examples": False,
+    "show_memory": False,
+    "remove_config_comments": True,
+    "only_warn_on_example_error": False,
+    "abort_on_example_error": True,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skacv {release}"
+html_static_path = ["_static"]
+html_css_files = ["skacv.css"]
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+
+# Pages of others, by the name of what they document.
+ELSEWHERE = {
+    "sklearn.": "https://scikit-learn.org/stable/modules/generated/{}.html",
+    "joblib.": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
+    "numpy.": "https://numpy.org/doc/stable/reference/generated/{}.html",
+}
+# Sections that docstrings inherited from scikit-learn refer to.
+SECTIONS = {
+    name: f"https://scikit-learn.org/stable/modules/model_evaluation.html#{anchor}"
+    for name, anchor in {
+        "r2_score": "r2-score",
+        "accuracy_score": "accuracy-score",
+    }.items()
+}
+# A name that ends in an underscore, outside of literals, roles and prompts.
+FITTED_NAME = re.compile(r"``.*?``|`[^`]*`|\b([A-Za-z]\w*)_(?![\w`])")
+
+
+def link_elsewhere(app, env, node, contnode):
+    """A link to the documentation of another package."""
+    target = node.get("reftarget", "")
+    address = SECTIONS.get(target)
+    for prefix, pattern in ELSEWHERE.items():
+        if target.startswith(prefix):
+            address = pattern.format(target)
+    return address and reference("", "", contnode, refuri=address)
+
+
+def keep_underscores(app, what, name, obj, options, lines):
+    """To reStructuredText, n_iter_ is a link to n_iter; here it is a name."""
+
+    def escaped(match):
+        return match[0] if match[1] is None else f"{match[1]}\\_"
+
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[number] = FITTED_NAME.sub(escaped, line)
+
+
+def link_to_pages(app, path, docname, content):
+    """README links to committed tables; the manual has pages of them."""
+    content[0] = content[0].replace("(benchmarks/results/", "(docs/results/")
+
+
+def setup(app):
+    app.connect("include-read", link_to_pages)
+    app.connect("missing-reference", link_elsewhere)
+    # After numpydoc.
+    app.connect("autodoc-process-docstring", keep_underscores, priority=900)
