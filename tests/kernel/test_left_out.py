@@ -142,6 +142,19 @@ def test_random_labels_are_off_by_their_standard_error(
     assert np.abs(off).max() <= stats.t(15).ppf(0.9995)
 
 
+def test_random_labels_of_rows_that_the_run_soon_fits(rng):
+    """Small batches, many features: labels soon tell memories of rows no more."""
+    X = rng.standard_normal((1500, 50))
+    Z = X @ rng.standard_normal((50, 3)) / np.sqrt(50)
+    y = np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2] + 0.3 * rng.standard_normal(1500)
+    probed = model_of(batch_size=100, max_iter=20).fit(X, y)
+    # Rows in runs of their own, which other tests hold to the definition.
+    exact = model_of(batch_size=100, max_iter=20, loo=1500).fit(X, y)
+    np.testing.assert_array_equal(probed.loo_indices_, exact.loo_indices_)
+    off = np.abs(probed.loo_path_ - exact.loo_path_)[1:]
+    assert (off <= stats.t(7).ppf(0.9995) * probed.loo_mc_se_path_[1:]).all()
+
+
 def test_rows_of_the_subsample_would_mislead(rng):
     """Why they are left out of the average (pitfall 1)."""
     X, y = drawn(rng, n_rows=200)
