@@ -119,7 +119,8 @@ def main(n_rows=None, max_iter=300, n_values=10, n_splits=3, output=None):
     found = [list(errors(n_rows, max_iter, n_values, s)) for s in range(n_splits)]
     for rows in zip(*found):
         name, error, seconds = rows[0][0], *np.mean([r[1:] for r in rows], axis=0)
-        print(f"{name:36}{100 * error:8.2f}%{seconds:8.2f}")
+        shown = "" if np.isnan(seconds) else f"{seconds:8.2f}"
+        print(f"{name:36}{100 * error:8.2f}%{shown}")
     figure, ax = plt.subplots(figsize=(6.8, 4.4), constrained_layout=True)
     draw(ax, n_rows, max_iter)
     if output is not None:
