@@ -91,17 +91,29 @@ class RecordedModel:
         Raises
         ------
         ValueError
-            If there is no such row.
+            If there is no such row, or its coefficients were not kept
+            (:meth:`recorded_iterations`).
         """
         check_is_fitted(self)
         n_rows = self.n_iter_ + 1
         if not -n_rows <= t < n_rows:
             raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
+        t, kept = int(t) % n_rows, self.recorded_iterations()
+        place = np.flatnonzero(kept == t)
+        if not place.size:
+            raise ValueError(
+                f"The coefficients of iterate {t} were not kept. Those of "
+                f"{kept.tolist()} were."
+            )
         stopped = copy(self)
-        stopped.iteration_ = int(t) % n_rows
-        stopped.coef_ = self.coef_path_[t].copy()
-        stopped.intercept_ = self.intercept_path_[t]
+        stopped.iteration_ = t
+        stopped._take_coefficients(place[0])
         return stopped
+
+    def _take_coefficients(self, place):
+        """Those of one row of the kept ones."""
+        self.coef_ = self.coef_path_[place].copy()
+        self.intercept_ = self.intercept_path_[place]
 
 
 def _linear_predictor(X, coef, intercept):

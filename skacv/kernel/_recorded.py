@@ -1,10 +1,7 @@
 """What a kernel machine with a recorded trajectory can do: predict with any iterate."""
 
-from copy import copy
-
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from .._recorded import RecordedModel
 from .gram import product
@@ -22,40 +19,9 @@ class RecordedKernelModel(RecordedModel):
         """
         return self.stored_iterations_
 
-    def at_iteration(self, t):
-        """A fitted copy that predicts with iterate ``t``.
-
-        The copy shares the recorded paths; nothing is run again.
-
-        Parameters
-        ----------
-        t : int
-            Row of the paths, 0 to ``n_iter_``; negative counts from the end.
-
-        Returns
-        -------
-        estimator of the same class
-
-        Raises
-        ------
-        ValueError
-            If there is no such row, or ``store_every`` has left it out.
-        """
-        check_is_fitted(self)
-        n_rows = self.n_iter_ + 1
-        if not -n_rows <= t < n_rows:
-            raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
-        t = int(t) % n_rows
-        stored = np.flatnonzero(self.stored_iterations_ == t)
-        if not stored.size:
-            raise ValueError(
-                f"Iterate {t} is not kept with store_every={self.store_every}: kept "
-                f"are {self.stored_iterations_.tolist()}."
-            )
-        stopped = copy(self)
-        stopped.iteration_ = t
-        stopped.dual_coef_ = self.dual_coef_path_[stored[0]].copy()
-        return stopped
+    def _take_coefficients(self, place):
+        """Those of one row of the kept ones."""
+        self.dual_coef_ = self.dual_coef_path_[place].copy()
 
     def _linear_predictor(self, X):
         """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
