@@ -18,8 +18,8 @@ K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
-# Groups of random labels that the Monte Carlo error is taken over.
-N_GROUPS = 8
+from ..risk.labels import jackknife, label_groups
+
 # A row's memory is its own while it is so many of its standard errors.
 RESOLVED = 3
 # Epochs that a memory is predicted from, and rows that the noise is read from.
@@ -128,10 +128,7 @@ class ProbedMemory:
 
     def __init__(self, labels, columns, rows):
         self._labels, self._columns, self._rows = labels, columns, rows
-        n_probes = labels.shape[1]
-        group = np.arange(n_probes) % min(N_GROUPS, n_probes // 2)
-        # All, and all but one group after the other.
-        self._kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
+        self._kept = label_groups(labels.shape[1])
         self._before, self._after = ToldMemories(self._kept), ToldMemories(self._kept)
         self.degrees_of_freedom = 0.0
 
@@ -259,14 +256,8 @@ class LeaveOneOut:
             replicate.advance(visited, residual, *memories)
             for replicate, memories in zip(self._replicates, self.memory.advance(epoch))
         )
-        return held_out, *_jackknife(held_out, others)
-
-
-def _jackknife(every, others):
-    """Bias and standard error of a mean square, from what leaving out groups gives."""
-    n = len(others)
-    if n < 2:
-        return 0.0, 0.0
-    values = np.array([np.mean(residuals**2) for residuals in others])
-    bias = (n - 1) * (values.mean() - np.mean(every**2))
-    return float(bias), float(np.sqrt((n - 1) * values.var()))
+        if not others:
+            return held_out, 0.0, 0.0
+        squares = [np.mean(residuals**2) for residuals in others]
+        bias, mc_se = jackknife(np.mean(held_out**2), squares)
+        return held_out, float(bias), float(mc_se)

@@ -10,6 +10,8 @@ from ..optim.preconditioner import (
     SUBSAMPLE_SIZES,
     automatic_step,
     automatic_subsample_size,
+    check_n_components,
+    check_subsample_size,
     critical_batch_size,
     top_eigenvalue,
 )
@@ -66,19 +68,13 @@ class Sizes(NamedTuple):
         size, q = self.subsample_size, self.n_components
         if size == "auto":
             size = self._automatic_subsample(n_rows)
-        elif size >= n_rows:
-            raise ValueError(
-                f"subsample_size must be less than the number of rows, {n_rows}: "
-                f"rows of the subsample cannot be left out. Got {size}."
-            )
+        else:
+            check_subsample_size(size, n_rows)
         if q == "auto":
             share = FULL_BATCH_SHARE if n_rows <= EXACT_ROWS else BATCH_SHARE
             q = min(int(share * size), MOST_COMPONENTS)
-        elif q >= size:
-            raise ValueError(
-                "n_components must be less than the size of the subsample, "
-                f"{size} of {n_rows} rows. Got {q}."
-            )
+        else:
+            check_n_components(q, size, n_rows)
         return size, q
 
     def _automatic_subsample(self, n_rows):

@@ -12,6 +12,8 @@ from ..optim.preconditioner import (
     Preconditioner,
     automatic_step,
     automatic_subsample_size,
+    check_n_components,
+    check_subsample_size,
     critical_batch_size,
 )
 from ..optim.schedules import EigenPro, GradientDescent, HeavyBall, Nesterov
@@ -250,19 +252,12 @@ random_state, verbose
         size, n_components = self.subsample_size, self.n_components
         if size == "auto":
             size = automatic_subsample_size(shape[0])
-        elif size >= shape[0]:
-            raise ValueError(
-                f"subsample_size must be less than the number of rows, {shape[0]}: "
-                f"rows of the subsample cannot be left out. Got {size}."
-            )
+        else:
+            check_subsample_size(size, shape[0])
         if n_components == "auto":
             smaller = min(size, shape[1])
             return size, min(int(SHARE_OF_DIRECTIONS * smaller), MOST_COMPONENTS)
-        if n_components >= size:
-            raise ValueError(
-                "n_components must be less than the size of the subsample, "
-                f"{size} of {shape[0]} rows. Got {n_components}."
-            )
+        check_n_components(n_components, size, shape[0])
         return size, n_components
 
     def _fast_step(self, smoothness, schedule, problem):

@@ -21,11 +21,11 @@ import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
 from ..optim.trajectory import batch_updates
+from .labels import jackknife, label_groups
 from .memory_matrix import RiskEstimate, standard_error_over_rows
 
-# Random labels, and groups of them that their error is taken over.
+# Random labels.
 N_LABELS = 40
-N_GROUPS = 8
 # Modes of the residuals with a smaller share of the largest are rounding.
 RESOLUTION = 1e-7
 
@@ -58,8 +58,7 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
     batches = [rows for rows in batches if len(rows)]
     carried = _carried(problem, trajectory, labels, batches)
     scale = n_rows / (n_rows - 1) if fit_intercept else 1.0
-    group = np.arange(n_labels) % min(N_GROUPS, n_labels)
-    kept = [group >= 0, *(group != g for g in range(group.max() + 1))]
+    kept = label_groups(n_labels)
     found = np.empty((len(kept), *carried.ended.shape))
     for number, rows in enumerate(batches):
         own = carried.visited[:, rows], carried.ended[:, rows]
@@ -146,8 +145,7 @@ def _estimate(problem, found, others, n_labels):
     weights = problem.row_weights[others].astype(np.float64)
     weights = weights / weights.sum()
     paths = np.mean(found**2, axis=3) @ weights[:, 0]
-    n_groups = len(paths) - 1
-    mc_se = np.sqrt((n_groups - 1) * paths[1:].var(axis=0))
+    _, mc_se = jackknife(paths[0], paths[1:])
     whitened = found[0] * np.sqrt(len(others) * weights)
     left, size, right = np.linalg.svd(
         whitened.reshape(len(whitened), -1), full_matrices=False

@@ -23,8 +23,6 @@ the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (a
 interpolative decomposition).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -32,10 +30,10 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 from threadpoolctl import threadpool_limits
 
+from .eigenbasis import NULL_DIRECTION, Eigenbasis
+
 # Entries of all arrays that a block of rows needs: they stay in cache.
 ENTRIES_PER_BLOCK = 1 << 19
-# Directions with a smaller share of the top eigenvalue carry no start.
-NULL_DIRECTION = 1e-14
 # The functions of the eigenvalue that nodes are chosen by: responses to random
 # drives, at times along the run. Many more than they have dimensions.
 N_DRIVES = 16
@@ -48,95 +46,6 @@ STRETCH = 16
 ARRAYS_OF_NODES = 8
 # For products so small that threads would wait for each other.
 _in_one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
-
-
-@dataclass(frozen=True)
-class Eigenbasis:
-    """A design in the eigenbasis of (design' design) / n_rows.
-
-    Attributes
-    ----------
-    eigenvalues : ndarray of shape (rank,)
-    drive : ndarray of shape (rank, n_targets)
-        Coordinates of design' target / n_rows.
-    start : ndarray of shape (rank, n_targets)
-        Coordinates of the coefficients that a run starts from.
-    rows : callable
-        ``rows(index)`` are the coordinates of some rows, (n, rank).
-    """
-
-    eigenvalues: np.ndarray
-    drive: np.ndarray
-    start: np.ndarray
-    rows: Callable
-
-    @classmethod
-    def of_run(cls, problem, trajectory):
-        """The basis in which the updates of a run are elementwise."""
-        start, preconditioner = trajectory.coef[0], trajectory.preconditioner()
-        basis = cls.of(problem, start)
-        if preconditioner is None:
-            return basis
-        directions = cls.of(problem, preconditioner.vectors).start
-        curvature = trajectory.phases[0].penalty.curvature
-        return basis.preconditioned(directions, preconditioner.damping, curvature)
-
-    def preconditioned(self, directions, damping, curvature):
-        """The same where every gradient is multiplied by P = Q^2.
-
-        With b = Q a, P times a gradient in b is the gradient in a: the run is
-        gradient descent on Q (design' design / n_rows + curvature) Q.
-
-        Parameters
-        ----------
-        directions : ndarray of shape (rank, q)
-            Those of P, in this basis.
-        damping : ndarray of shape (q,)
-            What P takes from them.
-        curvature : float
-            Of the penalty; the eigenvalues contain it from then on.
-
-        Returns
-        -------
-        Eigenbasis
-        """
-
-        def scaled(taken, array):
-            return array - directions @ (taken[:, None] * (directions.T @ array))
-
-        root = scaled(1 - np.sqrt(1 - damping), np.eye(len(self.eigenvalues)))
-        eigenvalues = self.eigenvalues + curvature
-        values, vectors = np.linalg.eigh(root @ (eigenvalues[:, None] * root))
-        turn = root @ vectors
-        unscaled = scaled(1 - 1 / np.sqrt(1 - damping), self.start)
-        return Eigenbasis(
-            np.clip(values, 0, None),
-            turn.T @ self.drive,
-            vectors.T @ unscaled,
-            lambda index: self.rows(index) @ turn,
-        )
-
-    @classmethod
-    def of(cls, problem, coef):
-        """The eigenbasis of a problem, and a run from ``coef`` in it."""
-        design, target = problem.whitened()
-        n_rows, n_columns = design.shape
-        values, vectors = problem.eigenbasis
-        if n_columns <= n_rows:
-            drive = vectors.T @ design.t_dot(target) / n_rows
-            rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
-            return cls(values, drive, vectors.T @ coef, rows)
-        root = np.sqrt(n_rows * values)
-        # Only what the rows see of a start matters.
-        seen = values > NULL_DIRECTION * values[-1]
-        inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
-        start = inverse[:, None] * (vectors.T @ design.dot(coef))
-        drive = root[:, None] * (vectors.T @ target) / n_rows
-        return cls(values, drive, start, (vectors * root).__getitem__)
-
-
-def _rotated_rows(design, vectors, index):
-    return design.rows(index).dot(vectors).astype(np.float64, copy=False)
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map):

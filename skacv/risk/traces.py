@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .eigenbasis import Eigenbasis
 from .modes import residual_modes
-from .spectral import Eigenbasis
 from .tangents import (
     Probes,
     column_working_sets,

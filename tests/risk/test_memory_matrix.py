@@ -9,7 +9,7 @@ from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, run
-from skacv.risk import tangents, traces
+from skacv.risk import modes, tangents, traces
 from skacv.risk.memory_matrix import estimate_risk
 from skacv.risk.row_norms import uneven_rows_bias
 from skacv.risk.tangents import FactoredGram
@@ -179,6 +179,31 @@ def test_spectral_stays_exact_along_many_iterates(shape, schedule, rng):
     expected = np.diag(oracles.risk_gram(A, residuals))
     estimate = estimate_risk(problem, trajectory)
     np.testing.assert_allclose(estimate.path, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_few", [2, 64])
+def test_modes_of_many_iterates_are_those_of_a_decomposition(n_few, rng, monkeypatch):
+    """Few combinations where they do, and many where modes are more than half."""
+    monkeypatch.setattr(modes, "FEW_COMBINATIONS", n_few)
+    X, y = sparse_regression((60, 20), rng)
+    X *= np.geomspace(1, 30, 20)
+    phases = phases_for(X, Zero(), Nesterov, n_updates=400)
+    problem, trajectory = run_on(X, y, phases)
+    drawn = []
+    row_basis = modes._row_basis
+
+    def counted(problem, trajectory, combine):
+        drawn.append(len(combine))
+        return row_basis(problem, trajectory, combine)
+
+    monkeypatch.setattr(modes, "_row_basis", counted)
+    found = modes.residual_modes(problem, trajectory, 1e-6, 0.0)
+    assert drawn == ([64] if n_few == 64 else [2, modes.N_COMBINATIONS])
+    residuals = (y - trajectory.predictor)[:, :, 0]
+    product = found.temporal @ found.spatial[:, :, 0]
+    norms = np.linalg.norm(residuals, axis=1)
+    assert (np.linalg.norm(product - residuals, axis=1) <= 2e-6 * norms).all()
+    np.testing.assert_allclose(found.squared_norms, norms**2)
 
 
 def test_factors_give_residuals_and_all_pairs(rng):

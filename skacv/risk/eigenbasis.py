@@ -1,0 +1,99 @@
+"""The basis in which linear updates are elementwise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+# Directions with a smaller share of the top eigenvalue carry no start.
+NULL_DIRECTION = 1e-14
+
+
+@dataclass(frozen=True)
+class Eigenbasis:
+    """A design in the eigenbasis of (design' design) / n_rows.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (rank,)
+    drive : ndarray of shape (rank, n_targets)
+        Coordinates of design' target / n_rows.
+    start : ndarray of shape (rank, n_targets)
+        Coordinates of the coefficients that a run starts from.
+    rows : callable
+        ``rows(index)`` are the coordinates of some rows, (n, rank).
+    """
+
+    eigenvalues: np.ndarray
+    drive: np.ndarray
+    start: np.ndarray
+    rows: Callable
+
+    @classmethod
+    def of_run(cls, problem, trajectory):
+        """The basis in which the updates of a run are elementwise."""
+        start, preconditioner = trajectory.coef[0], trajectory.preconditioner()
+        basis = cls.of(problem, start)
+        if preconditioner is None:
+            return basis
+        directions = cls.of(problem, preconditioner.vectors).start
+        curvature = trajectory.phases[0].penalty.curvature
+        return basis.preconditioned(directions, preconditioner.damping, curvature)
+
+    def preconditioned(self, directions, damping, curvature):
+        """The same where every gradient is multiplied by P = Q^2.
+
+        With b = Q a, P times a gradient in b is the gradient in a: the run is
+        gradient descent on Q (design' design / n_rows + curvature) Q.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (rank, q)
+            Those of P, in this basis.
+        damping : ndarray of shape (q,)
+            What P takes from them.
+        curvature : float
+            Of the penalty; the eigenvalues contain it from then on.
+
+        Returns
+        -------
+        Eigenbasis
+        """
+
+        def scaled(taken, array):
+            return array - directions @ (taken[:, None] * (directions.T @ array))
+
+        root = scaled(1 - np.sqrt(1 - damping), np.eye(len(self.eigenvalues)))
+        eigenvalues = self.eigenvalues + curvature
+        values, vectors = np.linalg.eigh(root @ (eigenvalues[:, None] * root))
+        turn = root @ vectors
+        unscaled = scaled(1 - 1 / np.sqrt(1 - damping), self.start)
+        return Eigenbasis(
+            np.clip(values, 0, None),
+            turn.T @ self.drive,
+            vectors.T @ unscaled,
+            lambda index: self.rows(index) @ turn,
+        )
+
+    @classmethod
+    def of(cls, problem, coef):
+        """The eigenbasis of a problem, and a run from ``coef`` in it."""
+        design, target = problem.whitened()
+        n_rows, n_columns = design.shape
+        values, vectors = problem.eigenbasis
+        if n_columns <= n_rows:
+            drive = vectors.T @ design.t_dot(target) / n_rows
+            rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
+            return cls(values, drive, vectors.T @ coef, rows)
+        root = np.sqrt(n_rows * values)
+        # Only what the rows see of a start matters.
+        seen = values > NULL_DIRECTION * values[-1]
+        inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+        start = inverse[:, None] * (vectors.T @ design.dot(coef))
+        drive = root[:, None] * (vectors.T @ target) / n_rows
+        return cls(values, drive, start, (vectors * root).__getitem__)
+
+
+def _rotated_rows(design, vectors, index):
+    return design.rows(index).dot(vectors).astype(np.float64, copy=False)

@@ -1,0 +1,41 @@
+"""Random labels that a run carries: the error that they leave, by the jackknife."""
+
+import numpy as np
+
+# Groups of labels that are left out one after the other.
+N_GROUPS = 8
+
+
+def label_groups(n_labels):
+    """Which labels replicates take: all, and then all but one group.
+
+    Parameters
+    ----------
+    n_labels : int
+        At least 2.
+
+    Returns
+    -------
+    list of ndarray of bool, shape (n_labels,)
+    """
+    group = np.arange(n_labels) % min(N_GROUPS, n_labels)
+    return [group >= 0, *(group != g for g in range(group.max() + 1))]
+
+
+def jackknife(every, others):
+    """What labels add to a quantity on average, and its standard error.
+
+    Parameters
+    ----------
+    every : ndarray
+        The quantity by all labels.
+    others : ndarray of shape (n_groups, ...)
+        By all labels but each group.
+
+    Returns
+    -------
+    bias, standard_error : ndarray
+    """
+    n = len(others)
+    bias = (n - 1) * (np.mean(others, axis=0) - every)
+    return bias, np.sqrt((n - 1) * np.var(others, axis=0))
