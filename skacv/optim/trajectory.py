@@ -103,7 +103,7 @@ class Trajectory:
         That of the second moments where there is no preconditioner; else of the
         preconditioned objective, which must stay the same.
         """
-        first = [next(iter(phase.schedule.steps())) for phase in self.phases]
+        first = self._first_steps()
         if not self.has_linear_updates() or any(step.batches for step in first):
             return False
         if all(step.preconditioner is None for step in first):
@@ -124,8 +124,11 @@ class Trajectory:
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        first = [next(iter(phase.schedule.steps())) for phase in self.phases]
-        made_from = [s.preconditioner.rows for s in first if s.preconditioner]
+        made_from = [
+            step.preconditioner.rows
+            for step in self._first_steps()
+            if step.preconditioner is not None
+        ]
         return np.unique(np.concatenate([np.empty(0, int), *made_from]))
 
     def lengths(self):
@@ -143,6 +146,10 @@ class Trajectory:
     def has_batches(self):
         """Whether an update is a pass through batches of rows."""
         return self.n_batches() > 0
+
+    def _first_steps(self):
+        """Of every phase."""
+        return [next(iter(phase.schedule.steps())) for phase in self.phases]
 
     def _first(self):
         """The first update, if there is one; all are of its kind."""
