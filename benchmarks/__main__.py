@@ -8,14 +8,10 @@ ours over the reference where a cost is bounded.
 import argparse
 import sys
 import tracemalloc
-from collections import defaultdict
-from functools import partial
 
 import numpy as np
-import sklearn
-from sklearn.linear_model import LassoCV
 
-from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv import TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
 from skacv.optim.problem import Problem
@@ -25,15 +21,13 @@ from skacv.risk.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
 from . import kernels
-from .data import sparse_regression, true_risk
+from .alpha_paths import large, small
+from .data import FixedSigns, sparse_regression
 from .held_out import folds, leave_one_out, logistic, ridge
 from .report import Row, report
 from .timing import medians, seconds
 
 ALPHA = 0.01
-# Of the alpha paths.
-N_SEEDS = 10
-HELD_OUT = {"loo": ">= 1", "cv": ">= 1"}
 
 
 def bare_ista(X, y, step_size, n_updates):
@@ -43,16 +37,6 @@ def bare_ista(X, y, step_size, n_updates):
         u = b + step_size / len(y) * (X.T @ (y - X @ b))
         b = np.sign(u) * np.maximum(np.abs(u) - step_size * ALPHA, 0)
     return b
-
-
-class FixedSigns:
-    """Draws the given probes."""
-
-    def __init__(self, signs):
-        self.signs = signs
-
-    def choice(self, values, size):
-        return self.signs
 
 
 def textbook_memory_matrix():
@@ -127,56 +111,6 @@ def bare_loop():
     )
 
 
-def alpha_path(n, p, n_nonzero, asked, max_iter):
-    """All alphas in one trajectory, stopped by every criterion, against LassoCV.
-
-    ``max_iter`` and twice that for patience are those of the held-out criteria.
-    """
-    patience = 2 * max_iter
-
-    def stopping(criterion, max_iter, patience=None, **held_out):
-        inner = TrajectoryLasso("path", max_iter=max_iter, random_state=0, **held_out)
-        return TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=patience)
-
-    criteria = {
-        "risk": stopping("risk", 20),
-        "loo": stopping("loo", max_iter, patience, loo=True),
-        "cv": stopping("cv", max_iter, patience, cv=10),
-    }
-    settings = f"max_iter={max_iter}, patience={patience},"
-    works = {
-        "risk": "risk_path_, max_iter=20,",
-        "loo": f"exact loo_path_ of all rows, {settings}",
-        "cv": f"cv_path_ of 10 folds, {settings}",
-    }
-    times, risks = defaultdict(list), defaultdict(list)
-    for seed in range(N_SEEDS):
-        X, y, beta = sparse_regression(n, p, n_nonzero, seed)
-        for name, model in {"LassoCV": lasso_cv(), **criteria}.items():
-            elapsed, _ = seconds(partial(model.fit, X, y))
-            times[name].append(elapsed)
-            risks[name].append(true_risk(model.coef_, model.intercept_, beta))
-    theirs = np.array(times["LassoCV"])
-    for name, work in works.items():
-        worse = np.divide(risks[name], risks["LassoCV"])
-        yield (
-            f'alpha="path" with {work} and stop, {n} x {p}, median of {N_SEEDS} seeds',
-            "LassoCV(cv=5, 30 alphas)",
-            np.median(times[name]),
-            np.median(theirs),
-            float(np.median(theirs / times[name])),
-            asked[name],
-            f"true risk {np.median(worse):.3f} of its (<= 1.02), at most "
-            f"{worse.max():.3f}",
-        )
-
-
-def lasso_cv():
-    """LassoCV with 30 alphas; the parameter's name changed in 1.7."""
-    name = "alphas" if sklearn.__version__ >= "1.7" else "n_alphas"
-    return LassoCV(cv=5, **{name: 30})
-
-
 def memory():
     """Peak of a fit, X included, over X; the recorded path not counted."""
     for dtype in (np.float64, np.float32):
@@ -203,8 +137,8 @@ def memory():
 BENCHMARKS = {
     "textbook": textbook_memory_matrix,
     "bare": bare_loop,
-    "path": lambda: alpha_path(2000, 3000, 200, {"risk": ">= 5", **HELD_OUT}, 10),
-    "path-small": lambda: alpha_path(500, 2000, 50, {"risk": ">= 1", **HELD_OUT}, 20),
+    "path": lambda: large(n_seeds=3),
+    "path-small": lambda: small(n_seeds=5),
     "loo": leave_one_out,
     "folds": folds,
     "ridge": lambda: ridge(2000, 200, 1000),
@@ -220,7 +154,7 @@ BENCHMARKS = {
 def rows(names):
     for name in names:
         for row in BENCHMARKS[name]():
-            yield Row(*row)
+            yield name, Row(*row)
 
 
 if __name__ == "__main__":

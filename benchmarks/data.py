@@ -47,3 +47,13 @@ def mean_ratio(ratios):
 def mean_cell(ratios):
     mean, error = mean_ratio(ratios)
     return f"{mean:.3f} ({error:.3f})"
+
+
+class FixedSigns:
+    """Draws the given probes."""
+
+    def __init__(self, signs):
+        self.signs = signs
+
+    def choice(self, values, size):
+        return self.signs

@@ -326,11 +326,12 @@ def rows(names):
     """Rows of the benchmarks, or of why there are none."""
     for name in names:
         try:
-            yield from BENCHMARKS[name]()
+            for row in BENCHMARKS[name]():
+                yield name, row
         except ImportError as error:
-            yield missing(name, "does not install", error)
+            yield name, missing(name, "does not install", error)
         except (TypeError, AttributeError, ValueError) as error:
-            yield missing(name, "does not run with these versions", error)
+            yield name, missing(name, "does not run with these versions", error)
 
 
 def missing(name, what, error):

@@ -1,4 +1,4 @@
-"""Tables of benchmarks: printed row by row, written as Markdown and as JSON."""
+"""What is measured: printed as it comes, written as Markdown and as JSON."""
 
 import json
 import platform
@@ -9,12 +9,18 @@ from pathlib import Path
 
 import joblib
 
-RESULTS = Path(__file__).parent / "results"
 NAMES = {
     "numpy": "NumPy",
     "scipy": "SciPy",
     "scikit-learn": "scikit-learn",
 }
+
+
+# Of a table of rows, and the line under them.
+COLUMNS = (
+    "| name | work | against | ours | theirs | ratio | asked | accuracy |",
+    "|---|---|---|---|---|---|---|---|",
+)
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,11 @@ class Row:
     asked: str = ""
     accuracy: str = ""
 
-    def markdown(self):
-        cells = (
-            value
-            if isinstance(value, str)
-            else ("" if value is None else f"{value:.3g}")
-            for value in asdict(self).values()
-        )
+    def markdown(self, name):
+        """A line of the table, for a benchmark of that name."""
+        numbers = [self.ours, self.theirs, self.ratio]
+        written = ["" if number is None else f"{number:.3g}" for number in numbers]
+        cells = [name, self.work, self.against, *written, self.asked, self.accuracy]
         return f"| {' | '.join(cells)} |"
 
 
@@ -68,16 +72,14 @@ def report(title, rows, output, packages=()):
     Parameters
     ----------
     title : str
-    rows : iterable of Row
+    rows : iterable of (str, Row)
+        The benchmark's name, as the command takes it, and what it found.
     output : str or None
         Path of the Markdown file; the JSON lies beside it.
     packages : iterable of str
         Others whose versions matter.
     """
-    lines = [
-        "| work | against | ours | theirs | ratio | asked | accuracy |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = [*COLUMNS]
     print(*lines, sep="\n", flush=True)
     # Before the rows: a peer may bind the process to one processor.
     first, found = heading(packages), []
@@ -88,13 +90,45 @@ def report(title, rows, output, packages=()):
         "versions": versions(packages),
         "machine": machine(),
     }
-    for row in rows:
-        found.append(row)
-        lines.append(row.markdown())
+    for name, row in rows:
+        found.append({"name": name, **asdict(row)})
+        lines.append(row.markdown(name))
         print(lines[-1], flush=True)
     if output is None:
         return
     path = Path(output)
     path.write_text("\n".join([f"# {title}", "", first, "", *lines, ""]))
-    record["rows"] = [asdict(row) for row in found]
+    record["rows"] = found
     path.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one command prints, in a file of such sections."""
+
+    title: str
+    command: str
+    text: str
+
+    def markdown(self):
+        return f"## {self.title}\n\n`{self.command}` ({heading()})\n\n{self.text}\n"
+
+
+def write_sections(path, title, sections):
+    """Write sections in the place of former ones of their commands, else at the end.
+
+    Parameters
+    ----------
+    path : Path
+    title : str
+    sections : list of Section
+    """
+    former = path.read_text().split("\n## ")[1:] if path.exists() else []
+    found = {command_of(text): f"## {text.rstrip()}\n" for text in former}
+    found |= {section.command: section.markdown() for section in sections}
+    path.write_text("\n".join([f"# {title}\n", *found.values()]))
+
+
+def command_of(text):
+    """The command that a section names first."""
+    return text.split("`")[1]

@@ -1,6 +1,6 @@
 """Accuracy over repeats, against published figures and the truth: ``make studies``.
 
-Each study prints a table; ``--output`` writes all of them to one file, which
+Each study prints a table; ``--output`` puts it in its section of a file, which
 is kept under ``benchmarks/results``.
 """
 
@@ -18,9 +18,16 @@ from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import Phase, run
 from skacv.risk.memory_matrix import estimate_risk
 
-from .__main__ import FixedSigns
+from . import alpha_paths
 from .curved_studies import converged, curved, published_levels
-from .data import mean_cell, mean_ratio, rows_of, sparse_regression, true_risk
+from .data import (
+    FixedSigns,
+    mean_cell,
+    mean_ratio,
+    rows_of,
+    sparse_regression,
+    true_risk,
+)
 from .held_out_studies import criteria, intervals
 from .kernel_studies import (
     batch_sizes,
@@ -30,7 +37,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
-from .report import RESULTS, heading
+from .report import COLUMNS, Row, Section, write_sections
 
 
 def published_page():
@@ -254,12 +261,27 @@ def probes(n_repeats=60):
             )
 
 
+def alpha_and_iteration(n_seeds=10):
+    """A lasso's alpha and iteration from one run against LassoCV, over ten seeds.
+
+    As ``python -m benchmarks path path-small`` has it over fewer.
+    """
+    yield from COLUMNS
+    for name, sizes in {
+        "path": alpha_paths.large,
+        "path-small": alpha_paths.small,
+    }.items():
+        for row in sizes(n_seeds):
+            yield Row(*row).markdown(name)
+
+
 STUDIES = {
     "published-page": published_page,
     "published-means": published_means,
     "designs": designs,
     "few-rows": few_rows,
     "probes": probes,
+    "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
     "intervals": intervals,
     "curved": curved,
@@ -274,24 +296,29 @@ STUDIES = {
 }
 
 
-def main(names, output):
-    text = ["# Accuracy over repeats", "", heading(), ""]
-    for name in names:
-        doc = STUDIES[name].__doc__.split("\n\n")
-        section = [f"## {doc[0]}", "", *(" ".join(d.split()) for d in doc[1:]), ""]
-        print(*section, sep="\n", flush=True)
-        for line in STUDIES[name]():
-            section.append(line)
-            print(line, flush=True)
-        text += [*section, ""]
-        print()
-    if output is not None:
-        Path(output).write_text("\n".join(text))
+def printed(name):
+    """Print a study as it goes on.
+
+    Returns
+    -------
+    Section
+    """
+    title, *paragraphs = STUDIES[name].__doc__.split("\n\n")
+    lines = [*(" ".join(paragraph.split()) for paragraph in paragraphs), ""]
+    print(f"## {title}\n", *lines, sep="\n", flush=True)
+    for line in STUDIES[name]():
+        lines.append(line)
+        print(line, flush=True)
+    print()
+    text = "\n".join(lines)
+    return Section(title, f"python -m benchmarks.studies {name}", text)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(STUDIES))
-    parser.add_argument("--output", help=f"Markdown file, such as {RESULTS.name}/")
+    parser.add_argument("--output", type=Path, help="Markdown file to put them in")
     arguments = parser.parse_args()
-    main(arguments.names or list(STUDIES), arguments.output)
+    found = [printed(name) for name in arguments.names or STUDIES]
+    if arguments.output:
+        write_sections(arguments.output, "Accuracy over repeats", found)

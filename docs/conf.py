@@ -77,7 +77,12 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+# Pages that are no section: their width goes to the text.
+ALONE = (
+    "index quickstart estimates theory exactness comparison references extending "
+    "design contributing"
+)
+html_sidebars = {page: [] for page in ALONE.split()}
 
 # Pages of others, by the name of what they document.
 ELSEWHERE = {

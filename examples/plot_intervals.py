@@ -128,8 +128,11 @@ def draw(axes, iterates, paths, best):
 
 def main(n_rows=150, n_splits=10, max_iter=300, output=None):
     """Print the table and draw the figure."""
-    print(f"Coverage (nominal {COVERAGE}) and mean width, {n_splits} splits.\n")
-    runs = [along_one_run(*split, max_iter) for split in splits(n_rows, n_splits)]
+    data = list(splits(n_rows, n_splits))
+    n_columns = data[0][0].shape[1]
+    print(f"Coverage (nominal {COVERAGE}) and mean width: {n_columns} columns,")
+    print(f"{n_rows} training rows, {n_splits} splits.\n")
+    runs = [along_one_run(*split, max_iter) for split in data]
     paths, at_best, best = zip(*runs)
     iterates = iterates_to_judge(max_iter)
     early = len(iterates) // 4

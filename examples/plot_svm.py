@@ -230,6 +230,7 @@ def draw_choice(ax, rows, models, X_test, y_test):
 @threadpool_limits.wrap(limits=1)
 def main(n=300, p=20, n_updates=1000, n_rows=600, n_values=20, n_splits=3, output=None):
     """Print the tables and draw the figure."""
+    print(f"{n} Gaussian rows, {p} features, noisy labels, {n_updates} updates.\n")
     X, y = noisy_labels(n, p, np.random.default_rng(0))
     iterates = np.unique(np.geomspace(3, n_updates, 12).round().astype(int))
     shares = {}

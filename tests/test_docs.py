@@ -8,19 +8,23 @@ import pytest
 
 import skacv
 
+from .quotations import Quotation, is_rounded, quotations_of
+
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Those of results are the results.
 PAGES = [
-    path
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if "```python\n>>>" in path.read_text()
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "guide").glob("*.md")),
 ]
+WITH_CODE = [path for path in PAGES if "```python\n>>>" in path.read_text()]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
 def test_code_of_a_page(path):
     code = "\n".join(FENCE.findall(path.read_text()))
     page = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
@@ -32,3 +36,34 @@ def test_code_of_a_page(path):
 def test_reference_has_every_public_name():
     listed = (ROOT / "docs" / "api.rst").read_text().split()
     assert set(skacv.__all__) <= set(listed)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_measured_numbers_are_those_that_a_command_has_printed(path):
+    for quotation in quotations_of(path):
+        if quotation.sources or quotation.looks_measured:
+            assert not quotation.unfounded(), quotation
+
+
+def test_other_numbers_are_noticed():
+    quoted = Quotation(
+        "risk 25.18 (25.2), 99.99 elsewhere", ("studies published-page",)
+    )
+    assert quoted.unfounded() == ["99.99"]
+    with pytest.raises(ValueError, match="has no published-page"):
+        Quotation("1.0", ("studies published-page unsaid",)).unfounded()
+
+
+@pytest.mark.parametrize(
+    ("quoted", "printed", "same"),
+    [
+        ("5.1", "5.06", True),
+        ("5.0", "5.06", False),
+        ("1090", "1.09e+03", True),
+        ("10,000", "10000", True),
+        ("2e-4", "1.7e-04", True),
+        ("2%", "2", False),
+    ],
+)
+def test_a_quoted_number_may_have_fewer_digits(quoted, printed, same):
+    assert is_rounded(quoted, printed) == same

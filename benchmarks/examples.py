@@ -1,0 +1,49 @@
+"""What every example prints: ``python -m benchmarks.examples``.
+
+Kept under ``benchmarks/results``, since the manual quotes it.
+"""
+
+import argparse
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .report import Section, write_sections
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def printed(path):
+    """Run an example as a user would.
+
+    Returns
+    -------
+    Section
+    """
+    command = f"python examples/{path.name}"
+    print(f"{command}\n", flush=True)
+    finished = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    print(finished.stdout, flush=True)
+    title = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
+    return Section(title, command, f"```text\n{finished.stdout.strip()}\n```")
+
+
+if __name__ == "__main__":
+    paths = {path.stem: path for path in sorted(EXAMPLES.glob("plot_*.py"))}
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(paths))
+    parser.add_argument("--output", type=Path, help="Markdown file to put it in")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(paths):
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
+    found = [printed(paths[name]) for name in arguments.names or paths]
+    if arguments.output:
+        write_sections(arguments.output, "What the examples print", found)
