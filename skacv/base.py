@@ -324,9 +324,9 @@ class TrajectoryModel(
             )
 
     def _step_size(self, strengths, data, folds, schedule):
-        """1 / L, or the largest step that is stable on the folds if that is less.
+        """1 / L, or the largest step that is stable without the rows left out.
 
-        Rows left out raise L to at most L over the share of the weight that stays.
+        They raise L to at most L over the share of the weight that stays.
         """
         if self.step_size != "auto":
             return float(self.step_size)
@@ -336,11 +336,14 @@ class TrajectoryModel(
             return 1.0
         step_size = self._fast_step(smoothness, schedule, data.problem)
         weights = data.problem.row_weights[:, 0]
-        share = min((weights[fitted].sum() for fitted, _ in folds), default=1.0)
+        shares = [weights[fitted].sum() for fitted, _ in folds]
+        if self.loo:
+            shares.append(1 - weights.max())
+        share = min(shares, default=1.0)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def _fast_step(self, smoothness, schedule, problem):
-        """What the automatic step is, where it is stable on all folds."""
+        """What the automatic step is, where it is stable without rows as well."""
         return 1 / smoothness
 
     def _smoothness(self, problem):

@@ -36,8 +36,8 @@ class TrajectoryLasso(TrajectoryRegressor):
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred). It
         depends on X only: a step that looks at y would break the estimates.
-        Where ``cv`` leaves so few rows that it would diverge on a fold, it is
-        the largest step that does not.
+        Where so few rows or so little weight stay, without a fold or a row
+        left out, that it would diverge, it is the largest step that does not.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
         How the traces of ``risk_path_`` are taken: exactly; by random probes,
         added until their standard error is below that of the estimate; by so

@@ -25,9 +25,8 @@ class Design:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_columns), float32 or float64
-    center : ndarray of shape (n_columns, 1) or (n_columns, n_replicas), optional
-        Subtracted from every row. With several columns, replica r sees X
-        centred by column r.
+    center : ndarray of shape (n_columns, 1), optional
+        Subtracted from every row.
     row_scale : ndarray of shape (n_rows, 1), optional
         Multiplies the (centred) rows.
     """
@@ -41,16 +40,22 @@ class Design:
     def centered(cls, X, weights):
         """The design centred by the weighted mean of its rows.
 
-        ``weights`` has shape (n_rows, 1) or (n_rows, n_replicas), its columns
-        sum to one.
-        """
-        return cls(X, center=X.T @ weights.astype(X.dtype, copy=False))
+        Summed up in double precision: what is left of constant columns is then
+        no more than one rounding.
 
-    def replica(self, r):
-        """The design as replica ``r`` sees it."""
-        if self.center is None or self.center.shape[1] == 1:
-            return self
-        return Design(self.X, self.center[:, [r]], self.row_scale)
+        Parameters
+        ----------
+        X : ndarray or CSR matrix
+        weights : ndarray of shape (n_rows, 1)
+            Of sum one.
+        """
+        weights = weights.astype(X.dtype, copy=False)
+        center = sum(
+            (X[rows].T @ weights[rows]).astype(np.float64)
+            for rows in _blocks(X.shape[0], ROW_BLOCK)
+        )
+        center /= weights.sum(dtype=np.float64)
+        return cls(X, center=center.astype(X.dtype))
 
     @property
     def shape(self):
@@ -108,8 +113,7 @@ class Design:
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as an array, a block of rows at a time."""
         selection = np.empty((self.shape[0], len(index)), dtype)
-        for first in range(0, self.shape[0], ROW_BLOCK):
-            rows = slice(first, first + ROW_BLOCK)
+        for rows in _blocks(self.shape[0], ROW_BLOCK):
             block = selection[rows]
             if sparse.issparse(self.X):
                 block[:] = self.X[rows][:, index].toarray()
@@ -146,16 +150,50 @@ class Design:
         """Memory that the entries of X take."""
         return (self.X.data if sparse.issparse(self.X) else self.X).nbytes
 
+    def _dense_blocks(self):
+        """Rows of a dense X as they are meant, a block at a time.
+
+        Inner products are taken of these. To subtract what the centre adds from
+        those of X would cancel all digits where means are large.
+
+        Yields
+        ------
+        rows : slice
+        block : ndarray
+        """
+        size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1])
+        for rows in _blocks(self.shape[0], size):
+            block = self.X[rows]
+            if self.center is not None:
+                block = block - self.center.T
+            if self.row_scale is not None:
+                block = block * self.row_scale[rows]
+            yield rows, block
+
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        X, scale = self.X, self.row_scale
-        if scale is None:
-            scale = np.ones((self.shape[0], 1), self.dtype)
-            product = _dense(X.T @ X)
+        if sparse.issparse(self.X):
+            return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
+        blocks = (block.T for _, block in self._dense_blocks())
+        return _sum_of_squares(blocks, self.shape[1], self.dtype)
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        if sparse.issparse(self.X):
+            product = self._sparse_outer_gram()
         else:
-            product = _scaled_gram(X, scale)
-        self._center_gram(product, scale**2)
+            size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[0])
+            parts = _blocks(self.shape[1], size)
+            blocks = (self._centered_columns(columns) for columns in parts)
+            product = _sum_of_squares(blocks, self.shape[0], self.dtype)
+        if self.row_scale is not None:
+            product *= self.row_scale
+            product *= self.row_scale.T
         return product
+
+    def _centered_columns(self, columns):
+        block = self.X[:, columns]
+        return block if self.center is None else block - self.center[columns].T
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns).
@@ -165,33 +203,48 @@ class Design:
         weights : ndarray of shape (n_rows, 1)
             Of either sign.
         """
-        if self.row_scale is not None:
-            weights = weights * self.row_scale**2
-        product = _weighted_gram(self.X, weights)
-        self._center_gram(product, weights)
+        if sparse.issparse(self.X):
+            return self._sparse_weighted_gram(weights)
+        product = np.zeros((self.shape[1], self.shape[1]), self.dtype)
+        for rows, block in self._dense_blocks():
+            product += block.T @ (block * weights[rows])
         return product
 
-    def _center_gram(self, product, weights):
-        """Turn inner products of the columns of X into those of the centred ones."""
+    def _sparse_weighted_gram(self, weights):
+        if self.row_scale is not None:
+            weights = weights * self.row_scale**2
+        product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
         if self.center is not None:
             # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
             total = self.X.T @ weights
             rest = total - weights.sum() * self.center
             _subtract_outer(product, self.center, total)
             _subtract_outer(product, rest, self.center)
+        return product
 
-    def outer_gram(self):
-        """Inner products of the rows, dense, (n_rows, n_rows)."""
-        product = _dense(self.X @ self.X.T)
+    def _sparse_outer_gram(self):
+        product = (self.X @ self.X.T).toarray()
         if self.center is not None:
             ones = np.ones((self.shape[0], 1), self.dtype)
             shift = self.X @ self.center
             _subtract_outer(product, ones, shift)
             _subtract_outer(product, shift - (self.center**2).sum(), ones)
-        if self.row_scale is not None:
-            product *= self.row_scale
-            product *= self.row_scale.T
         return product
+
+    def smaller_gram(self):
+        """Inner products along the smaller side: :meth:`gram` or :meth:`outer_gram`."""
+        n_rows, n_columns = self.shape
+        return self.gram() if n_columns <= n_rows else self.outer_gram()
+
+    def is_zero(self):
+        """Whether all entries are zero; centred, whether all columns are constant."""
+        is_sparse = sparse.issparse(self.X)
+        if self.center is None:
+            return not (self.X.data if is_sparse else self.X).any()
+        if is_sparse:
+            return (self.X.max(axis=0) - self.X.min(axis=0)).nnz == 0
+        blocks = _blocks(self.shape[0], ROW_BLOCK)
+        return all((self.X[rows] == self.X[0]).all() for rows in blocks)
 
     def spectrum(self):
         """Eigenvalues of (design' design) / n_rows, without the structural zeros.
@@ -201,11 +254,10 @@ class Design:
         eigenvalues : ndarray of shape (min(n_rows, n_columns),), float64
             In increasing order, clipped at zero.
         """
-        n_rows, n_columns = self.shape
-        inner = self.gram() if n_columns <= n_rows else self.outer_gram()
         # In place: the matrix may be as large as X.
-        eigenvalues = eigvalsh(inner.T, overwrite_a=True, check_finite=False)
-        return np.clip(eigenvalues.astype(np.float64) / n_rows, 0.0, None)
+        inner = self.smaller_gram().T
+        eigenvalues = eigvalsh(inner, overwrite_a=True, check_finite=False)
+        return np.clip(eigenvalues.astype(np.float64) / self.shape[0], 0.0, None)
 
     def top_eigenvalue(self):
         """Largest eigenvalue of (design' design) / n_rows.
@@ -215,6 +267,8 @@ class Design:
         X alone.
         """
         n_rows, n_columns = self.shape
+        if self.is_zero():
+            return 0.0
         if min(n_rows, n_columns) <= EXACT_EIGENVALUE_SIZE:
             return float(self.spectrum()[-1])
         operator = LinearOperator(
@@ -240,9 +294,12 @@ class Design:
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""
         if sparse.issparse(self.X):
-            norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
-        else:
-            norms = np.einsum("ij,ij->i", self.X, self.X).reshape(-1, 1)
+            return self._sparse_squared_row_norms()
+        norms = [np.einsum("ij,ij->i", b, b) for _, b in self._dense_blocks()]
+        return np.concatenate(norms)
+
+    def _sparse_squared_row_norms(self):
+        norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
         if self.center is not None:
             norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
         if self.row_scale is not None:
@@ -262,10 +319,7 @@ class Design:
         if sparse.issparse(self.X):
             return self._sparse_column_sizes()
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
-        every = np.arange(self.shape[1])
-        for first in range(0, self.shape[0], ROW_BLOCK):
-            rows = np.arange(first, min(first + ROW_BLOCK, self.shape[0]))
-            block = self.rows(rows).dense_columns(every, self.dtype)
+        for _, block in self._dense_blocks():
             squares += np.einsum("ij,ij->j", block, block)
             np.maximum(largest, np.abs(block).max(axis=0), out=largest)
         return np.sqrt(squares), largest
@@ -283,24 +337,31 @@ class Design:
         return norms, largest
 
 
+def _blocks(n_rows, size):
+    """Slices of so many rows, one after the other."""
+    return [slice(first, first + size) for first in range(0, n_rows, size)]
+
+
 def _subtract_outer(product, left, right):
     """product -= left right', without a second matrix of that size."""
-    for first in range(0, len(product), ROW_BLOCK):
-        rows = slice(first, first + ROW_BLOCK)
+    for rows in _blocks(len(product), ROW_BLOCK):
         product[rows] -= left[rows] @ right.T
 
 
-def _scaled_gram(X, row_scale):
-    """Inner products of the columns of the scaled rows, a block of rows at a time."""
-    if sparse.issparse(X):
-        scaled = X.multiply(row_scale).tocsr()
-        return _dense(scaled.T @ scaled)
-    product = np.zeros((X.shape[1], X.shape[1]), X.dtype, order="F")
-    gemm = get_blas_funcs("gemm", dtype=X.dtype)
-    for first in range(0, len(X), ROW_BLOCK):
-        rows = slice(first, first + ROW_BLOCK)
-        block = X[rows] * row_scale[rows]
-        gemm(1.0, block.T, block.T, 1.0, product, trans_b=True, overwrite_c=True)
+def _sum_of_squares(blocks, size, dtype):
+    """The sum of ``block @ block.T`` over blocks with so many rows."""
+    product = np.zeros((size, size), dtype, order="F")
+    syrk = get_blas_funcs("syrk", dtype=dtype)
+    for block in blocks:
+        # What lies in memory by columns goes in without a copy.
+        by_columns = block.flags.f_contiguous
+        array = block if by_columns else block.T
+        product = syrk(1.0, array, 1.0, product, trans=not by_columns, overwrite_c=True)
+    for rows in _blocks(size, ROW_BLOCK):  # the upper triangle is there
+        below = slice(rows.stop, size)
+        product[below, rows] = product[rows, below].T
+        square = product[rows, rows]
+        product[rows, rows] = np.triu(square) + np.triu(square, 1).T
     return product.T
 
 
@@ -324,19 +385,3 @@ def hessian(design, curvature):
             part = design.weighted_gram(curvature[:, k, [m]])
             matrix[:, k, :, m] = matrix[:, m, :, k] = part
     return matrix
-
-
-def _weighted_gram(X, weights):
-    """X' diag(weights) X, a block of rows at a time."""
-    if sparse.issparse(X):
-        return _dense(X.T @ X.multiply(weights).tocsr())
-    product = np.zeros((X.shape[1], X.shape[1]), X.dtype)
-    size = max(ROW_BLOCK, BLOCK_ENTRIES // X.shape[1])
-    for first in range(0, len(X), size):
-        rows = slice(first, first + size)
-        product += X[rows].T @ (X[rows] * weights[rows])
-    return product
-
-
-def _dense(product):
-    return product.toarray() if sparse.issparse(product) else product

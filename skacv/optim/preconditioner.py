@@ -71,8 +71,7 @@ class Preconditioner:
         sample = design.rows(rows)
         n_rows, n_columns = sample.shape
         is_tall = n_columns <= n_rows
-        inner = sample.gram() if is_tall else sample.outer_gram()
-        inner = inner.astype(np.float64, copy=False) / n_rows
+        inner = sample.smaller_gram().astype(np.float64, copy=False) / n_rows
         n_wanted = min(n_components + 1, len(inner))
         eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
         share = damped_shares(eigenvalues)

@@ -16,15 +16,14 @@ SINGULAR = 1e-10
 
 @dataclass(frozen=True)
 class Problem:
-    """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every replica.
+    """The smooth part f(b) = sum_i w_i l(y_i, x_i' b), for every target.
 
     Parameters
     ----------
     design : Design of shape (n_rows, n_columns)
-    target : ndarray of shape (n_rows, n_replicas)
-    row_weights : ndarray of shape (n_rows, 1) or (n_rows, n_replicas)
-        Each column sums to one. Replicas may be targets, or the same target
-        with other weights (folds, held-out rows).
+    target : ndarray of shape (n_rows, n_targets)
+    row_weights : ndarray of shape (n_rows, 1)
+        Of sum one.
     loss : loss of :mod:`skacv.optim.losses`
     """
 
@@ -34,17 +33,17 @@ class Problem:
     loss: object = SquaredError()
 
     def value(self, predictor):
-        """f summed over the replicas, at linear predictors (n_rows, n_replicas)."""
+        """f summed over the targets, at linear predictors (n_rows, n_targets)."""
         loss = self.loss.value(self.target, predictor)
         return float((self.row_weights * loss).sum(dtype=np.float64))
 
     def gradient(self, predictor):
-        """Gradient of f, (n_columns, n_replicas), one product with X."""
+        """Gradient of f, (n_columns, n_targets), one product with X."""
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
 
     def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
-        """The gradient of the objective, over its Hessian; of one replica.
+        """The gradient of the objective, over its Hessian.
 
         Parameters
         ----------
@@ -79,31 +78,21 @@ class Problem:
         )
 
     def predictors(self, coef):
-        """Linear predictors of iterates (T + 1, n_columns, n_replicas), one product."""
-        n_iterates, n_columns, n_replicas = coef.shape
+        """Linear predictors of iterates (T + 1, n_columns, n_targets), one product."""
+        n_iterates, n_columns, n_targets = coef.shape
         side_by_side = np.moveaxis(coef, 0, 1).reshape(n_columns, -1)
         predictor = self.design.dot(np.ascontiguousarray(side_by_side))
-        return np.moveaxis(predictor.reshape(-1, n_iterates, n_replicas), 1, 0)
+        return np.moveaxis(predictor.reshape(-1, n_iterates, n_targets), 1, 0)
 
     def whitened(self):
         """Design and target with rows times sqrt(n_rows w_i): all weights equal.
 
         f is then ||target - design b||^2 / (2 n_rows) for the squared error.
-        Weights must be shared by the replicas.
         """
         scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
             return self.design, self.target
         return self.design.scaled_rows(scale), self.target * scale
-
-    def replica(self, r):
-        """The problem of one replica that has its own weights."""
-        return replace(
-            self,
-            design=self.design.replica(r),
-            target=self.target[:, [r]],
-            row_weights=self.row_weights[:, [r]],
-        )
 
     @cached_property
     def eigenbasis(self):
@@ -113,11 +102,9 @@ class Problem:
         order and double precision, clipped at zero.
         """
         design, _ = self.whitened()
-        n_rows, n_columns = design.shape
-        inner = design.gram() if n_columns <= n_rows else design.outer_gram()
-        inner = inner.astype(np.float64, copy=False)
+        inner = design.smaller_gram().astype(np.float64, copy=False)
         values, vectors = np.linalg.eigh(inner)
-        return np.clip(values, 0, None) / n_rows, vectors
+        return np.clip(values, 0, None) / len(self.target), vectors
 
     def eigenvalues(self):
         """Those of :attr:`eigenbasis`, alone where it has not been needed yet."""
@@ -128,9 +115,6 @@ class Problem:
 
     @cached_property
     def smoothness(self):
-        """Lipschitz constant of the gradient of f, the largest of the replicas'."""
-        n_weights = self.row_weights.shape[1]
-        if n_weights > 1:
-            return max(self.replica(r).smoothness for r in range(n_weights))
+        """Lipschitz constant of the gradient of f."""
         design, _ = self.whitened()
         return self.loss.curvature_bound(self.target) * design.top_eigenvalue()

@@ -95,11 +95,11 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
 
 def _check_outputs(problem):
     """Several targets are problems of their own, with deviations of their own."""
-    n_outputs, n_weights = problem.target.shape[1], problem.row_weights.shape[1]
-    if n_weights > 1 or (n_outputs > 1 and not problem.loss.is_coupled):
+    n_outputs = problem.target.shape[1]
+    if n_outputs > 1 and not problem.loss.is_coupled:
         raise ValueError(
             f"Rows are left out of one target at a time: got {n_outputs} targets with "
-            f"{n_weights} columns of weights and {problem.loss}."
+            f"{problem.loss}."
         )
 
 

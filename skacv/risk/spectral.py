@@ -96,7 +96,7 @@ def _nodes(eigenvalues, trajectory):
         the run can make of a start at zero, and parts that it can have.
     """
     every = eigenvalues, np.eye(len(eigenvalues))
-    if trajectory.coef[0].any():
+    if trajectory.coef[0].any() or not eigenvalues.any():
         return every
     functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
     factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)

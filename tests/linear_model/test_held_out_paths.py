@@ -351,6 +351,55 @@ def test_the_automatic_step_is_stable_on_folds_too(name, rng):
     assert many.step_size_ == clone(model).set_params(cv=None).fit(X, y).step_size_
 
 
+@pytest.mark.parametrize("solver", ["gd", "nesterov", "heavy_ball"])
+def test_the_automatic_step_is_stable_without_a_heavy_row_too(solver, rng):
+    """Without most of the weight the others' eigenvalue is larger."""
+    X, y = drawn((20, 3), rng)
+    weights = np.r_[100.0, np.ones(19)]
+    model = IterativeRidge(0.0, solver=solver, max_iter=150, tol=0).fit(X, y, weights)
+    expected = left_out_one_by_one(model, X, y, range(20), weights)
+    np.testing.assert_allclose(model.loo_prediction_path_, expected, rtol=1e-6)
+    assert model.loo_path_.max() < 10 * model.loo_path_[0]
+    alone = clone(model).set_params(loo=False).fit(X, y, weights)
+    assert alone.step_size_ > model.step_size_
+
+
+@pytest.mark.parametrize(
+    ("storage", "value"),
+    [
+        (np.asarray, 0.0),
+        (np.asarray, 1990.1),
+        (sparse.csr_matrix, 0.0),
+        (sparse.csr_matrix, 1.0),
+    ],
+)
+@pytest.mark.parametrize("shape", [(30, 3), (150, 140)])
+@pytest.mark.parametrize("name", MODELS)
+def test_constant_columns_say_nothing(name, shape, storage, value, rng):
+    y = rng.standard_normal(shape[0])
+    model = model_of(name, cv=3).set_params(risk="auto", alpha=0.0)
+    model.fit(storage(np.full(shape, value)), y)
+    np.testing.assert_allclose(model.predict(np.full(shape, value)), y.mean())
+    left_out = np.mean((y - y.mean()) ** 2) * (len(y) / (len(y) - 1)) ** 2
+    np.testing.assert_allclose(model.loo_path_, left_out)
+    np.testing.assert_allclose(model.risk_path_, model.risk_path_[0])
+    assert np.ptp(model.cv_path_) < 1e-8
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", MODELS)
+def test_large_means_in_single_precision(name, shape, rng):
+    X, y = drawn(shape, rng)
+    near = model_of(name).set_params(risk="exact").fit(X, y)
+    far = clone(near).fit((X + 1000).astype(np.float32), y.astype(np.float32))
+    # X is known to 6e-5.
+    np.testing.assert_allclose(far.loo_path_, near.loo_path_, rtol=5e-3)
+    # Where a coefficient is all but zero, its part in the traces comes and goes.
+    error = np.abs(far.risk_path_ / near.risk_path_ - 1)
+    assert np.median(error) < 1e-3
+    assert error.max() < 0.05
+
+
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
 def test_folds_that_diverge_are_refused(name, rng):
     X, y = drawn((20, 100), rng)
