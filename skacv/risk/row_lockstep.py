@@ -29,9 +29,8 @@ import numpy as np
 from ..optim.design import Design
 from .working_columns import WorkingColumns, whole_gram
 
-# Memory for the replicas of a block of rows, and for columns looked at together.
+# Memory for the replicas of a block of rows.
 BLOCK_BYTES = 1 << 28
-LOOKED_AT_BYTES = 1 << 23
 # Arrays of the replicas' shape that an update holds.
 ARRAYS_PER_REPLICA = 9
 # Working columns that no replica uses are dropped so many updates apart.
@@ -200,9 +199,8 @@ class RowReplicas:
         outside = self._moves(np.abs(gradient) + self.reach, step, penalty)
         outside[self.working.index] = False
         outside = np.flatnonzero(outside)
-        size = max(1, LOOKED_AT_BYTES // (self.shift.itemsize * self.working.n_rows))
-        for first in range(0, len(outside), size):
-            index = outside[first : first + size]
+        for part in self.working.looked_at(outside):
+            index = outside[part]
             self.reach[index] = self.working.largest_shift(point, self.pull, index)
         bound = np.abs(gradient[outside]) + self.reach[outside]
         joins = outside[self._moves(bound, step, penalty)]

@@ -6,6 +6,8 @@ import numpy as np
 # and where X has at most so many columns a row.
 WHOLE_GRAM_BYTES = 1 << 28
 COLUMNS_PER_ROW = 8
+# Memory for columns that are looked at together.
+LOOKED_AT_BYTES = 1 << 23
 # Arrays that grow are made so much larger than they need to be.
 SPARE = 1.25
 
@@ -63,8 +65,8 @@ class WorkingColumns:
 
     @property
     def is_wide(self):
-        """Whether two passes over the rows cost less than the Gram matrix."""
-        return len(self.index) > 2 * self.n_rows
+        """Whether two passes over the columns cost less than the Gram matrix."""
+        return len(self.index) > 2 * self.design.n_stored / self.design.shape[1]
 
     @property
     def columns(self):
@@ -82,8 +84,19 @@ class WorkingColumns:
 
     def gradient_shift(self, coef, index):
         """How ``coef`` moves the gradient on the columns in ``index``."""
-        left, right = self._factors(coef, index)
-        return left @ right.T
+        if self.is_wide:
+            columns = self.design.selection(index, coef.dtype)
+            return columns.t_dot(self.columns.dot(coef.T)).T / self.n_rows
+        shift = np.empty((len(coef), len(index)), coef.dtype)
+        for part in self.looked_at(index):
+            left, right = self._factors(coef, index[part])
+            np.matmul(left, right.T, out=shift[:, part])
+        return shift
+
+    def looked_at(self, index):
+        """Slices of ``index``: so many columns as are looked at together."""
+        size = max(1, LOOKED_AT_BYTES // (self.design.dtype.itemsize * self.n_rows))
+        return [slice(k, k + size) for k in range(0, len(index), size)]
 
     def largest_shift(self, coef, pull, index):
         """How far a replica may shift the gradient on the columns in ``index``.

@@ -180,7 +180,7 @@ def test_products_of_working_columns(is_whole, storage, rng):
         working.joined_by(index)
         coef = rng.standard_normal((10, n))
         within, across = gram[np.ix_(order[:n], order[:n])], gram[order[:n]]
-        assert working.is_wide == (n > 20)
+        assert working.is_wide == (n > 2 * design.n_stored / 80)
         np.testing.assert_allclose(working.gram_of(coef), coef @ within)
         shift = working.gradient_shift(coef, order[60:])
         np.testing.assert_allclose(shift, coef @ across[:, order[60:]])
@@ -229,7 +229,7 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
     monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(row_lockstep, "LOOKED_AT_BYTES", 1)
+    monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1)
     monkeypatch.setattr(spectral, "ENTRIES_PER_BLOCK", 1)
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
@@ -269,7 +269,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
 def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
     """Beside X and what comes out, a block of replicas and not all of them."""
     monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(row_lockstep, "LOOKED_AT_BYTES", 1 << 20)
+    monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1 << 20)
     problem = problem_of((6000, 40), rng)
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
     rows = np.arange(6000)
@@ -296,3 +296,20 @@ def test_mean_with_error(rng):
     mean, error = mean_with_error(costs, np.ones(50))
     np.testing.assert_allclose(mean, costs.mean(axis=1))
     np.testing.assert_allclose(error, costs.std(axis=1, ddof=1) / np.sqrt(50))
+
+
+def test_memory_keeps_to_the_entries_of_sparse_X(rng):
+    """Wide sparse rows with every column in use: far from dense anywhere."""
+    X = sparse.random(1000, 20_000, 1e-3, format="csr", random_state=0)
+    y = rng.standard_normal((1000, 1))
+    problem = Problem(Design(X), y, np.full((1000, 1), 1e-3))
+    phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
+    trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
+    left_out = held_out.LeftOutRows.of(problem, np.arange(20), False, np.ones_like)
+    tracemalloc.start()
+    row_lockstep.leave_one_out(problem, trajectory, left_out, 20, map)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Gradients of all iterates, a dozen arrays of the replicas, columns looked at.
+    expected = 8 * 20_000 * (6 + 12 * 20) + (1 << 23)
+    assert peak < 1.5 * expected < 8 * 1000 * 20_000
