@@ -1,4 +1,4 @@
-"""Every private or version-dependent import from scikit-learn, and only those."""
+"""All that is private to scikit-learn or depends on its version, and only that."""
 
 from inspect import signature
 
@@ -28,6 +28,11 @@ def has_callbacks(estimator):
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+def callback_context(estimator, max_subtasks):
+    """The root of a fit's tree of tasks, which its callbacks follow."""
+    return estimator._init_callback_context(max_subtasks=max_subtasks)
+
+
 def class_weights(class_weight, classes, y, sample_weight):
     """The weight of every class; newer versions balance the weights of the rows."""
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
@@ -43,6 +48,7 @@ __all__ = [
     "_check_sample_weight",
     "_fit_context",
     "_safe_indexing",
+    "callback_context",
     "class_weights",
     "has_callbacks",
     "with_callbacks",

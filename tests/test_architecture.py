@@ -4,8 +4,10 @@ import ast
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import skacv
+from skacv._compat import CallbackSupportMixin
 
 ROOT = Path(skacv.__file__).parent
 # Every layer may import those to its left.
@@ -70,6 +72,24 @@ def test_private_imports_stay_in_compat(path):
     for name in imported(path):
         private = any(part.startswith("_") for part in name.split("."))
         assert not (name.startswith("sklearn") and private), f"{path} imports {name}"
+
+
+# What estimators inherit from scikit-learn and have no business to use.
+INHERITED = {
+    name
+    for base in (BaseEstimator, CallbackSupportMixin)
+    for name in dir(base)
+    if name.startswith("_") and not name.startswith("__")
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_private_attributes_stay_in_compat(path):
+    if path.name == "_compat.py":
+        return
+    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert not used & INHERITED
 
 
 def test_public_names_are_documented():

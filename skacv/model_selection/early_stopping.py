@@ -21,6 +21,7 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
+    callback_context,
     has_callbacks,
     with_callbacks,
 )
@@ -256,7 +257,7 @@ class TrajectoryEarlyStoppingCV(
                 for candidate in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
-        context = self._init_callback_context(max_subtasks=len(candidates))
+        context = callback_context(self, len(candidates))
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
         found = Parallel(n_jobs=self.n_jobs)(
