@@ -28,7 +28,7 @@ from .._compat import (
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
-from .rules import RULES
+from .rules import RULES, place_of_least
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
 RESULTS = (
@@ -65,11 +65,12 @@ class TrajectoryEarlyStoppingCV(
         its ``cv`` is None). The name of a scikit-learn scorer, or a callable
         ``scorer(estimator, X, y)``, is evaluated on the pooled held-out
         predictions of every iterate: those of the folds where the estimator
-        has ``cv``, else of leave-one-out. "auto" is "loo" where leaving out
-        every row is cheap (linear updates with up to 2000 rows or columns and
-        10,000 rows; others, small data) or asked for by ``loo=True``; else
-        "risk"; "cv" where the estimator has ``risk=False``, or no memory
-        matrix because its loss is not the squared error.
+        has ``cv``, else of leave-one-out; an undefined score (NaN) is worst.
+        "auto" is "loo" where leaving out every row is cheap (linear updates with
+        up to 2000 rows or columns and 10,000 rows; others, small data) or asked
+        for by ``loo=True``; else "risk"; "cv" where the estimator has
+        ``risk=False``, or no memory matrix because its loss is not the squared
+        error.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -105,7 +106,7 @@ class TrajectoryEarlyStoppingCV(
     results_ : dict of lists
         One entry per combination and criterion that was computed: "params",
         "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
-        "fit_time" (seconds).
+        "fit_time" (seconds for the run and what judges it).
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, of a classifier.
     n_features_in_ : int
@@ -189,7 +190,8 @@ class TrajectoryEarlyStoppingCV(
         Raises
         ------
         ValueError
-            On invalid parameters or data; the estimator is left as it was.
+            On invalid parameters or data, and where the criterion is undefined (NaN)
+            for every iterate; the estimator is left as it was.
         """
         grid = list(ParameterGrid(self.param_grid or {}))
         candidates = [
@@ -202,24 +204,34 @@ class TrajectoryEarlyStoppingCV(
         candidates[0].share_work(candidates, X, y)
         fit_params = self._routed("estimator", "fit", params)
         stages = Stages(judge, self.patience)
-        found = self._run(stages, candidates, X, y, fit_params, params)
+        runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
-            choice_of(estimator, judge, RULES[self.rule]) for estimator, _ in found
+            choice_of(run.estimator, run.path, judge, RULES[self.rule]) for run in runs
         ]
-        best = int(np.argmin([judge.sign * score for _, score, _ in choices]))
-        best_iter, best_score, best_score_se = choices[best]
-        estimator = found[best][0]
-        results = self._results(grid, found, choices, judge)
-        self.estimator_ = estimator.at_iteration(best_iter)
-        self.best_iter_ = best_iter
-        self.best_score_ = best_score
-        self.best_score_se_ = best_score_se
+        best = self._best(choices, judge)
+        run, choice = runs[best], choices[best]
+        results = self._results(grid, runs, choices, judge)
+        self.estimator_ = run.estimator.at_iteration(choice.iteration)
+        self.best_iter_ = choice.iteration
+        self.best_score_ = choice.score
+        self.best_score_se_ = choice.standard_error
         self.best_params_ = dict(grid[best])
-        self.best_params_.update(estimator.strength_at(best_iter))
+        self.best_params_.update(run.estimator.strength_at(choice.iteration))
         self.criterion_ = judge.name
-        self.path_ = judge.path(estimator)
+        self.path_ = run.path
         self.results_ = results
         return self
+
+    @staticmethod
+    def _best(choices, judge):
+        """Number of the candidate with the best choice."""
+        best = place_of_least([judge.sign * choice.score for choice in choices])
+        if np.isnan(choices[best].score):
+            raise ValueError(
+                f"criterion={judge.name} is undefined (NaN) for every iterate of "
+                "every candidate."
+            )
+        return best
 
     def _judge(self, candidate, X, y, params):
         """What judges the iterates of all candidates."""
@@ -234,17 +246,17 @@ class TrajectoryEarlyStoppingCV(
         held_out = "loo" if candidate.cv is None else "cv"
         return ScorerJudge.of(criterion, held_out, candidate, X, y, routed)
 
-    def _results(self, grid, found, choices, judge):
+    def _results(self, grid, runs, choices, judge):
         """A row for every candidate and every criterion that it has computed."""
-        rows = []
-        for params, (estimator, seconds), choice in zip(grid, found, choices):
-            chosen = {judge.name: choice}
+        rule, rows = RULES[self.rule], []
+        for params, run, choice in zip(grid, runs, choices):
+            estimator, chosen = run.estimator, {judge.name: choice}
             for name, criterion in CRITERIA.items():
                 if hasattr(estimator, criterion.path) and name != judge.name:
-                    own = choice_of(estimator, PathJudge(name), RULES[self.rule])
-                    chosen[name] = own
+                    own = PathJudge(name)
+                    chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
             rows += [
-                (params, name, *choice, estimator.n_iter_, seconds)
+                (params, name, *choice, estimator.n_iter_, run.seconds)
                 for name, choice in chosen.items()
             ]
         return dict(zip(RESULTS, map(list, zip(*rows))))
@@ -253,19 +265,19 @@ class TrajectoryEarlyStoppingCV(
         """Fit the candidates, each with its part of the callbacks' tree."""
         if not has_callbacks(self):
             return Parallel(n_jobs=self.n_jobs)(
-                delayed(stages.timed_fit)(candidate, X, y, fit_params)
+                delayed(stages.run)(candidate, X, y, fit_params)
                 for candidate in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
         context = callback_context(self, len(candidates))
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
-        found = Parallel(n_jobs=self.n_jobs)(
+        runs = Parallel(n_jobs=self.n_jobs)(
             delayed(fit_with_callbacks)(self, stages, candidate, task, data, fit_params)
             for candidate, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
-        return found
+        return runs
 
     def score(self, X, y, **params):
         """Score of the chosen iterate, as its estimator scores.

@@ -22,6 +22,7 @@ from skacv import (
     TrajectoryElasticNet,
     TrajectoryLasso,
 )
+from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
 from skacv.optim.design import Design
 
@@ -123,6 +124,15 @@ def test_rules():
     path, errors = np.array([5.0, 3.0, 2.0, 1.9, 2.5]), [9.0, 9.0, 9.0, 0.2, 9.0]
     assert RULES["min"](path, errors.__getitem__) == 3
     assert RULES["one_se"](path, errors.__getitem__) == 2
+
+
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+def test_what_is_undefined_comes_last(rule):
+    path = np.array([np.nan, 5.0, 3.0, np.nan, 1.9, 2.5])
+    assert RULES[rule](path, lambda t: 0.2) == 4
+    # An undefined error says nothing of other rows.
+    assert RULES[rule](path, lambda t: np.nan) == 4
+    assert RULES[rule](np.array([np.nan, np.inf]), lambda t: 0.2) == 1
 
 
 def test_of_several_targets(data, rng):
@@ -397,6 +407,86 @@ def test_scorers_get_the_weights_that_they_request(data, rng):
         model = TrajectoryEarlyStoppingCV(asking, criterion=scorer)
         model.fit(X, y, sample_weight=weights)
         np.testing.assert_allclose(-model.path_, expected)
+
+
+def correlation(estimator, X, y):
+    """Undefined where all predictions are the same, as those of the start are."""
+    predictions = estimator.predict(X)
+    if np.ptp(predictions) == 0:
+        return np.nan
+    return np.corrcoef(predictions, y)[0, 1]
+
+
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+@pytest.mark.parametrize("patience", [None, 3])
+def test_iterates_of_undefined_score_are_not_chosen(rule, patience, data):
+    X, y = data
+    ridge = IterativeRidge(0.0, fit_intercept=False)
+    model = TrajectoryEarlyStoppingCV(
+        ridge, criterion=correlation, rule=rule, patience=patience
+    ).fit(X, y)
+    assert np.isnan(model.path_[0])
+    assert model.best_iter_ > 0
+    assert model.best_score_ == model.path_[model.best_iter_]
+    whole = TrajectoryEarlyStoppingCV(ridge, criterion=correlation, rule=rule)
+    assert model.best_iter_ == whole.fit(X, y).best_iter_
+
+
+def test_patience_waits_for_a_score_that_is_defined(data):
+    """The first values of alpha keep all coefficients at zero."""
+    X, y = data
+    lasso = TrajectoryLasso([1e3] * 10 + [0.1], fit_intercept=False, max_iter=20)
+    model = TrajectoryEarlyStoppingCV(lasso, criterion=correlation, patience=2)
+    model.fit(X, y)
+    assert np.isnan(model.path_[:11]).all()
+    assert model.best_score_ == np.nanmax(model.path_)
+
+
+def test_candidates_of_undefined_score_are_not_chosen(data):
+    X, y = data
+    lasso = TrajectoryLasso(fit_intercept=False)
+    model = TrajectoryEarlyStoppingCV(
+        lasso, criterion=correlation, param_grid={"alpha": [1e3, 0.1]}
+    ).fit(X, y)
+    assert model.best_params_ == {"alpha": 0.1}
+    nothing = clone(model).set_params(param_grid={"alpha": [1e3, 1e4]})
+    with pytest.raises(ValueError, match="for every iterate of every candidate"):
+        nothing.fit(X, y)
+    assert not [name for name in vars(nothing) if name.endswith("_")]
+
+
+class CountedScorer:
+    """Negative squared error that counts how often it is asked."""
+
+    n_calls = 0
+
+    def __call__(self, estimator, X, y):
+        self.n_calls += 1
+        return -np.mean((estimator.predict(X) - y) ** 2)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 2])
+def test_every_iterate_is_scored_once(n_candidates, data):
+    X, y = data
+    counting = CountedScorer()
+    ridge = IterativeRidge(max_iter=30, tol=0)
+    grid = {"alpha": [0.1, 1.0][:n_candidates]}
+    TrajectoryEarlyStoppingCV(ridge, criterion=counting, param_grid=grid).fit(X, y)
+    # One trial; every iterate, and the jackknife at the best, of each candidate.
+    assert counting.n_calls == 1 + n_candidates * (31 + N_GROUPS)
+
+
+def test_stages_score_at_most_twice_as_often(data):
+    X, y = data
+    counting = CountedScorer()
+    ridge = IterativeRidge(0.0, max_iter=1000, tol=0)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=counting, patience=4)
+    n_iter = model.fit(X, y).estimator_.n_iter_
+    assert n_iter > 4
+    n_stages = int(np.log2(n_iter // 4)) + 1
+    stages = [1 + 4 * 2**k for k in range(n_stages)]
+    assert stages[-1] == n_iter + 1
+    assert counting.n_calls == 1 + sum(stages) + N_GROUPS
 
 
 def test_one_standard_error_of_a_scorer(data):
