@@ -2,6 +2,7 @@
 
 from inspect import signature
 
+from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -33,6 +34,12 @@ def callback_context(estimator, max_subtasks):
     return estimator._init_callback_context(max_subtasks=max_subtasks)
 
 
+def validate_parameters(estimator):
+    """Raise where a parameter is not what the estimator's class takes."""
+    if not get_config()["skip_parameter_validation"]:
+        estimator._validate_params()
+
+
 def class_weights(class_weight, classes, y, sample_weight):
     """The weight of every class; newer versions balance the weights of the rows."""
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
@@ -51,5 +58,6 @@ __all__ = [
     "callback_context",
     "class_weights",
     "has_callbacks",
+    "validate_parameters",
     "with_callbacks",
 ]

@@ -50,17 +50,34 @@ CRITERIA = {
 }
 
 
-def automatic(estimator, X):
-    """The criterion that "auto" stands for.
+def setting(estimator, name):
+    """What the parameter of a criterion says; False where there is no such one."""
+    parameter = CRITERIA[name].parameter
+    return estimator.get_params(deep=False).get(parameter, False)
+
+
+def automatic(candidates, X):
+    """The criterion that "auto" stands for, one for all candidates.
 
     "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
-    where the estimator computes neither, "cv".
+    where some candidate does not compute that, "cv".
     """
-    if estimator.loo is True:
+    if all(_leaves_one_out(candidate, X) for candidate in candidates):
         return "loo"
-    if estimator.loo == "auto" and estimator.leaves_one_out_cheaply(X):
-        return "loo"
-    return "cv" if estimator.risk is False else "risk"
+    has_risk = all(setting(candidate, "risk") is not False for candidate in candidates)
+    return "risk" if has_risk else "cv"
+
+
+def _leaves_one_out(candidate, X):
+    """Whether it leaves out every row where that is left to us."""
+    loo = setting(candidate, "loo")
+    return loo is True or (loo == "auto" and candidate.leaves_one_out_cheaply(X))
+
+
+def with_predictions(candidates):
+    """The criterion whose held-out predictions scorers judge, one for all."""
+    folds = [setting(candidate, "cv") for candidate in candidates]
+    return "loo" if any(cv is None or cv is False for cv in folds) else "cv"
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,19 @@ from .._compat import (
     _fit_context,
     callback_context,
     has_callbacks,
+    validate_parameters,
     with_callbacks,
 )
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
-from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
+from .criteria import (
+    CRITERIA,
+    PathJudge,
+    ScorerJudge,
+    automatic,
+    scorer_of,
+    with_predictions,
+)
 from .rules import RULES, place_of_least
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
@@ -70,7 +78,8 @@ class TrajectoryEarlyStoppingCV(
         up to 2000 rows or columns and 10,000 rows; others, small data) or asked
         for by ``loo=True``; else "risk"; "cv" where the estimator has
         ``risk=False``, or no memory matrix because its loss is not the squared
-        error.
+        error. All combinations of ``param_grid`` are judged by the same: by what
+        every one of them can compute.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -198,9 +207,11 @@ class TrajectoryEarlyStoppingCV(
             clone(self._inner()).set_params(**clone(candidate, safe=False))
             for candidate in grid
         ]
-        judge = self._judge(candidates[0], X, y, params)
         for candidate in candidates:
-            prepare(candidate, judge.computed)
+            validate_parameters(candidate)
+        judge = self._judge(candidates, X, y, params)
+        for candidate, combination in zip(candidates, grid):
+            prepare(candidate, judge.computed, combination)
         candidates[0].share_work(candidates, X, y)
         fit_params = self._routed("estimator", "fit", params)
         stages = Stages(judge, self.patience)
@@ -233,18 +244,18 @@ class TrajectoryEarlyStoppingCV(
             )
         return best
 
-    def _judge(self, candidate, X, y, params):
+    def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
-            criterion = automatic(candidate, X)
+            criterion = automatic(candidates, X)
         if isinstance(criterion, str) and criterion in CRITERIA:
             return PathJudge(criterion)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
-        held_out = "loo" if candidate.cv is None else "cv"
-        return ScorerJudge.of(criterion, held_out, candidate, X, y, routed)
+        held_out = with_predictions(candidates)
+        return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
 
     def _results(self, grid, runs, choices, judge):
         """A row for every candidate and every criterion that it has computed."""

@@ -8,31 +8,48 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exceptions import SeparationWarning
-from .criteria import CRITERIA
+from .criteria import CRITERIA, setting
 from .rules import place_of_least
 
 
-def prepare(estimator, computed):
-    """Have the estimator compute what the criterion needs, and nothing unasked."""
-    parameters = estimator.get_params(deep=False)
+def prepare(estimator, computed, combination):
+    """Have the estimator compute what the criterion needs, and nothing unasked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are set.
+    computed : str
+        Name of the criterion.
+    combination : dict
+        Of ``param_grid``, for errors to name.
+
+    Raises
+    ------
+    ValueError
+        If the estimator cannot compute the criterion, or is told not to.
+    """
+    if setting(estimator, computed) is False:
+        raise ValueError(_refusal(estimator, CRITERIA[computed], computed, combination))
     for name, criterion in CRITERIA.items():
-        value = parameters.get(criterion.parameter, False)
-        if name == computed and criterion.parameter not in parameters:
-            raise ValueError(
-                f"criterion={name!r} needs {criterion.path}, which "
-                f"{type(estimator).__name__} does not have: the memory matrix is of "
-                "the squared error and linear models."
-            )
-        if name == computed and value is False:
-            raise ValueError(
-                f"criterion={name!r} needs {criterion.path}, which "
-                f"{type(estimator).__name__} does not compute with "
-                f"{criterion.parameter}={value!r}."
-            )
+        value = setting(estimator, name)
         if name == computed and value is None:
             estimator.set_params(**{criterion.parameter: criterion.default})
-        if name != computed and value == "auto":
+        if name != computed and isinstance(value, str) and value == "auto":
             estimator.set_params(**{criterion.parameter: False})
+
+
+def _refusal(estimator, criterion, computed, combination):
+    """Why the estimator does not compute the criterion."""
+    needed = f"criterion={computed!r} needs {criterion.path}, which "
+    needed += type(estimator).__name__
+    if criterion.parameter not in estimator.get_params(deep=False):
+        return (
+            f"{needed} does not have: the memory matrix is of the squared error and "
+            "linear models."
+        )
+    among = f" (candidate {combination} of param_grid)" if combination else ""
+    return f"{needed} does not compute with {criterion.parameter}=False{among}."
 
 
 class Run(NamedTuple):

@@ -18,12 +18,15 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
 from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
+from skacv.model_selection.stages import Stages
 from skacv.optim.design import Design
 
 
@@ -345,6 +348,87 @@ def test_automatic_criterion(rng):
     assert chosen(TrajectoryLasso(0.5, risk=False), **large) == "cv"
     assert chosen(TrajectoryLasso(0.1, loo=False)) == "risk"
     assert chosen(TrajectoryLasso(0.1, loo=20)) == "risk"
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ({"loo": ["auto", False]}, "risk"),
+        ({"loo": [True, "auto"]}, "loo"),
+        ({"loo": [False], "risk": ["auto", False]}, "cv"),
+        # Of other cost: leaving out all rows of the longer run is not cheap.
+        ({"max_iter": [5, 100_000]}, "risk"),
+        ({"alpha": [0.1, list(np.geomspace(1, 0.1, 300))]}, "risk"),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_automatic_criterion_is_one_that_all_candidates_have(
+    grid, expected, reverse, rng
+):
+    X = rng.standard_normal((200, 50))
+    y = X[:, 0] + rng.standard_normal(200)
+    lasso = TrajectoryLasso(0.1, tol=1e-3)
+    if reverse:
+        grid = {name: values[::-1] for name, values in grid.items()}
+    model = TrajectoryEarlyStoppingCV(lasso, param_grid=grid).fit(X, y)
+    assert model.criterion_ == expected
+
+
+@pytest.mark.parametrize("cvs", [[None, 4], [4, None]])
+def test_scorers_take_folds_where_all_candidates_have_them(cvs, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(), criterion="r2", param_grid={"cv": cvs}
+    ).fit(X, y)
+    inner = model.estimator_
+    expected = -np.mean((y - inner.loo_prediction_path_) ** 2, axis=1) / y.var() + 1
+    np.testing.assert_allclose(model.path_, expected)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (IterativeRidge(max_iter="a"), None, "'max_iter' parameter of IterativeRidge"),
+        (IterativeRidge(), {"max_iter": [5, "a"]}, "'max_iter' parameter"),
+        (TrajectoryLasso(loo="maybe"), None, "'loo' parameter of TrajectoryLasso"),
+        (
+            TrajectoryLogisticRegression(solver="sgd", batch_size=0),
+            None,
+            "'batch_size' parameter of TrajectoryLogisticRegression",
+        ),
+        (KernelEigenProRegressor(), {"patience": [5, -1]}, "'patience' parameter"),
+    ],
+    ids=["run", "grid", "loo", "batch", "kernel"],
+)
+@pytest.mark.parametrize("criterion", ["auto", "loo", "r2"])
+def test_parameters_of_candidates_are_validated_first(
+    criterion, estimator, grid, message, data, monkeypatch
+):
+    X, y = data
+
+    def no_fit(*args):
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(Stages, "run", no_fit)
+    model = TrajectoryEarlyStoppingCV(estimator, criterion=criterion, param_grid=grid)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y > 0)
+
+
+@pytest.mark.parametrize(
+    ("grid", "refusing"),
+    [
+        ({"loo": ["auto", False]}, "{'loo': False}"),
+        ({"loo": [False], "alpha": [3.0]}, "{'alpha': 3.0, 'loo': False}"),
+    ],
+)
+def test_the_candidate_that_refuses_is_named(grid, refusing, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(), criterion="loo", param_grid=grid
+    )
+    with pytest.raises(ValueError, match=f"candidate {refusing}"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize("cv", [None, 4])
