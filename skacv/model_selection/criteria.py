@@ -76,8 +76,13 @@ def _leaves_one_out(candidate, X):
 
 def with_predictions(candidates):
     """The criterion whose held-out predictions scorers judge, one for all."""
-    folds = [setting(candidate, "cv") for candidate in candidates]
-    return "loo" if any(cv is None or cv is False for cv in folds) else "cv"
+    return "cv" if all(map(has_folds, candidates)) else "loo"
+
+
+def has_folds(estimator):
+    """Whether the estimator is told to leave out folds."""
+    cv = setting(estimator, "cv")
+    return cv is not None and cv is not False
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,11 @@ from .criteria import (
     ScorerJudge,
     automatic,
     scorer_of,
+    setting,
     with_predictions,
 )
 from .rules import RULES, place_of_least
+from .splits import draw_once, take_back
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
 RESULTS = (
@@ -90,7 +92,7 @@ class TrajectoryEarlyStoppingCV(
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
         combination, and parameters and iteration are chosen jointly from their
-        paths.
+        paths. Random splits of ``cv`` are drawn once, and are the same for all.
     n_jobs : int, default=None
         Trajectories of ``param_grid`` run in parallel; None is 1 unless in a
         :func:`joblib.parallel_config` context.
@@ -203,35 +205,50 @@ class TrajectoryEarlyStoppingCV(
             for every iterate; the estimator is left as it was.
         """
         grid = list(ParameterGrid(self.param_grid or {}))
-        candidates = [
-            clone(self._inner()).set_params(**clone(candidate, safe=False))
-            for candidate in grid
-        ]
-        for candidate in candidates:
-            validate_parameters(candidate)
+        candidates = self._candidates(grid)
         judge = self._judge(candidates, X, y, params)
         for candidate, combination in zip(candidates, grid):
             prepare(candidate, judge.computed, combination)
-        candidates[0].share_work(candidates, X, y)
         fit_params = self._routed("estimator", "fit", params)
+        draw_once(candidates, self._cv_of(grid), X, y, fit_params)
+        candidates[0].share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
         runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
             choice_of(run.estimator, run.path, judge, RULES[self.rule]) for run in runs
         ]
         best = self._best(choices, judge)
-        run, choice = runs[best], choices[best]
         results = self._results(grid, runs, choices, judge)
+        self._keep(grid[best], runs[best], choices[best])
+        self.criterion_ = judge.name
+        self.results_ = results
+        return self
+
+    def _candidates(self, grid):
+        """An estimator of every combination, its parameters checked."""
+        candidates = []
+        for combination in grid:
+            candidate = clone(self._inner())
+            candidate.set_params(**clone(combination, safe=False))
+            validate_parameters(candidate)
+            candidates.append(candidate)
+        return candidates
+
+    def _cv_of(self, grid):
+        """What the ``cv`` of every candidate is a copy of."""
+        own = setting(self._inner(), "cv")
+        return [combination.get("cv", own) for combination in grid]
+
+    def _keep(self, combination, run, choice):
+        """The chosen iterate of the best run."""
+        take_back(run.estimator)
         self.estimator_ = run.estimator.at_iteration(choice.iteration)
         self.best_iter_ = choice.iteration
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
-        self.best_params_ = dict(grid[best])
+        self.best_params_ = dict(combination)
         self.best_params_.update(run.estimator.strength_at(choice.iteration))
-        self.criterion_ = judge.name
         self.path_ = run.path
-        self.results_ = results
-        return self
 
     @staticmethod
     def _best(choices, judge):

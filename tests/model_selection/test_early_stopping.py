@@ -1,6 +1,7 @@
 """Stopping at the best iterate: without refits, in scikit-learn's machinery."""
 
 import pickle
+from itertools import count
 
 import joblib
 import numpy as np
@@ -12,7 +13,15 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
 from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -615,6 +624,127 @@ def test_groups_reach_the_splitter(data):
         routed = TrajectoryEarlyStoppingCV(inner, criterion="cv")
         routed.fit(X, y, groups=groups)
     np.testing.assert_array_equal(routed.path_, expected)
+
+
+class Drawn:
+    """A splitter that counts how often its splits are drawn."""
+
+    n_draws = 0
+
+    def __init__(self, splitter):
+        self.splitter = splitter
+
+    def __deepcopy__(self, memo):  # what clone does of splitters
+        return self
+
+    def split(self, X, y=None, groups=None):
+        self.n_draws += 1
+        return self.splitter.split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.splitter.get_n_splits(X, y, groups)
+
+
+RANDOM_SPLITTERS = [
+    KFold(3, shuffle=True),
+    ShuffleSplit(2, train_size=0.1),
+    ShuffleSplit(2, train_size=0.3, random_state=np.random.RandomState(0)),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("splitter", RANDOM_SPLITTERS, ids=["folds", "split", "state"])
+def test_splits_are_drawn_once_for_all_stages(splitter, weighted, data, rng):
+    X, y = data
+    weights = {"sample_weight": rng.integers(0, 4, 80) / 3} if weighted else {}
+    ridge = IterativeRidge(0.0, max_iter=60, tol=0, cv=Drawn(splitter))
+    clock = count()
+
+    def later_is_better(estimator, X, y):
+        return next(clock)
+
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=later_is_better, patience=10)
+    model.fit(X, y, **weights)
+    assert ridge.cv.n_draws == 1
+    assert model.best_iter_ == model.estimator_.n_iter_ == 60
+    assert model.estimator_.cv is ridge.cv
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("splitter", RANDOM_SPLITTERS, ids=["folds", "split", "state"])
+@pytest.mark.parametrize("criterion", ["cv", "r2"])
+def test_splits_are_drawn_once_for_all_candidates(criterion, splitter, n_jobs, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(cv=splitter),
+        criterion=criterion,
+        param_grid={"alpha": [1.0, 1.0, 1.0]},
+        n_jobs=n_jobs,
+    ).fit(X, y)
+    rows = np.array(model.results_["criterion"]) == criterion
+    scores = np.array(model.results_["best_score"])[rows]
+    assert len(scores) == 3
+    assert len(set(scores)) == 1
+    assert model.best_params_ == {"alpha": 1.0}
+    assert type(model.estimator_.cv) is type(splitter)
+
+
+def test_candidates_with_splitters_of_their_own(data):
+    X, y = data
+    splitters = [Drawn(KFold(3, shuffle=True)), Drawn(ShuffleSplit(2)), 4, None]
+    grid = [{"cv": splitters, "alpha": [1.0, 2.0]}, {"alpha": [3.0]}]
+    inner = IterativeRidge(cv=Drawn(KFold(5, shuffle=True)))
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv", param_grid=grid)
+    model.fit(X, y)
+    for splitter in (*splitters[:2], inner.cv):
+        assert splitter.n_draws == 1
+    assert len(model.results_["params"]) == 9
+    for params, score in zip(model.results_["params"], model.results_["best_score"]):
+        if params.get("cv", inner.cv) in (4, None):
+            n_folds = params["cv"] or 5
+            alone = clone(inner).set_params(alpha=params["alpha"], cv=n_folds)
+            assert score == pytest.approx(alone.fit(X, y).cv_path_.min())
+
+
+@pytest.mark.parametrize("labels", [["low", "high"], ["a", "b", "c"]])
+def test_an_integer_stratifies_classes(labels, data):
+    X, _ = data
+    y = np.repeat(labels, [60, *[20 // (len(labels) - 1)] * (len(labels) - 1)])
+    inner = TrajectoryLogisticRegression(max_iter=10, cv=4)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv").fit(X, y)
+    for rows in model.estimator_.cv_indices_:
+        assert np.count_nonzero(y[rows] == labels[0]) == 15
+    np.testing.assert_array_equal(model.path_, clone(inner).fit(X, y).cv_path_)
+    assert model.estimator_.cv == 4
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_groups_reach_the_splitter_of_every_candidate_and_stage(routing, data):
+    X, y = data
+    groups = np.arange(80) % 8
+    splitter = GroupShuffleSplit(3)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        if routing:
+            splitter.set_split_request(groups=True)
+        inner = IterativeRidge(tol=0, max_iter=50, cv=splitter)
+        inner = inner.set_fit_request(sample_weight=True) if routing else inner
+        model = TrajectoryEarlyStoppingCV(
+            inner, criterion="cv", patience=10, param_grid={"alpha": [1.0, 1.0]}
+        ).fit(X, y, groups=groups, sample_weight=np.ones(80))
+    assert len(set(model.results_["best_score"])) == 1
+    for rows in model.estimator_.cv_indices_:
+        assert set(groups[rows]).isdisjoint(np.delete(groups, rows))
+
+
+@pytest.mark.parametrize("grid", [None, {"alpha": [0.1, 1.0]}])
+def test_bad_data_are_named_before_what_the_splitter_says(grid, data):
+    X, y = data
+    inner = IterativeRidge(cv=StratifiedKFold(5))
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv", param_grid=grid)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.fit(np.full_like(X, np.nan), y)
+    with pytest.raises(ValueError, match="continuous"):
+        model.fit(X, y)
 
 
 # ------------------------------------------------------------------- patience
