@@ -12,6 +12,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
+from .._held_out import FEWEST_ROWS
 
 
 class Criterion(NamedTuple):
@@ -85,6 +86,16 @@ def has_folds(estimator):
     return cv is not None and cv is not False
 
 
+def _computed(estimator, name, attribute):
+    """A fitted attribute of a criterion that the estimator was told to compute."""
+    if not hasattr(estimator, attribute):
+        raise ValueError(
+            f"criterion={name!r} needs {attribute}, and {type(estimator).__name__} at "
+            f"least {FEWEST_ROWS} rows (of positive weight) to compute it."
+        )
+    return getattr(estimator, attribute)
+
+
 @dataclass(frozen=True)
 class PathJudge:
     """Judges iterates by a path that the estimator has computed.
@@ -105,8 +116,14 @@ class PathJudge:
         return self.name
 
     def path(self, estimator):
-        """Value of every iterate."""
-        return getattr(estimator, CRITERIA[self.name].path)
+        """Value of every iterate.
+
+        Raises
+        ------
+        ValueError
+            If the estimator had too few rows to leave one out.
+        """
+        return _computed(estimator, self.name, CRITERIA[self.name].path)
 
     def standard_error(self, estimator, t):
         """Of the value of iterate ``t``."""
@@ -177,6 +194,13 @@ class ScorerJudge:
         return cls(name, computed, scorer, *indexable(X, y), params)
 
     def path(self, estimator):
+        """Score of every iterate.
+
+        Raises
+        ------
+        ValueError
+            If the estimator had too few rows to leave one out.
+        """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
         return np.array(
@@ -199,7 +223,7 @@ class ScorerJudge:
 
     def _held_out(self, estimator):
         criterion = CRITERIA[self.computed]
-        rows = np.hstack(getattr(estimator, criterion.indices))
+        rows = np.hstack(_computed(estimator, self.computed, criterion.indices))
         return getattr(estimator, criterion.predictions), rows
 
     def _rows(self, rows):

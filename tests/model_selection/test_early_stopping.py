@@ -830,6 +830,27 @@ def test_patience_with_values_of_alpha_that_converge_at_once(data):
     assert model.best_params_["alpha"] == 0.1
 
 
+@pytest.mark.parametrize("patience", [None, 5])
+@pytest.mark.parametrize("criterion", ["loo", correlation])
+@pytest.mark.parametrize("n_weightless", [0, 3])
+@pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLasso])
+def test_too_few_rows_to_leave_one_out(cls, n_weightless, criterion, patience, data):
+    X, y = (values[: 2 + n_weightless] for values in data)
+    weights = np.repeat([1.0, 0.0], [2, n_weightless])
+    model = TrajectoryEarlyStoppingCV(cls(), criterion=criterion, patience=patience)
+    with pytest.raises(ValueError, match="at least 3 rows"):
+        model.fit(X, y, sample_weight=weights)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("criterion", ["loo", "r2"])
+def test_too_few_rows_to_leave_one_out_of_a_kernel_machine(criterion, data):
+    X, y = (values[:2] for values in data)
+    model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), criterion=criterion)
+    with pytest.raises(ValueError, match="at least 3 rows"):
+        model.fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
