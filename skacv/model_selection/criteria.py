@@ -30,6 +30,8 @@ class Criterion(NamedTuple):
         that they are for. None where there are no held-out rows.
     default : object
         What the parameter becomes where it says None.
+    limits : str
+        Why estimators may be without the parameter, for errors to say.
     """
 
     parameter: str
@@ -38,10 +40,16 @@ class Criterion(NamedTuple):
     predictions: str | None = None
     indices: str | None = None
     default: object = None
+    limits: str = ""
 
 
 CRITERIA = {
-    "risk": Criterion("risk", "risk_path_", "risk_se_path_"),
+    "risk": Criterion(
+        "risk",
+        "risk_path_",
+        "risk_se_path_",
+        limits=": the memory matrix is of the squared error and linear models",
+    ),
     "loo": Criterion(
         "loo", "loo_path_", "loo_se_path_", "loo_prediction_path_", "loo_indices_"
     ),

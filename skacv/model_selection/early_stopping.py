@@ -51,6 +51,23 @@ RESULTS = (
     "fit_time",
 )
 
+# What an estimator must have; docs/extending.md says what for.
+METHODS = [
+    "fit",
+    "predict",
+    "at_iteration",
+    "recorded_iterations",
+    "strength_at",
+    "leaves_one_out_cheaply",
+    "on_trial",
+    "standing_in",
+    "check_data",
+    "share_work",
+    "release",
+    "_fit_up_to",
+    "_splitter",
+]
+
 
 class TrajectoryEarlyStoppingCV(
     ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
@@ -148,7 +165,7 @@ class TrajectoryEarlyStoppingCV(
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict", "at_iteration"]), None],
+        "estimator": [HasMethods(METHODS), None],
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],

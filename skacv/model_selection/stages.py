@@ -44,10 +44,7 @@ def _refusal(estimator, criterion, computed, combination):
     needed = f"criterion={computed!r} needs {criterion.path}, which "
     needed += type(estimator).__name__
     if criterion.parameter not in estimator.get_params(deep=False):
-        return (
-            f"{needed} does not have: the memory matrix is of the squared error and "
-            "linear models."
-        )
+        return f"{needed} does not have{criterion.limits}."
     among = f" (candidate {combination} of param_grid)" if combination else ""
     return f"{needed} does not compute with {criterion.parameter}=False{among}."
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
@@ -33,7 +33,8 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.criteria import N_GROUPS
+from skacv.model_selection.criteria import CRITERIA, N_GROUPS
+from skacv.model_selection.early_stopping import METHODS
 from skacv.model_selection.rules import RULES
 from skacv.model_selection.stages import Stages
 from skacv.optim.design import Design
@@ -320,6 +321,90 @@ def test_callbacks_reach_the_trajectories(n_jobs, data, capsys):
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "update"]
     assert len(rows) == 2 * 7
     assert "IterativeRidge" in capsys.readouterr().out
+
+
+# --------------------------------------------------- estimators of other classes
+
+
+def forwarded(name):
+    def method(self, *args):
+        return getattr(self._ridge(), name)(*args)
+
+    return method
+
+
+class Boxed(RegressorMixin, BaseEstimator):
+    """An IterativeRidge of which only what is asked of an estimator can be seen."""
+
+    def __init__(self, loo="auto", cv=None):
+        self.loo = loo
+        self.cv = cv
+
+    def _ridge(self):
+        ridge = IterativeRidge(0.0, max_iter=50, risk=False, loo=self.loo, cv=self.cv)
+        return getattr(self, "ridge_", ridge)
+
+    def fit(self, X, y):
+        return self._show(self._ridge().fit(X, y))
+
+    def _fit_up_to(self, n_updates, X, y):
+        ridge = self._ridge()
+        is_whole = ridge._fit_up_to(n_updates, X, y)
+        self._show(ridge)
+        return is_whole
+
+    def at_iteration(self, t):
+        return clone(self)._show(self.ridge_.at_iteration(t))
+
+    def _show(self, ridge):
+        self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
+        for criterion in CRITERIA.values():
+            for name in filter(None, criterion[1:5]):
+                if hasattr(ridge, name):
+                    setattr(self, name, getattr(ridge, name))
+        return self
+
+
+for name in METHODS:
+    if name not in dir(Boxed):
+        setattr(Boxed, name, forwarded(name))
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+@pytest.mark.parametrize("criterion", ["auto", "loo", "cv", "r2"])
+def test_estimators_need_what_they_are_asked_for_alone(criterion, patience, data):
+    X, y = data
+    settings = {"criterion": criterion, "patience": patience}
+    boxed = TrajectoryEarlyStoppingCV(Boxed(), param_grid={"cv": [3, 4]}, **settings)
+    ridge = IterativeRidge(0.0, max_iter=50, risk=False)
+    whole = TrajectoryEarlyStoppingCV(ridge, param_grid={"cv": [3, 4]}, **settings)
+    boxed.fit(X, y)
+    whole.fit(X, y)
+    np.testing.assert_array_equal(boxed.path_, whole.path_)
+    np.testing.assert_array_equal(boxed.predict(X), whole.predict(X))
+    assert boxed.best_params_ == whole.best_params_
+
+
+@pytest.mark.parametrize("missing", METHODS)
+def test_estimators_that_lack_a_method_are_refused(missing, data):
+    lacking = type("Lacking", (Boxed,), {missing: None})()
+    with pytest.raises(ValueError, match=f"'estimator' parameter .* {missing!r}"):
+        TrajectoryEarlyStoppingCV(lacking).fit(*data)
+
+
+def test_parameters_of_estimators_without_a_criterion(data):
+    """One that computes none of them says so, whatever it lacks."""
+    X, y = data
+
+    class Silent(Boxed):
+        def __init__(self):
+            self.loo, self.cv = False, None
+
+    for criterion in ("auto", "loo", "risk", "cv", "r2"):
+        model = TrajectoryEarlyStoppingCV(Silent(), criterion=criterion)
+        with pytest.raises(ValueError, match="Silent does not have") as caught:
+            model.fit(X, y)
+        assert ("memory matrix" in str(caught.value)) == (criterion == "risk")
 
 
 # ------------------------------------------------- held-out criteria, scorers
