@@ -1,6 +1,7 @@
 """Stopping at the best iterate: without refits, in scikit-learn's machinery."""
 
 import pickle
+from inspect import getattr_static
 from itertools import count
 
 import joblib
@@ -165,6 +166,19 @@ def test_sample_weight_is_passed_on(data, rng):
     assert model.score(X, y, sample_weight=weights) == pytest.approx(
         alone.at_iteration(model.best_iter_).score(X, y, sample_weight=weights)
     )
+
+
+def test_attributes_of_the_chosen_iterate_are_documented():
+    attributes = TrajectoryEarlyStoppingCV.__doc__.split("Attributes\n")[1]
+    properties = [
+        name
+        for name in dir(TrajectoryEarlyStoppingCV)
+        if isinstance(getattr_static(TrajectoryEarlyStoppingCV, name), property)
+        and not name.startswith("_")
+    ]
+    assert "coef_" in properties
+    for name in properties:
+        assert f"    {name} : " in attributes
 
 
 # --------------------------------------------------------------- scikit-learn
