@@ -1,7 +1,8 @@
-"""Every private or version-dependent import from scikit-learn, and only those."""
+"""All that is private to scikit-learn or depends on its version, and only that."""
 
 from inspect import signature
 
+from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -28,6 +29,18 @@ def has_callbacks(estimator):
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
+def callback_context(estimator, max_subtasks):
+    """The root of a fit's tree of tasks, which its callbacks follow."""
+    return estimator._init_callback_context(max_subtasks=max_subtasks)
+
+
+def validate_parameters(estimator):
+    """Raise where a parameter is not what the class takes, if it says so."""
+    is_skipped = get_config()["skip_parameter_validation"]
+    if hasattr(estimator, "_parameter_constraints") and not is_skipped:
+        estimator._validate_params()
+
+
 def class_weights(class_weight, classes, y, sample_weight):
     """The weight of every class; newer versions balance the weights of the rows."""
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
@@ -43,7 +56,9 @@ __all__ = [
     "_check_sample_weight",
     "_fit_context",
     "_safe_indexing",
+    "callback_context",
     "class_weights",
     "has_callbacks",
+    "validate_parameters",
     "with_callbacks",
 ]

@@ -17,6 +17,20 @@ class RecordingFit:
 
     def _folds(self, X, y, data, params):
         """The folds of ``cv``, none without one."""
+        splitter, split_params = self._splitter(data.y, params)
+        if splitter is None:
+            return []
+        return folds_of(splitter, X, y, data, split_params)
+
+    def _splitter(self, y, params):
+        """The splitter of ``cv``, None without one, and what ``split`` is to get.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        params : dict
+            What ``fit`` was passed besides X, y and sample_weight.
+        """
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).splitter.split
         elif set(params) - {"groups"}:
@@ -25,9 +39,8 @@ class RecordingFit:
         if self.cv is None and params:
             raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
         if self.cv is None:
-            return []
-        splitter = check_cv(self.cv, data.y, classifier=is_classifier(self))
-        return folds_of(splitter, X, y, data, params)
+            return None, {}
+        return check_cv(self.cv, y, classifier=is_classifier(self)), params
 
     def get_metadata_routing(self):
         """Metadata routing of this object: fit passes on to the splitter's split.

@@ -1,6 +1,6 @@
 """How a fit tells where it stands: scikit-learn's callbacks, and printed lines."""
 
-from ._compat import has_callbacks
+from ._compat import callback_context, has_callbacks
 
 PRINTED_LINES = 10
 
@@ -31,7 +31,7 @@ class FitProgress:
                 None if sample_weight is None else {"sample_weight": sample_weight}
             )
             self.data = {"X": X, "y": y, "metadata": metadata}
-            context = estimator._init_callback_context(max_subtasks=n_planned)
+            context = callback_context(estimator, n_planned)
             self.context = context.call_on_fit_task_begin(
                 estimator=estimator, **self.data
             )

@@ -175,7 +175,12 @@ class RecordedRegressor(RecordedModel):
         return shell
 
     def on_trial(self, y):
-        """What :meth:`standing_in` may give after a fit, made up from targets."""
+        """What :meth:`standing_in` may give after a fit, made up from targets.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        """
         shell = self.standing_in(np.asarray(y))
         shell.coef_ = None
         return shell

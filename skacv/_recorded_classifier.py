@@ -73,7 +73,12 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return shell
 
     def on_trial(self, y):
-        """What :meth:`standing_in` may give after a fit, made up from labels."""
+        """What :meth:`standing_in` may give after a fit, made up from labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+        """
         classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]

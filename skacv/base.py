@@ -198,7 +198,17 @@ class TrajectoryModel(
         """What a user should know of the run."""
 
     def check_data(self, X, y):
-        """Raise where ``fit`` would, on data that it does not take."""
+        """Raise where ``fit`` would, on data that it does not take.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Raises
+        ------
+        ValueError
+        """
         self._prepared(X, y, None)
 
     def leaves_one_out_cheaply(self, X):

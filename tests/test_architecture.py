@@ -1,11 +1,14 @@
 """The layers import one way, and private imports stay in one file."""
 
 import ast
+from inspect import getattr_static, signature
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import skacv
+from skacv._compat import CallbackSupportMixin
 
 ROOT = Path(skacv.__file__).parent
 # Every layer may import those to its left.
@@ -72,11 +75,56 @@ def test_private_imports_stay_in_compat(path):
         assert not (name.startswith("sklearn") and private), f"{path} imports {name}"
 
 
-def test_public_names_are_documented():
-    for name in skacv.__all__:
-        public = getattr(skacv, name)
-        assert public.__doc__
-        assert "Examples" in public.__doc__
-        for method in vars(public):
-            if not method.startswith("_"):
-                assert getattr(public, method).__doc__, f"{name}.{method}"
+# What estimators inherit from scikit-learn and have no business to use.
+INHERITED = {
+    name
+    for base in (BaseEstimator, CallbackSupportMixin)
+    for name in dir(base)
+    if name.startswith("_") and not name.startswith("__")
+}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_private_attributes_stay_in_compat(path):
+    if path.name == "_compat.py":
+        return
+    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    assert not used & INHERITED
+
+
+@pytest.mark.parametrize("name", skacv.__all__)
+def test_public_names_are_documented(name):
+    public = getattr(skacv, name)
+    assert public.__doc__
+    assert "Examples" in public.__doc__
+
+
+def methods_of(name):
+    """Public methods of a class, inherited ones too."""
+    public = getattr(skacv, name)
+    named = [method for method in dir(public) if not method.startswith("_")]
+    return [method for method in named if callable(getattr(public, method))]
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, method) for name in skacv.__all__ for method in methods_of(name)],
+)
+def test_methods_are_documented_with_their_parameters(name, method):
+    function = getattr(getattr(skacv, name), method)
+    assert function.__doc__
+    taken = [p for p in signature(function).parameters if p not in ("self", "cls")]
+    # scikit-learn writes those of metadata routing itself.
+    if taken and not method.endswith("_request"):
+        section = function.__doc__.split("Parameters\n")[1]
+        assert all(parameter in section for parameter in taken)
+
+
+@pytest.mark.parametrize("name", skacv.__all__)
+def test_properties_are_documented(name):
+    public = getattr(skacv, name)
+    for attribute in dir(public):
+        is_property = isinstance(getattr_static(public, attribute), property)
+        if is_property and not attribute.startswith("_"):
+            assert getattr(public, attribute).__doc__, f"{name}.{attribute}"

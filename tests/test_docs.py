@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import skacv
+from skacv.model_selection.early_stopping import METHODS
 
 from .quotations import Quotation, is_rounded, quotations_of
 
@@ -36,6 +37,13 @@ def test_code_of_a_page(path):
 def test_reference_has_every_public_name():
     listed = (ROOT / "docs" / "api.rst").read_text().split()
     assert set(skacv.__all__) <= set(listed)
+
+
+def test_what_is_asked_of_an_estimator_is_listed():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    section = page.split("## What TrajectoryEarlyStoppingCV asks of an estimator")[1]
+    listed = re.findall(r"`(\w+)\(.*?\)`", section.split("\n## ")[0])
+    assert sorted(listed) == sorted(METHODS)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -1,7 +1,8 @@
 """What all displays share: axes, colours, and the estimator to draw."""
 
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
+
+from ..model_selection.pipelines import last_step
 
 # Okabe and Ito's palette, told apart by all readers.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -23,11 +24,6 @@ def new_axes(ax, figsize=(6.4, 4.2)):
     return ax
 
 
-def last_step(estimator):
-    """The last step of a pipeline; anything else is its own."""
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
-
-
 def recorded(estimator, X=None):
     """The fitted estimator with the paths, and X as it sees it.
 
@@ -38,10 +34,8 @@ def recorded(estimator, X=None):
     X : array-like, optional
         As the given estimator takes it.
     """
-    check_is_fitted(estimator)
-    if isinstance(estimator, Pipeline) and X is not None and len(estimator) > 1:
-        X = estimator[:-1].transform(X)
-    last = last_step(estimator)
+    last, X = last_step(estimator, X)
+    check_is_fitted(last)
     inner = getattr(last, "estimator_", last)
     if not hasattr(inner, "train_path_"):
         raise TypeError(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..model_selection.criteria import CRITERIA
+from ..model_selection.pipelines import last_step
 from ._figure import (
     BLACK,
     BLUE,
@@ -11,7 +12,6 @@ from ._figure import (
     VERMILION,
     draw_iterations,
     iteration_scale,
-    last_step,
     mark_iteration,
     new_axes,
     recorded,
@@ -42,7 +42,7 @@ class RiskPathDisplay:
     iteration : int
         The iterate in use, marked.
     criterion : {"risk", "loo", "cv"}, default=None
-        The estimate that the mark is put on; None is the first.
+        The estimate that the mark is put on; None is the first, if there is any.
     test_path : ndarray of shape (n_tested,), default=None
         Mean cost on test rows.
     tested : ndarray of int, shape (n_tested,), default=None
@@ -195,6 +195,8 @@ default=None
 
     def _draw_mark(self, ax):
         mark_iteration(ax, self.iteration)
+        if not self.estimates:  # no path to put it on
+            return
         name = self.criterion or next(iter(self.estimates))
         ax.plot(
             self.iteration,
@@ -216,6 +218,7 @@ default=None
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
+        shown = shown or [self.train_path]
         low = min(path.min() for path in shown)
         begun = max(path[0] for path in shown)
         high = min(max(path.max() for path in shown), max(begun, 2 * low))
@@ -241,5 +244,5 @@ def _estimates(inner):
 
 def _criterion(estimator):
     """The estimate that chose the iterate, None where none of them did."""
-    name = getattr(last_step(estimator), "criterion_", None)
+    name = getattr(last_step(estimator)[0], "criterion_", None)
     return name if name in CRITERIA else None

@@ -211,7 +211,12 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         return np.exp(predictor)
 
     def on_trial(self, y):
-        """A stand-in whose predictions are positive, as means of counts are."""
+        """A stand-in whose predictions are positive, as means of counts are.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+        """
         return super().on_trial(np.asarray(y) + 1.0)
 
     def __sklearn_tags__(self):

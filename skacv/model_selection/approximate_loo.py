@@ -7,7 +7,6 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,6 +14,7 @@ from .._compat import _check_sample_weight
 from ..risk.held_out import mean_with_error
 from ..risk.randomized import Probes
 from .fitted_models import adapter_of, fitted_model
+from .pipelines import last_step
 
 # The fitted model is not at its minimum where its relative gradient, or what the
 # step to the minimum moves relative to leaving a row out, is larger.
@@ -166,7 +166,7 @@ def approximate_loo(
     >>> print(f"{result.mean:.0f} +- {result.standard_error:.0f}")
     3005 +- 182
     """
-    estimator, X = _last_step(estimator, X)
+    estimator, X = last_step(estimator, X)
     adapter_of(type(estimator))
     check_is_fitted(estimator)
     if not isinstance(n_probes, Integral) or n_probes < FEWEST_PROBES:
@@ -187,15 +187,6 @@ def approximate_loo(
     _warn(estimator, fitted, max(part.drift for part in held_out))
     _warn_of_leverages(method, max(part.leverages.max() for part in held_out))
     return _result(fitted, held_out, weights, method, y.ndim)
-
-
-def _last_step(estimator, X):
-    """A pipeline's last step and what it sees; anything else as it is."""
-    if not isinstance(estimator, Pipeline):
-        return estimator, X
-    check_is_fitted(estimator)
-    transformed = estimator[:-1].transform(X) if len(estimator) > 1 else X
-    return estimator.steps[-1][1], transformed
 
 
 def _checked(estimator, X, y, sample_weight):

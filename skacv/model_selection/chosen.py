@@ -76,7 +76,26 @@ class ChosenIterate:
         return self.estimator_.predict_log_proba(X)
 
     def at_iteration(self, t):
-        """The fitted estimator at iterate ``t`` of the chosen trajectory."""
+        """The fitted estimator at iterate ``t`` of the chosen trajectory.
+
+        Nothing is run again, and this object stays at the iterate that it has chosen.
+
+        Parameters
+        ----------
+        t : int
+            Row of ``path_``, from 0; negative counts from the end.
+
+        Returns
+        -------
+        estimator of the class of ``estimator_``
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If there is no such row, or its coefficients were not kept.
+        """
         check_is_fitted(self)
         return self.estimator_.at_iteration(t)
 
@@ -112,6 +131,14 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
             Lower and upper ends, in units of y.
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or if
+            the fit has not computed what the method needs.
         """
         check_is_fitted(self)
         return self.estimator_.predict_interval(X, coverage, method)

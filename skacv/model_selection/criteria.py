@@ -12,6 +12,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
+from .._held_out import FEWEST_ROWS
 
 
 class Criterion(NamedTuple):
@@ -29,6 +30,8 @@ class Criterion(NamedTuple):
         that they are for. None where there are no held-out rows.
     default : object
         What the parameter becomes where it says None.
+    limits : str
+        Why estimators may be without the parameter, for errors to say.
     """
 
     parameter: str
@@ -37,10 +40,16 @@ class Criterion(NamedTuple):
     predictions: str | None = None
     indices: str | None = None
     default: object = None
+    limits: str = ""
 
 
 CRITERIA = {
-    "risk": Criterion("risk", "risk_path_", "risk_se_path_"),
+    "risk": Criterion(
+        "risk",
+        "risk_path_",
+        "risk_se_path_",
+        limits=": the memory matrix is of the squared error and linear models",
+    ),
     "loo": Criterion(
         "loo", "loo_path_", "loo_se_path_", "loo_prediction_path_", "loo_indices_"
     ),
@@ -50,17 +59,49 @@ CRITERIA = {
 }
 
 
-def automatic(estimator, X):
-    """The criterion that "auto" stands for.
+def setting(estimator, name):
+    """What the parameter of a criterion says; False where there is no such one."""
+    parameter = CRITERIA[name].parameter
+    return estimator.get_params(deep=False).get(parameter, False)
+
+
+def automatic(candidates, X):
+    """The criterion that "auto" stands for, one for all candidates.
 
     "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
-    where the estimator computes neither, "cv".
+    where some candidate does not compute that, "cv".
     """
-    if estimator.loo is True:
+    if all(_leaves_one_out(candidate, X) for candidate in candidates):
         return "loo"
-    if estimator.loo == "auto" and estimator.leaves_one_out_cheaply(X):
-        return "loo"
-    return "cv" if estimator.risk is False else "risk"
+    has_risk = all(setting(candidate, "risk") is not False for candidate in candidates)
+    return "risk" if has_risk else "cv"
+
+
+def _leaves_one_out(candidate, X):
+    """Whether it leaves out every row where that is left to us."""
+    loo = setting(candidate, "loo")
+    return loo is True or (loo == "auto" and candidate.leaves_one_out_cheaply(X))
+
+
+def with_predictions(candidates):
+    """The criterion whose held-out predictions scorers judge, one for all."""
+    return "cv" if all(map(has_folds, candidates)) else "loo"
+
+
+def has_folds(estimator):
+    """Whether the estimator is told to leave out folds."""
+    cv = setting(estimator, "cv")
+    return cv is not None and cv is not False
+
+
+def _computed(estimator, name, attribute):
+    """A fitted attribute of a criterion that the estimator was told to compute."""
+    if not hasattr(estimator, attribute):
+        raise ValueError(
+            f"criterion={name!r} needs {attribute}, and {type(estimator).__name__} at "
+            f"least {FEWEST_ROWS} rows (of positive weight) to compute it."
+        )
+    return getattr(estimator, attribute)
 
 
 @dataclass(frozen=True)
@@ -83,8 +124,14 @@ class PathJudge:
         return self.name
 
     def path(self, estimator):
-        """Value of every iterate."""
-        return getattr(estimator, CRITERIA[self.name].path)
+        """Value of every iterate.
+
+        Raises
+        ------
+        ValueError
+            If the estimator had too few rows to leave one out.
+        """
+        return _computed(estimator, self.name, CRITERIA[self.name].path)
 
     def standard_error(self, estimator, t):
         """Of the value of iterate ``t``."""
@@ -155,6 +202,13 @@ class ScorerJudge:
         return cls(name, computed, scorer, *indexable(X, y), params)
 
     def path(self, estimator):
+        """Score of every iterate.
+
+        Raises
+        ------
+        ValueError
+            If the estimator had too few rows to leave one out.
+        """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
         return np.array(
@@ -177,7 +231,7 @@ class ScorerJudge:
 
     def _held_out(self, estimator):
         criterion = CRITERIA[self.computed]
-        rows = np.hstack(getattr(estimator, criterion.indices))
+        rows = np.hstack(_computed(estimator, self.computed, criterion.indices))
         return getattr(estimator, criterion.predictions), rows
 
     def _rows(self, rows):

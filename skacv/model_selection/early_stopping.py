@@ -21,13 +21,24 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
+    callback_context,
     has_callbacks,
+    validate_parameters,
     with_callbacks,
 )
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
-from .criteria import CRITERIA, PathJudge, ScorerJudge, automatic, scorer_of
-from .rules import RULES
+from .criteria import (
+    CRITERIA,
+    PathJudge,
+    ScorerJudge,
+    automatic,
+    scorer_of,
+    setting,
+    with_predictions,
+)
+from .rules import RULES, place_of_least
+from .splits import draw_once, take_back
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
 RESULTS = (
@@ -39,6 +50,23 @@ RESULTS = (
     "n_iter",
     "fit_time",
 )
+
+# What an estimator must have; docs/extending.md says what for.
+METHODS = [
+    "fit",
+    "predict",
+    "at_iteration",
+    "recorded_iterations",
+    "strength_at",
+    "leaves_one_out_cheaply",
+    "on_trial",
+    "standing_in",
+    "check_data",
+    "share_work",
+    "release",
+    "_fit_up_to",
+    "_splitter",
+]
 
 
 class TrajectoryEarlyStoppingCV(
@@ -64,11 +92,13 @@ class TrajectoryEarlyStoppingCV(
         its ``cv`` is None). The name of a scikit-learn scorer, or a callable
         ``scorer(estimator, X, y)``, is evaluated on the pooled held-out
         predictions of every iterate: those of the folds where the estimator
-        has ``cv``, else of leave-one-out. "auto" is "loo" where leaving out
-        every row is cheap (linear updates with up to 2000 rows or columns and
-        10,000 rows; others, small data) or asked for by ``loo=True``; else
-        "risk"; "cv" where the estimator has ``risk=False``, or no memory
-        matrix because its loss is not the squared error.
+        has ``cv``, else of leave-one-out; an undefined score (NaN) is worst.
+        "auto" is "loo" where leaving out every row is cheap (linear updates with
+        up to 2000 rows or columns and 10,000 rows; others, small data) or asked
+        for by ``loo=True``; else "risk"; "cv" where the estimator has
+        ``risk=False``, or no memory matrix because its loss is not the squared
+        error. All combinations of ``param_grid`` are judged by the same: by what
+        every one of them can compute.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -79,7 +109,7 @@ class TrajectoryEarlyStoppingCV(
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
         combination, and parameters and iteration are chosen jointly from their
-        paths.
+        paths. Random splits of ``cv`` are drawn once, and are the same for all.
     n_jobs : int, default=None
         Trajectories of ``param_grid`` run in parallel; None is 1 unless in a
         :func:`joblib.parallel_config` context.
@@ -104,7 +134,11 @@ class TrajectoryEarlyStoppingCV(
     results_ : dict of lists
         One entry per combination and criterion that was computed: "params",
         "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
-        "fit_time" (seconds).
+        "fit_time" (seconds for the run and what judges it).
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Coefficients of the chosen iterate, of a linear model.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Its intercept, of a linear model.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, of a classifier.
     n_features_in_ : int
@@ -135,7 +169,7 @@ class TrajectoryEarlyStoppingCV(
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict", "at_iteration"]), None],
+        "estimator": [HasMethods(METHODS), None],
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -188,62 +222,90 @@ class TrajectoryEarlyStoppingCV(
         Raises
         ------
         ValueError
-            On invalid parameters or data; the estimator is left as it was.
+            On invalid parameters or data, and where the criterion is undefined (NaN)
+            for every iterate; the estimator is left as it was.
         """
         grid = list(ParameterGrid(self.param_grid or {}))
-        candidates = [
-            clone(self._inner()).set_params(**clone(candidate, safe=False))
-            for candidate in grid
-        ]
-        judge = self._judge(candidates[0], X, y, params)
-        for candidate in candidates:
-            prepare(candidate, judge.computed)
-        candidates[0].share_work(candidates, X, y)
+        candidates = self._candidates(grid)
+        judge = self._judge(candidates, X, y, params)
+        for candidate, combination in zip(candidates, grid):
+            prepare(candidate, judge.computed, combination)
         fit_params = self._routed("estimator", "fit", params)
+        draw_once(candidates, self._cv_of(grid), X, y, fit_params)
+        candidates[0].share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
-        found = self._run(stages, candidates, X, y, fit_params, params)
+        runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
-            choice_of(estimator, judge, RULES[self.rule]) for estimator, _ in found
+            choice_of(run.estimator, run.path, judge, RULES[self.rule]) for run in runs
         ]
-        best = int(np.argmin([judge.sign * score for _, score, _ in choices]))
-        best_iter, best_score, best_score_se = choices[best]
-        estimator = found[best][0]
-        results = self._results(grid, found, choices, judge)
-        self.estimator_ = estimator.at_iteration(best_iter)
-        self.best_iter_ = best_iter
-        self.best_score_ = best_score
-        self.best_score_se_ = best_score_se
-        self.best_params_ = dict(grid[best])
-        self.best_params_.update(estimator.strength_at(best_iter))
+        best = self._best(choices, judge)
+        results = self._results(grid, runs, choices, judge)
+        self._keep(grid[best], runs[best], choices[best])
         self.criterion_ = judge.name
-        self.path_ = judge.path(estimator)
         self.results_ = results
         return self
 
-    def _judge(self, candidate, X, y, params):
+    def _candidates(self, grid):
+        """An estimator of every combination, its parameters checked."""
+        candidates = []
+        for combination in grid:
+            candidate = clone(self._inner())
+            candidate.set_params(**clone(combination, safe=False))
+            validate_parameters(candidate)
+            candidates.append(candidate)
+        return candidates
+
+    def _cv_of(self, grid):
+        """What the ``cv`` of every candidate is a copy of."""
+        own = setting(self._inner(), "cv")
+        return [combination.get("cv", own) for combination in grid]
+
+    def _keep(self, combination, run, choice):
+        """The chosen iterate of the best run."""
+        take_back(run.estimator)
+        self.estimator_ = run.estimator.at_iteration(choice.iteration)
+        self.best_iter_ = choice.iteration
+        self.best_score_ = choice.score
+        self.best_score_se_ = choice.standard_error
+        self.best_params_ = dict(combination)
+        self.best_params_.update(run.estimator.strength_at(choice.iteration))
+        self.path_ = run.path
+
+    @staticmethod
+    def _best(choices, judge):
+        """Number of the candidate with the best choice."""
+        best = place_of_least([judge.sign * choice.score for choice in choices])
+        if np.isnan(choices[best].score):
+            raise ValueError(
+                f"criterion={judge.name} is undefined (NaN) for every iterate of "
+                "every candidate."
+            )
+        return best
+
+    def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
-            criterion = automatic(candidate, X)
+            criterion = automatic(candidates, X)
         if isinstance(criterion, str) and criterion in CRITERIA:
             return PathJudge(criterion)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
-        held_out = "loo" if candidate.cv is None else "cv"
-        return ScorerJudge.of(criterion, held_out, candidate, X, y, routed)
+        held_out = with_predictions(candidates)
+        return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
 
-    def _results(self, grid, found, choices, judge):
+    def _results(self, grid, runs, choices, judge):
         """A row for every candidate and every criterion that it has computed."""
-        rows = []
-        for params, (estimator, seconds), choice in zip(grid, found, choices):
-            chosen = {judge.name: choice}
+        rule, rows = RULES[self.rule], []
+        for params, run, choice in zip(grid, runs, choices):
+            estimator, chosen = run.estimator, {judge.name: choice}
             for name, criterion in CRITERIA.items():
                 if hasattr(estimator, criterion.path) and name != judge.name:
-                    own = choice_of(estimator, PathJudge(name), RULES[self.rule])
-                    chosen[name] = own
+                    own = PathJudge(name)
+                    chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
             rows += [
-                (params, name, *choice, estimator.n_iter_, seconds)
+                (params, name, *choice, estimator.n_iter_, run.seconds)
                 for name, choice in chosen.items()
             ]
         return dict(zip(RESULTS, map(list, zip(*rows))))
@@ -252,19 +314,19 @@ class TrajectoryEarlyStoppingCV(
         """Fit the candidates, each with its part of the callbacks' tree."""
         if not has_callbacks(self):
             return Parallel(n_jobs=self.n_jobs)(
-                delayed(stages.timed_fit)(candidate, X, y, fit_params)
+                delayed(stages.run)(candidate, X, y, fit_params)
                 for candidate in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
-        context = self._init_callback_context(max_subtasks=len(candidates))
+        context = callback_context(self, len(candidates))
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
-        found = Parallel(n_jobs=self.n_jobs)(
+        runs = Parallel(n_jobs=self.n_jobs)(
             delayed(fit_with_callbacks)(self, stages, candidate, task, data, fit_params)
             for candidate, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
-        return found
+        return runs
 
     def score(self, X, y, **params):
         """Score of the chosen iterate, as its estimator scores.

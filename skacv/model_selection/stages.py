@@ -3,46 +3,87 @@
 import warnings
 from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
 from ..exceptions import SeparationWarning
-from .criteria import CRITERIA
+from .criteria import CRITERIA, setting
+from .rules import place_of_least
 
 
-def prepare(estimator, computed):
-    """Have the estimator compute what the criterion needs, and nothing unasked."""
-    parameters = estimator.get_params(deep=False)
+def prepare(estimator, computed, combination):
+    """Have the estimator compute what the criterion needs, and nothing unasked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its parameters are set.
+    computed : str
+        Name of the criterion.
+    combination : dict
+        Of ``param_grid``, for errors to name.
+
+    Raises
+    ------
+    ValueError
+        If the estimator cannot compute the criterion, or is told not to.
+    """
+    if setting(estimator, computed) is False:
+        raise ValueError(_refusal(estimator, CRITERIA[computed], computed, combination))
     for name, criterion in CRITERIA.items():
-        value = parameters.get(criterion.parameter, False)
-        if name == computed and criterion.parameter not in parameters:
-            raise ValueError(
-                f"criterion={name!r} needs {criterion.path}, which "
-                f"{type(estimator).__name__} does not have: the memory matrix is of "
-                "the squared error and linear models."
-            )
-        if name == computed and value is False:
-            raise ValueError(
-                f"criterion={name!r} needs {criterion.path}, which "
-                f"{type(estimator).__name__} does not compute with "
-                f"{criterion.parameter}={value!r}."
-            )
+        value = setting(estimator, name)
         if name == computed and value is None:
             estimator.set_params(**{criterion.parameter: criterion.default})
-        if name != computed and value == "auto":
+        if name != computed and isinstance(value, str) and value == "auto":
             estimator.set_params(**{criterion.parameter: False})
 
 
-def choice_of(estimator, judge, rule):
-    """Row, value and standard error that the rule picks, of the rows that are kept."""
+def _refusal(estimator, criterion, computed, combination):
+    """Why the estimator does not compute the criterion."""
+    needed = f"criterion={computed!r} needs {criterion.path}, which "
+    needed += type(estimator).__name__
+    if criterion.parameter not in estimator.get_params(deep=False):
+        return f"{needed} does not have{criterion.limits}."
+    among = f" (candidate {combination} of param_grid)" if combination else ""
+    return f"{needed} does not compute with {criterion.parameter}=False{among}."
+
+
+class Run(NamedTuple):
+    """A candidate that has been run.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+    path : ndarray of shape (n_iter_ + 1,)
+        What every iterate is judged by.
+    seconds : float
+        What running and judging took.
+    """
+
+    estimator: object
+    path: np.ndarray
+    seconds: float
+
+
+class Choice(NamedTuple):
+    """The iterate that a rule picks, its value and the standard error of that."""
+
+    iteration: int
+    score: float
+    standard_error: float
+
+
+def choice_of(estimator, path, judge, rule):
+    """What the rule picks from a judge's path, of the rows that are kept."""
     rows = estimator.recorded_iterations()
-    path = judge.path(estimator)[rows]
+    kept = path[rows]
 
     def error(place):
         return judge.standard_error(estimator, rows[place])
 
-    place = rule(judge.sign * path, error)
-    return int(rows[place]), float(path[place]), error(place)
+    place = rule(judge.sign * kept, error)
+    return Choice(int(rows[place]), float(kept[place]), error(place))
 
 
 @dataclass(frozen=True)
@@ -52,30 +93,42 @@ class Stages:
     judge: object
     patience: int | None
 
-    def timed_fit(self, estimator, X, y, fit_params):
+    def run(self, estimator, X, y, fit_params):
+        """Fit the estimator, and judge its iterates.
+
+        Returns
+        -------
+        Run
+        """
         begun = perf_counter()
         with warnings.catch_warnings():
             # What it warns of is mended by the choice of an iterate.
             warnings.simplefilter("ignore", SeparationWarning)
-            if self.patience is None:
-                estimator.fit(X, y, **fit_params)
-            else:
-                self._extend(estimator, X, y, fit_params)
+            path = self._judged_path(estimator, X, y, fit_params)
         estimator.release()
-        return estimator, perf_counter() - begun
+        return Run(estimator, path, perf_counter() - begun)
 
-    def _extend(self, estimator, X, y, fit_params):
+    def _judged_path(self, estimator, X, y, fit_params):
+        if self.patience is None:
+            estimator.fit(X, y, **fit_params)
+            return self.judge.path(estimator)
         n_updates, is_whole, age = self.patience, False, -1
         while not is_whole and age < self.patience:
             is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
-            best = np.argmin(self.judge.sign * self.judge.path(estimator))
-            age = estimator.n_iter_ - best
+            path = self.judge.path(estimator)
+            age = self._age_of_best(path)
             n_updates *= 2
+        return path
+
+    def _age_of_best(self, path):
+        """How many iterates have followed the best; none before a value is defined."""
+        best = place_of_least(self.judge.sign * path)
+        return 0 if np.isnan(path[best]) else len(path) - 1 - best
 
 
 def fit_with_callbacks(owner, stages, estimator, task, data, fit_params):
     with task.propagate_callback_context(estimator):
         task.call_on_fit_task_begin(estimator=owner, **data)
-        found = stages.timed_fit(estimator, data["X"], data["y"], fit_params)
+        found = stages.run(estimator, data["X"], data["y"], fit_params)
     task.call_on_fit_task_end(estimator=owner, **data)
     return found

@@ -121,6 +121,19 @@ def test_late_divergence_leaves_the_figure():
     assert 4 < high < 4.5
 
 
+@pytest.mark.parametrize("test_path", [None, np.linspace(3, 2, 20)])
+def test_errors_alone_are_drawn_without_a_mark(test_path):
+    train_path = np.geomspace(3, 1, 20)
+    display = RiskPathDisplay(
+        estimates={}, train_path=train_path, iteration=9, test_path=test_path
+    ).plot()
+    assert display.lines_ == {}
+    assert "o" not in [line.get_marker() for line in display.ax_.lines]
+    low, high = display.ax_.get_ylim()
+    shown = train_path if test_path is None else test_path
+    assert low <= shown.min() < shown.max() <= high
+
+
 def test_without_test_rows_and_on_given_axes(data):
     X, y = data
     _, ax = plt.subplots()
@@ -138,6 +151,10 @@ def test_pipelines_transform_the_test_rows(data):
     scaled = pipeline[0].transform(X[50:])
     last = RiskPathDisplay.from_estimator(pipeline[-1], scaled, y[50:])
     np.testing.assert_allclose(whole.test_path, last.test_path)
+    nested = make_pipeline(pipeline[0], make_pipeline(pipeline[1]))
+    inner = RiskPathDisplay.from_estimator(nested, X[50:], y[50:])
+    np.testing.assert_array_equal(inner.test_path, whole.test_path)
+    assert inner.criterion == whole.criterion == pipeline[-1].criterion_
 
 
 @pytest.mark.parametrize("n_targets", [1, 2])

@@ -495,6 +495,8 @@ def test_pipelines_are_their_last_step_on_transformed_data(data):
     alone = make_pipeline(Ridge(0.5)).fit(X, y)
     expected = approximate_loo(Ridge(0.5).fit(X, y), X, y)
     assert_allclose(approximate_loo(alone, X, y).mean, expected.mean)
+    nested = make_pipeline(model[0], make_pipeline(*model[1:]))
+    assert_allclose(approximate_loo(nested, X, y).predictions, found.predictions)
 
 
 def test_the_estimator_is_not_changed(data):

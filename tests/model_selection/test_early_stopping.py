@@ -1,28 +1,43 @@
 """Stopping at the best iterate: without refits, in scikit-learn's machinery."""
 
 import pickle
+from inspect import getattr_static
+from itertools import count
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import clone, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
 from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
+from skacv.model_selection.criteria import CRITERIA, N_GROUPS
+from skacv.model_selection.early_stopping import METHODS
 from skacv.model_selection.rules import RULES
+from skacv.model_selection.stages import Stages
 from skacv.optim.design import Design
 
 
@@ -125,6 +140,15 @@ def test_rules():
     assert RULES["one_se"](path, errors.__getitem__) == 2
 
 
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+def test_what_is_undefined_comes_last(rule):
+    path = np.array([np.nan, 5.0, 3.0, np.nan, 1.9, 2.5])
+    assert RULES[rule](path, lambda t: 0.2) == 4
+    # An undefined error says nothing of other rows.
+    assert RULES[rule](path, lambda t: np.nan) == 4
+    assert RULES[rule](np.array([np.nan, np.inf]), lambda t: 0.2) == 1
+
+
 def test_of_several_targets(data, rng):
     X, y = data
     Y = np.column_stack([y, rng.standard_normal(80)])
@@ -142,6 +166,19 @@ def test_sample_weight_is_passed_on(data, rng):
     assert model.score(X, y, sample_weight=weights) == pytest.approx(
         alone.at_iteration(model.best_iter_).score(X, y, sample_weight=weights)
     )
+
+
+def test_attributes_of_the_chosen_iterate_are_documented():
+    attributes = TrajectoryEarlyStoppingCV.__doc__.split("Attributes\n")[1]
+    properties = [
+        name
+        for name in dir(TrajectoryEarlyStoppingCV)
+        if isinstance(getattr_static(TrajectoryEarlyStoppingCV, name), property)
+        and not name.startswith("_")
+    ]
+    assert "coef_" in properties
+    for name in properties:
+        assert f"    {name} : " in attributes
 
 
 # --------------------------------------------------------------- scikit-learn
@@ -300,6 +337,90 @@ def test_callbacks_reach_the_trajectories(n_jobs, data, capsys):
     assert "IterativeRidge" in capsys.readouterr().out
 
 
+# --------------------------------------------------- estimators of other classes
+
+
+def forwarded(name):
+    def method(self, *args):
+        return getattr(self._ridge(), name)(*args)
+
+    return method
+
+
+class Boxed(RegressorMixin, BaseEstimator):
+    """An IterativeRidge of which only what is asked of an estimator can be seen."""
+
+    def __init__(self, loo="auto", cv=None):
+        self.loo = loo
+        self.cv = cv
+
+    def _ridge(self):
+        ridge = IterativeRidge(0.0, max_iter=50, risk=False, loo=self.loo, cv=self.cv)
+        return getattr(self, "ridge_", ridge)
+
+    def fit(self, X, y):
+        return self._show(self._ridge().fit(X, y))
+
+    def _fit_up_to(self, n_updates, X, y):
+        ridge = self._ridge()
+        is_whole = ridge._fit_up_to(n_updates, X, y)
+        self._show(ridge)
+        return is_whole
+
+    def at_iteration(self, t):
+        return clone(self)._show(self.ridge_.at_iteration(t))
+
+    def _show(self, ridge):
+        self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
+        for criterion in CRITERIA.values():
+            for name in filter(None, criterion[1:5]):
+                if hasattr(ridge, name):
+                    setattr(self, name, getattr(ridge, name))
+        return self
+
+
+for name in METHODS:
+    if name not in dir(Boxed):
+        setattr(Boxed, name, forwarded(name))
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+@pytest.mark.parametrize("criterion", ["auto", "loo", "cv", "r2"])
+def test_estimators_need_what_they_are_asked_for_alone(criterion, patience, data):
+    X, y = data
+    settings = {"criterion": criterion, "patience": patience}
+    boxed = TrajectoryEarlyStoppingCV(Boxed(), param_grid={"cv": [3, 4]}, **settings)
+    ridge = IterativeRidge(0.0, max_iter=50, risk=False)
+    whole = TrajectoryEarlyStoppingCV(ridge, param_grid={"cv": [3, 4]}, **settings)
+    boxed.fit(X, y)
+    whole.fit(X, y)
+    np.testing.assert_array_equal(boxed.path_, whole.path_)
+    np.testing.assert_array_equal(boxed.predict(X), whole.predict(X))
+    assert boxed.best_params_ == whole.best_params_
+
+
+@pytest.mark.parametrize("missing", METHODS)
+def test_estimators_that_lack_a_method_are_refused(missing, data):
+    lacking = type("Lacking", (Boxed,), {missing: None})()
+    with pytest.raises(ValueError, match=f"'estimator' parameter .* {missing!r}"):
+        TrajectoryEarlyStoppingCV(lacking).fit(*data)
+
+
+def test_parameters_of_estimators_without_a_criterion(data):
+    """One that computes none of them says so, whatever it lacks."""
+    X, y = data
+
+    class Silent(Boxed):
+        def __init__(self):
+            self.loo, self.cv = False, None
+
+    for criterion in ("auto", "loo", "risk", "cv", "r2"):
+        model = TrajectoryEarlyStoppingCV(Silent(), criterion=criterion)
+        with pytest.raises(ValueError, match="Silent does not have") as caught:
+            model.fit(X, y)
+        assert ("memory matrix" in str(caught.value)) == (criterion == "risk")
+
+
 # ------------------------------------------------- held-out criteria, scorers
 
 
@@ -335,6 +456,87 @@ def test_automatic_criterion(rng):
     assert chosen(TrajectoryLasso(0.5, risk=False), **large) == "cv"
     assert chosen(TrajectoryLasso(0.1, loo=False)) == "risk"
     assert chosen(TrajectoryLasso(0.1, loo=20)) == "risk"
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ({"loo": ["auto", False]}, "risk"),
+        ({"loo": [True, "auto"]}, "loo"),
+        ({"loo": [False], "risk": ["auto", False]}, "cv"),
+        # Of other cost: leaving out all rows of the longer run is not cheap.
+        ({"max_iter": [5, 100_000]}, "risk"),
+        ({"alpha": [0.1, list(np.geomspace(1, 0.1, 300))]}, "risk"),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_automatic_criterion_is_one_that_all_candidates_have(
+    grid, expected, reverse, rng
+):
+    X = rng.standard_normal((200, 50))
+    y = X[:, 0] + rng.standard_normal(200)
+    lasso = TrajectoryLasso(0.1, tol=1e-3)
+    if reverse:
+        grid = {name: values[::-1] for name, values in grid.items()}
+    model = TrajectoryEarlyStoppingCV(lasso, param_grid=grid).fit(X, y)
+    assert model.criterion_ == expected
+
+
+@pytest.mark.parametrize("cvs", [[None, 4], [4, None]])
+def test_scorers_take_folds_where_all_candidates_have_them(cvs, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(), criterion="r2", param_grid={"cv": cvs}
+    ).fit(X, y)
+    inner = model.estimator_
+    expected = -np.mean((y - inner.loo_prediction_path_) ** 2, axis=1) / y.var() + 1
+    np.testing.assert_allclose(model.path_, expected)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        (IterativeRidge(max_iter="a"), None, "'max_iter' parameter of IterativeRidge"),
+        (IterativeRidge(), {"max_iter": [5, "a"]}, "'max_iter' parameter"),
+        (TrajectoryLasso(loo="maybe"), None, "'loo' parameter of TrajectoryLasso"),
+        (
+            TrajectoryLogisticRegression(solver="sgd", batch_size=0),
+            None,
+            "'batch_size' parameter of TrajectoryLogisticRegression",
+        ),
+        (KernelEigenProRegressor(), {"patience": [5, -1]}, "'patience' parameter"),
+    ],
+    ids=["run", "grid", "loo", "batch", "kernel"],
+)
+@pytest.mark.parametrize("criterion", ["auto", "loo", "r2"])
+def test_parameters_of_candidates_are_validated_first(
+    criterion, estimator, grid, message, data, monkeypatch
+):
+    X, y = data
+
+    def no_fit(*args):
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(Stages, "run", no_fit)
+    model = TrajectoryEarlyStoppingCV(estimator, criterion=criterion, param_grid=grid)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y > 0)
+
+
+@pytest.mark.parametrize(
+    ("grid", "refusing"),
+    [
+        ({"loo": ["auto", False]}, "{'loo': False}"),
+        ({"loo": [False], "alpha": [3.0]}, "{'alpha': 3.0, 'loo': False}"),
+    ],
+)
+def test_the_candidate_that_refuses_is_named(grid, refusing, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(), criterion="loo", param_grid=grid
+    )
+    with pytest.raises(ValueError, match=f"candidate {refusing}"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize("cv", [None, 4])
@@ -399,6 +601,86 @@ def test_scorers_get_the_weights_that_they_request(data, rng):
         np.testing.assert_allclose(-model.path_, expected)
 
 
+def correlation(estimator, X, y):
+    """Undefined where all predictions are the same, as those of the start are."""
+    predictions = estimator.predict(X)
+    if np.ptp(predictions) == 0:
+        return np.nan
+    return np.corrcoef(predictions, y)[0, 1]
+
+
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+@pytest.mark.parametrize("patience", [None, 3])
+def test_iterates_of_undefined_score_are_not_chosen(rule, patience, data):
+    X, y = data
+    ridge = IterativeRidge(0.0, fit_intercept=False)
+    model = TrajectoryEarlyStoppingCV(
+        ridge, criterion=correlation, rule=rule, patience=patience
+    ).fit(X, y)
+    assert np.isnan(model.path_[0])
+    assert model.best_iter_ > 0
+    assert model.best_score_ == model.path_[model.best_iter_]
+    whole = TrajectoryEarlyStoppingCV(ridge, criterion=correlation, rule=rule)
+    assert model.best_iter_ == whole.fit(X, y).best_iter_
+
+
+def test_patience_waits_for_a_score_that_is_defined(data):
+    """The first values of alpha keep all coefficients at zero."""
+    X, y = data
+    lasso = TrajectoryLasso([1e3] * 10 + [0.1], fit_intercept=False, max_iter=20)
+    model = TrajectoryEarlyStoppingCV(lasso, criterion=correlation, patience=2)
+    model.fit(X, y)
+    assert np.isnan(model.path_[:11]).all()
+    assert model.best_score_ == np.nanmax(model.path_)
+
+
+def test_candidates_of_undefined_score_are_not_chosen(data):
+    X, y = data
+    lasso = TrajectoryLasso(fit_intercept=False)
+    model = TrajectoryEarlyStoppingCV(
+        lasso, criterion=correlation, param_grid={"alpha": [1e3, 0.1]}
+    ).fit(X, y)
+    assert model.best_params_ == {"alpha": 0.1}
+    nothing = clone(model).set_params(param_grid={"alpha": [1e3, 1e4]})
+    with pytest.raises(ValueError, match="for every iterate of every candidate"):
+        nothing.fit(X, y)
+    assert not [name for name in vars(nothing) if name.endswith("_")]
+
+
+class CountedScorer:
+    """Negative squared error that counts how often it is asked."""
+
+    n_calls = 0
+
+    def __call__(self, estimator, X, y):
+        self.n_calls += 1
+        return -np.mean((estimator.predict(X) - y) ** 2)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 2])
+def test_every_iterate_is_scored_once(n_candidates, data):
+    X, y = data
+    counting = CountedScorer()
+    ridge = IterativeRidge(max_iter=30, tol=0)
+    grid = {"alpha": [0.1, 1.0][:n_candidates]}
+    TrajectoryEarlyStoppingCV(ridge, criterion=counting, param_grid=grid).fit(X, y)
+    # One trial; every iterate, and the jackknife at the best, of each candidate.
+    assert counting.n_calls == 1 + n_candidates * (31 + N_GROUPS)
+
+
+def test_stages_score_at_most_twice_as_often(data):
+    X, y = data
+    counting = CountedScorer()
+    ridge = IterativeRidge(0.0, max_iter=1000, tol=0)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=counting, patience=4)
+    n_iter = model.fit(X, y).estimator_.n_iter_
+    assert n_iter > 4
+    n_stages = int(np.log2(n_iter // 4)) + 1
+    stages = [1 + 4 * 2**k for k in range(n_stages)]
+    assert stages[-1] == n_iter + 1
+    assert counting.n_calls == 1 + sum(stages) + N_GROUPS
+
+
 def test_one_standard_error_of_a_scorer(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(
@@ -441,6 +723,127 @@ def test_groups_reach_the_splitter(data):
         routed = TrajectoryEarlyStoppingCV(inner, criterion="cv")
         routed.fit(X, y, groups=groups)
     np.testing.assert_array_equal(routed.path_, expected)
+
+
+class Drawn:
+    """A splitter that counts how often its splits are drawn."""
+
+    n_draws = 0
+
+    def __init__(self, splitter):
+        self.splitter = splitter
+
+    def __deepcopy__(self, memo):  # what clone does of splitters
+        return self
+
+    def split(self, X, y=None, groups=None):
+        self.n_draws += 1
+        return self.splitter.split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.splitter.get_n_splits(X, y, groups)
+
+
+RANDOM_SPLITTERS = [
+    KFold(3, shuffle=True),
+    ShuffleSplit(2, train_size=0.1),
+    ShuffleSplit(2, train_size=0.3, random_state=np.random.RandomState(0)),
+]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("splitter", RANDOM_SPLITTERS, ids=["folds", "split", "state"])
+def test_splits_are_drawn_once_for_all_stages(splitter, weighted, data, rng):
+    X, y = data
+    weights = {"sample_weight": rng.integers(0, 4, 80) / 3} if weighted else {}
+    ridge = IterativeRidge(0.0, max_iter=60, tol=0, cv=Drawn(splitter))
+    clock = count()
+
+    def later_is_better(estimator, X, y):
+        return next(clock)
+
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=later_is_better, patience=10)
+    model.fit(X, y, **weights)
+    assert ridge.cv.n_draws == 1
+    assert model.best_iter_ == model.estimator_.n_iter_ == 60
+    assert model.estimator_.cv is ridge.cv
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("splitter", RANDOM_SPLITTERS, ids=["folds", "split", "state"])
+@pytest.mark.parametrize("criterion", ["cv", "r2"])
+def test_splits_are_drawn_once_for_all_candidates(criterion, splitter, n_jobs, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(
+        IterativeRidge(cv=splitter),
+        criterion=criterion,
+        param_grid={"alpha": [1.0, 1.0, 1.0]},
+        n_jobs=n_jobs,
+    ).fit(X, y)
+    rows = np.array(model.results_["criterion"]) == criterion
+    scores = np.array(model.results_["best_score"])[rows]
+    assert len(scores) == 3
+    assert len(set(scores)) == 1
+    assert model.best_params_ == {"alpha": 1.0}
+    assert type(model.estimator_.cv) is type(splitter)
+
+
+def test_candidates_with_splitters_of_their_own(data):
+    X, y = data
+    splitters = [Drawn(KFold(3, shuffle=True)), Drawn(ShuffleSplit(2)), 4, None]
+    grid = [{"cv": splitters, "alpha": [1.0, 2.0]}, {"alpha": [3.0]}]
+    inner = IterativeRidge(cv=Drawn(KFold(5, shuffle=True)))
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv", param_grid=grid)
+    model.fit(X, y)
+    for splitter in (*splitters[:2], inner.cv):
+        assert splitter.n_draws == 1
+    assert len(model.results_["params"]) == 9
+    for params, score in zip(model.results_["params"], model.results_["best_score"]):
+        if params.get("cv", inner.cv) in (4, None):
+            n_folds = params["cv"] or 5
+            alone = clone(inner).set_params(alpha=params["alpha"], cv=n_folds)
+            assert score == pytest.approx(alone.fit(X, y).cv_path_.min())
+
+
+@pytest.mark.parametrize("labels", [["low", "high"], ["a", "b", "c"]])
+def test_an_integer_stratifies_classes(labels, data):
+    X, _ = data
+    y = np.repeat(labels, [60, *[20 // (len(labels) - 1)] * (len(labels) - 1)])
+    inner = TrajectoryLogisticRegression(max_iter=10, cv=4)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv").fit(X, y)
+    for rows in model.estimator_.cv_indices_:
+        assert np.count_nonzero(y[rows] == labels[0]) == 15
+    np.testing.assert_array_equal(model.path_, clone(inner).fit(X, y).cv_path_)
+    assert model.estimator_.cv == 4
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_groups_reach_the_splitter_of_every_candidate_and_stage(routing, data):
+    X, y = data
+    groups = np.arange(80) % 8
+    splitter = GroupShuffleSplit(3)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        if routing:
+            splitter.set_split_request(groups=True)
+        inner = IterativeRidge(tol=0, max_iter=50, cv=splitter)
+        inner = inner.set_fit_request(sample_weight=True) if routing else inner
+        model = TrajectoryEarlyStoppingCV(
+            inner, criterion="cv", patience=10, param_grid={"alpha": [1.0, 1.0]}
+        ).fit(X, y, groups=groups, sample_weight=np.ones(80))
+    assert len(set(model.results_["best_score"])) == 1
+    for rows in model.estimator_.cv_indices_:
+        assert set(groups[rows]).isdisjoint(np.delete(groups, rows))
+
+
+@pytest.mark.parametrize("grid", [None, {"alpha": [0.1, 1.0]}])
+def test_bad_data_are_named_before_what_the_splitter_says(grid, data):
+    X, y = data
+    inner = IterativeRidge(cv=StratifiedKFold(5))
+    model = TrajectoryEarlyStoppingCV(inner, criterion="cv", param_grid=grid)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.fit(np.full_like(X, np.nan), y)
+    with pytest.raises(ValueError, match="continuous"):
+        model.fit(X, y)
 
 
 # ------------------------------------------------------------------- patience
@@ -524,6 +927,27 @@ def test_patience_with_values_of_alpha_that_converge_at_once(data):
     inner = TrajectoryLasso([1e3] * 20 + [0.1], max_iter=20)
     model = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=25).fit(X, y)
     assert model.best_params_["alpha"] == 0.1
+
+
+@pytest.mark.parametrize("patience", [None, 5])
+@pytest.mark.parametrize("criterion", ["loo", correlation])
+@pytest.mark.parametrize("n_weightless", [0, 3])
+@pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLasso])
+def test_too_few_rows_to_leave_one_out(cls, n_weightless, criterion, patience, data):
+    X, y = (values[: 2 + n_weightless] for values in data)
+    weights = np.repeat([1.0, 0.0], [2, n_weightless])
+    model = TrajectoryEarlyStoppingCV(cls(), criterion=criterion, patience=patience)
+    with pytest.raises(ValueError, match="at least 3 rows"):
+        model.fit(X, y, sample_weight=weights)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("criterion", ["loo", "r2"])
+def test_too_few_rows_to_leave_one_out_of_a_kernel_machine(criterion, data):
+    X, y = (values[:2] for values in data)
+    model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), criterion=criterion)
+    with pytest.raises(ValueError, match="at least 3 rows"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize(

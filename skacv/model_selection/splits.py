@@ -1,0 +1,79 @@
+"""The splits of ``cv``, drawn once for all candidates and all stages of their runs.
+
+Drawn anew they would compare candidates on other rows, and the step, which is
+stable on all folds, would change in the middle of a run.
+"""
+
+from dataclasses import dataclass
+
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from .criteria import has_folds, setting
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnSplits:
+    """A splitter that has drawn, in the place of the one that would draw again.
+
+    Attributes
+    ----------
+    cv : int, splitter or iterable
+        What it stands for; metadata are requested as that requests them.
+    splits : list of (ndarray of int, ndarray of int)
+    """
+
+    cv: object
+    splits: list
+
+    def split(self, X, y=None, **params):
+        """The splits that have been drawn, whatever is passed."""
+        return iter(self.splits)
+
+    def get_n_splits(self, X=None, y=None, **params):
+        """How many there are."""
+        return len(self.splits)
+
+    def get_metadata_routing(self):
+        """Metadata routing of what it stands for."""
+        return get_routing_for_object(check_cv(self.cv))
+
+
+def draw_once(candidates, origins, X, y, fit_params):
+    """Give the same splits to all candidates that have the same ``cv``.
+
+    Parameters
+    ----------
+    candidates : list of estimators
+        Their ``cv`` is set, where they have one.
+    origins : list
+        What the ``cv`` of every candidate is a copy of.
+    X, y : as passed to fit
+    fit_params : dict
+        What the candidates' ``fit`` will be passed.
+    """
+    drawn = {}
+    for candidate, origin in zip(candidates, origins):
+        if not has_folds(candidate):
+            continue
+        if id(origin) not in drawn:
+            drawn[id(origin)] = _drawn(candidate, X, y, fit_params)
+        candidate.set_params(cv=drawn[id(origin)])
+
+
+def _drawn(candidate, X, y, fit_params):
+    params = {key: fit_params[key] for key in fit_params if key != "sample_weight"}
+    try:
+        splitter, split_params = candidate._splitter(y, params)
+        splits = list(splitter.split(X, y, **split_params))
+    except (TypeError, ValueError):
+        candidate.check_data(X, y)  # what is wrong with them comes first
+        raise
+    return DrawnSplits(candidate.cv, splits)
+
+
+def take_back(estimator):
+    """Let the estimator have the ``cv`` again that it was given."""
+    cv = setting(estimator, "cv")
+    if isinstance(cv, DrawnSplits):
+        estimator.set_params(cv=cv.cv)
