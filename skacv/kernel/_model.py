@@ -233,9 +233,10 @@ class KernelEigenPro(
             self.memory_budget * MEGABYTE,
         )
         numbers = np.arange(X.shape[0])[:, None]
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._is_precomputed():
             check_precomputed(X)
-            return {"X_fit_": None}, Machine.of(Precomputed(X), numbers, sizes, rng)
+            basis = {"X_fit_": None, "_kernel": None}
+            return basis, Machine.of(Precomputed(X), numbers, sizes, rng)
         basis, kernel = self._kernel_of(X)
         basis = {"X_fit_": X, "_kernel": kernel, **basis}
         if self._distances is not None:
@@ -281,6 +282,9 @@ class KernelEigenPro(
     def release(self):
         """Let go of what is shared with others, and of what further epochs need."""
         self._live_run = self._distances = None
+
+    def _is_precomputed(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
@@ -331,7 +335,6 @@ class KernelEigenPro(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.sparse = not is_precomputed
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = not self._is_precomputed()
         return tags

@@ -36,7 +36,7 @@ class RecordedKernelModel(RecordedModel):
     def _combined(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
-        if self.X_fit_ is None:
+        if self._kernel is None:  # X is the kernel between its rows and those
             found = X @ flat
         else:
             X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))

@@ -61,7 +61,7 @@ class LiveRun:
             check_stable(train, self.machine.schedule)
             if progress(self.n_epochs, epoch.dual_coef, train[-1]):
                 self.has_ended = True
-        progress.finish(epoch.dual_coef)
+        progress.finish(self.recorder.dual_coef[self.n_epochs])
 
     def reconstruct(self, dual_coef):
         """Attributes of an estimator that predicts with these coefficients."""

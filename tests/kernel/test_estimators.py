@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from skacv import (
@@ -68,6 +69,21 @@ def test_precomputed_kernels_that_are_none(data):
         model.fit(K - 0.5 * np.eye(len(K)), y)
     with pytest.raises(ValueError, match="150 features"):
         model.predict(K[:, :10])
+
+
+@pytest.mark.parametrize("model", [KernelEigenProRegressor, KernelEigenProClassifier])
+def test_precomputed_kernels_are_dense(model):
+    with pytest.raises(TypeError, match="dense data is required"):
+        model("precomputed").fit(sparse.eye(6, format="csr"), [0, 1] * 3)
+
+
+def test_a_refit_leaves_nothing_of_the_former_fit(data):
+    X, y = data
+    model = KernelEigenProRegressor(max_iter=5).fit(X, y)
+    model.set_params(kernel="precomputed").fit(X @ X.T, y)
+    fresh = clone(model).fit(X @ X.T, y)
+    assert vars(model).keys() == vars(fresh).keys()
+    assert model._kernel is fresh._kernel
 
 
 def test_one_class_only(data):
@@ -177,6 +193,18 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
     for name in ("cv_path_", "train_path_", "dual_coef_path_", "stored_iterations_"):
         expected = getattr(whole, name)
         np.testing.assert_array_equal(getattr(staged.estimator_, name), expected)
+
+
+def test_a_run_with_no_epoch_left_stays_as_it_is(data):
+    X, y = data
+    model = KernelEigenProRegressor(random_state=0, patience=None, max_iter=8)
+    assert not model._fit_up_to(5, X, y)
+    assert not model._fit_up_to(5, X, y)
+    assert model.n_iter_ == 5
+    assert model._fit_up_to(8, X, y)
+    assert model._fit_up_to(16, X, y)
+    whole = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_path_, whole.dual_coef_path_)
 
 
 def test_pickles_and_intervals(data):
