@@ -161,10 +161,7 @@ class Machine:
 
     def unseen_rows(self):
         """Rows that the preconditioner has not seen either."""
-        seen = np.zeros(len(self.gram), dtype=bool)
-        if len(self.preconditioner.damping):
-            seen[self.preconditioner.rows] = True
-        return np.flatnonzero(~seen)
+        return np.delete(np.arange(len(self.gram)), self.preconditioner.rows)
 
 
 def _schedule(gram, preconditioner, sizes, rng):
