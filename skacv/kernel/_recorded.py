@@ -33,6 +33,10 @@ class RecordedKernelModel(RecordedModel):
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         yield from np.moveaxis(self._combined(self._checked(X), path), -1, 0)
 
+    def _predicted(self, replicas, X):
+        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
+        return self._combined(X, replicas).T
+
     def _combined(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)

@@ -193,7 +193,7 @@ default="rbf"
     def _coded(self, label):
         return codes_of(label, len(self.classes_))
 
-    def _more_paths(self, attributes):
+    def _more_attributes(self, live_run, attributes):
         """The error rate, of all rows left out."""
         if "loo_path_" not in attributes:
             return {}

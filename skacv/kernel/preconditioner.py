@@ -74,6 +74,15 @@ class Preconditioner:
         features = gram.dot(self.rows, self.vectors).astype(np.float64)
         return replace(self, features=features)
 
+    def dual_part(self, coef):
+        """What coefficients (n_rows, n_columns) of k_P take off those of S.
+
+        Returns
+        -------
+        ndarray of shape (s, n_columns)
+        """
+        return self.vectors @ (self.damping[:, None] * (self.features.T @ coef))
+
     def square_product(self, gram, rows):
         """How to multiply with the preconditioned kernel matrix between some rows."""
         plain, features = gram.square_product(rows), self.features[rows]

@@ -1,6 +1,6 @@
 """From sizes and a kernel to batches, a preconditioner and a step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,11 @@ CHECKED_ROWS = 1000
 def working_dtype(n_rows):
     """Single precision where there are many rows."""
     return np.float64 if n_rows <= EXACT_ROWS else np.float32
+
+
+def rows_of(X):
+    """Training rows as the run takes them."""
+    return X.astype(working_dtype(X.shape[0]), copy=False)
 
 
 class Sizes(NamedTuple):
@@ -102,14 +107,15 @@ class Machine:
         Row i here is the training row order[i]: batches are slices.
     place : ndarray of int, shape (n_rows,)
         The way back.
-    gram : KernelMatrix
+    gram : KernelMatrix or None
+        None where it is put away.
     preconditioner : Preconditioner
     schedule : Schedule
     """
 
     order: np.ndarray
     place: np.ndarray
-    gram: KernelMatrix
+    gram: KernelMatrix | None
     preconditioner: Preconditioner
     schedule: Schedule
 
@@ -143,6 +149,25 @@ class Machine:
         preconditioner = Preconditioner.of(gram, rows, n_components, rng)
         schedule = _schedule(gram, preconditioner, sizes, rng)
         return cls(order, np.argsort(order), gram, preconditioner, schedule)
+
+    def put_away(self):
+        """The machine without what :meth:`restored` can compute again."""
+        preconditioner = replace(self.preconditioner, features=None)
+        return replace(self, gram=None, preconditioner=preconditioner)
+
+    def restored(self, kernel, X, budget, map=map):
+        """The machine that was put away.
+
+        Parameters
+        ----------
+        kernel, X, map : as of :meth:`of`
+        budget : float
+            In bytes.
+        """
+        dtype = working_dtype(X.shape[0])
+        gram = KernelMatrix(kernel, X[self.order], dtype, budget, map)
+        preconditioner = self.preconditioner.on(gram)
+        return replace(self, gram=gram, preconditioner=preconditioner)
 
     @property
     def can_decompose(self):

@@ -215,8 +215,24 @@ def test_pickles_and_intervals(data):
     best = model.at_iteration(model.loo_path_.argmin())
     low, high = best.predict_interval(X, method="loo").T
     np.testing.assert_allclose((low + high) / 2, best.predict(X), atol=0.3)
-    with pytest.raises(ValueError, match="method='loo' only"):
-        best.predict_interval(X)
+    # The default without anything set at fit, and of what was pickled.
+    intervals = best.predict_interval(X)
+    copied = copied.at_iteration(best.iteration_)
+    np.testing.assert_allclose(copied.predict_interval(X), intervals, rtol=1e-9)
+    assert np.abs(intervals.T - [low, high]).max() < np.mean(high - low) / 2
+
+
+def test_intervals_of_what_is_not_kept(data):
+    X, y = data
+    model = KernelEigenProRegressor("precomputed").fit(X @ X.T, y)
+    assert model.predict_interval(X @ X.T, method="loo").shape == (150, 2)
+    with pytest.raises(ValueError, match="is not kept"):
+        model.predict_interval(X @ X.T)
+    model = KernelEigenProRegressor(loo=False, max_iter=3).fit(X, y)
+    with pytest.raises(ValueError, match="loo=True"):
+        model.predict_interval(X)
+    with pytest.raises(ValueError, match="memory matrix"):
+        model.predict_interval(X, method="risk")
 
 
 def test_threads_change_nothing(data):
