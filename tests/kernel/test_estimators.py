@@ -1,6 +1,8 @@
 """The kernel estimators: stopping, what is kept, and bad input."""
 
+import inspect
 import pickle
+import re
 import tracemalloc
 
 import numpy as np
@@ -22,6 +24,38 @@ from skacv.kernel.run import epochs
 def data(rng):
     X = rng.standard_normal((150, 4))
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(150)
+
+
+# What both estimators have and say in words of their own: shapes, and what a
+# prediction is.
+OWN_WORDS = {
+    "dual_coef_",
+    "dual_coef_path_",
+    "loo_prediction_path_",
+    "loo_target_",
+    "cv_prediction_path_",
+}
+
+
+def documented(model, section):
+    """Entries of a section of the docstring: what is said, by what it is said of."""
+    text = inspect.cleandoc(model.__doc__).split(f"{section}\n{'-' * len(section)}\n")[
+        1
+    ]
+    text = re.split(r"\n\n[A-Z][A-Za-z ]+\n-+\n", text)[0]
+    entries = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
+    return dict(entry.strip().split(" : ", 1) for entry in entries if entry)
+
+
+def test_what_both_have_is_documented_in_the_same_words():
+    models = KernelEigenProRegressor, KernelEigenProClassifier
+    here, there = (documented(model, "Parameters") for model in models)
+    assert list(here) == list(inspect.signature(KernelEigenProRegressor).parameters)
+    assert here == there
+    here, there = (documented(model, "Attributes") for model in models)
+    differing = {name for name in here if here[name] != there.get(name)}
+    assert differing == OWN_WORDS
+    assert there.keys() - here.keys() == {"classes_", "loo_error_path_"}
 
 
 def state(model):
