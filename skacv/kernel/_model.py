@@ -27,6 +27,7 @@ from .kernels import (
     OfDistances,
     Precomputed,
     SquaredDistance,
+    check_squares,
     scale_gamma,
 )
 from .live_run import LiveRun
@@ -254,6 +255,7 @@ class KernelEigenPro(
         """The kernel, and its fitted attributes."""
         if callable(self.kernel):
             return {}, FromCallable(self.kernel)
+        check_squares(rows_of(X))
         gamma = self.gamma
         if gamma == "scale":
             gamma = scale_gamma(self.kernel, X)

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from .._training_data import Samples
 from .paths import fitted_paths, shaped_dual_coef
+from .recorder import Recorder
 from .run import check_stable, epochs
+from .setup import Machine
 
 
 @dataclass
@@ -21,9 +24,9 @@ class LiveRun:
         Whether coefficients have no axis for outputs.
     """
 
-    machine: object
-    recorder: object
-    samples: object
+    machine: Machine
+    recorder: Recorder
+    samples: Samples
     names: dict
     is_flat: bool
 

@@ -56,10 +56,10 @@ class Sizes(NamedTuple):
         In bytes.
     """
 
-    n_components: object
-    subsample_size: object
-    batch_size: object
-    step_size: object
+    n_components: int | str
+    subsample_size: int | str
+    batch_size: int | str
+    step_size: float | str
     budget: float
 
     def subsample(self, n_rows):

@@ -283,6 +283,29 @@ def test_kernel_of_zero_has_nothing_to_fit():
     assert not model.predict(X).any()
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy", "polynomial"])
+@pytest.mark.parametrize("n_rows", [150, 3100])  # double and single precision
+def test_squares_that_overflow(n_rows, kernel, rng):
+    X = rng.standard_normal((n_rows, 2))
+    X[-1] = 1e160 if n_rows == 150 else 1e25
+    with pytest.raises(ValueError, match=r"overflow in float\d+: scale X"):
+        KernelEigenProRegressor(kernel, max_iter=2).fit(X, X[:, 0])
+
+
+def test_width_of_rows_that_hardly_differ(data):
+    X, y = data
+    model = KernelEigenProRegressor(max_iter=2).fit(1e-160 * X, y)
+    assert np.isfinite(model.gamma_)
+
+
+def test_callables_may_return_sparse_matrices(data):
+    X, y = data
+    model = KernelEigenProRegressor(lambda X, Z: X @ Z.T, max_iter=3, random_state=0)
+    expected = model.fit(X, y).predict(X)
+    found = model.fit(sparse.csr_matrix(X), y).predict(sparse.csr_matrix(X))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def test_never_more_of_the_kernel_than_the_budget(rng):
     X = rng.standard_normal((4000, 5))
     model = KernelEigenProRegressor(memory_budget=4, max_iter=2, random_state=0)
