@@ -173,6 +173,15 @@ default="rbf"
     TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
     sklearn.kernel_ridge.KernelRidge : The same functions, with a penalty.
 
+    Notes
+    -----
+    The run starts from the function 0, and stopping pulls towards it. Centre
+    targets whose mean is large beside their spread: else the updates go into the
+    mean, no early iterate is any good, and the run goes on to ``max_iter``.
+    ``fit(X, y - y.mean())`` does, or around everything
+    ``TransformedTargetRegressor(model, transformer=StandardScaler())``. Labels of
+    a classifier are coded around zero or between 0 and 1 and need none of this.
+
     References
     ----------
     .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
