@@ -3,7 +3,8 @@
 Leave-one-out needs how strongly every row holds on to its own residual: from the
 eigendecomposition or from random labels (:mod:`skacv.kernel.leave_one_out`). Folds,
 and a few single rows, are outputs whose gradient is masked: exact whatever the
-batches.
+batches. The coefficients of the run without a row follow afterwards, in the same two
+ways.
 """
 
 from dataclasses import dataclass

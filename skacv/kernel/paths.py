@@ -6,7 +6,7 @@ from .._held_out import fold_paths
 from ..risk.held_out import mean_with_error
 
 
-def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
+def fitted_paths(machine, recorder, samples, is_flat):
     """Everything that a run says, as fitted attributes.
 
     Parameters
@@ -14,8 +14,8 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     machine : Machine
     recorder : Recorder
     samples : Samples
-    has_flat_dual_coef : bool
-        Whether the model has one output, without an axis of its own.
+    is_flat : bool
+        Whether coefficients have no axis for outputs.
 
     Returns
     -------
@@ -24,7 +24,7 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     schedule = machine.schedule
     stored = sorted(recorder.dual_coef)
     path = np.stack([recorder.dual_coef[t] for t in stored])
-    path = shaped_dual_coef(path, machine, has_flat_dual_coef)
+    path = shaped_dual_coef(path, machine, is_flat)
     attributes = {
         "dual_coef_": path[-1].copy(),
         "dual_coef_path_": path,
