@@ -245,7 +245,7 @@ class RecordedRegressor(RecordedModel):
         if method == "risk" and "risk" not in self.get_params():
             raise ValueError(
                 "method='risk' needs the memory matrix, which "
-                f"{type(self).__name__} does not have: it is of the squared error."
+                f"{type(self).__name__} does not have."
             )
         missing = [
             setting
@@ -291,8 +291,12 @@ class RecordedRegressor(RecordedModel):
         Those of the iterate in use, run again once and then kept.
         """
         if self._replicas is None or self._replicas[0] != self.iteration_:
-            self._replicas = self.iteration_, list(coefficients_without_rows(self))
+            self._replicas = self.iteration_, list(self._run_without_rows())
         return self._replicas[1]
+
+    def _run_without_rows(self):
+        """The replicas without each held-out row, run again, target by target."""
+        return coefficients_without_rows(self)
 
     @property
     def risk_gram_(self):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from ._compat import _check_sample_weight
@@ -165,7 +166,7 @@ class Samples:
 def validated(estimator, X, y, sample_weight, **checks):
     """Validate, and leave out rows of zero weight.
 
-    Nothing is marked on ``estimator``.
+    Nothing is marked on ``estimator``, whose tags say whether X may be sparse.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def validated(estimator, X, y, sample_weight, **checks):
         shell,
         X,
         y,
-        accept_sparse="csr",
+        accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
         dtype=[np.float64, np.float32],
         ensure_min_samples=2,
         **checks,

@@ -27,11 +27,12 @@ from .kernels import (
     OfDistances,
     Precomputed,
     SquaredDistance,
+    check_squares,
     scale_gamma,
 )
 from .live_run import LiveRun
 from .recorder import Patience, Recorder
-from .setup import Machine, Sizes, working_dtype
+from .setup import Machine, Sizes, rows_of
 
 MEGABYTE = 1 << 20
 
@@ -132,9 +133,9 @@ class KernelEigenPro(
     def _prepared(self, X, y):
         """Validated samples, targets (n_rows, n_outputs), and fitted attributes."""
 
-    def _more_paths(self, attributes):
+    @abstractmethod
+    def _more_attributes(self, live_run, attributes):
         """Further fitted attributes that follow from the others."""
-        return {}
 
     @staticmethod
     @abstractmethod
@@ -221,7 +222,8 @@ class KernelEigenPro(
         live_run.go_on(n_epochs, progress)
         # Nothing reaches self before everything has succeeded.
         attributes = live_run.attributes()
-        self._replace_fitted({**attributes, **self._more_paths(attributes)})
+        more = self._more_attributes(live_run, attributes)
+        self._replace_fitted({**attributes, **more})
 
     def _machine(self, X, rng):
         """What a prediction needs besides coefficients, and what the run needs."""
@@ -230,24 +232,30 @@ class KernelEigenPro(
             self.subsample_size,
             self.batch_size,
             self.step_size,
-            self.memory_budget * MEGABYTE,
+            self._budget(),
         )
         numbers = np.arange(X.shape[0])[:, None]
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._is_precomputed():
             check_precomputed(X)
-            return {"X_fit_": None}, Machine.of(Precomputed(X), numbers, sizes, rng)
+            basis = {"X_fit_": None, "_kernel": None}
+            return basis, Machine.of(Precomputed(X), numbers, sizes, rng)
         basis, kernel = self._kernel_of(X)
         basis = {"X_fit_": X, "_kernel": kernel, **basis}
         if self._distances is not None:
             kernel, rows = OfDistances(kernel, self._distances), numbers
         else:
-            rows = X.astype(working_dtype(X.shape[0]), copy=False)
+            rows = rows_of(X)
         return basis, Machine.of(kernel, rows, sizes, rng, self._map)
+
+    def _budget(self):
+        """What the kernel matrix may take, in bytes."""
+        return self.memory_budget * MEGABYTE
 
     def _kernel_of(self, X):
         """The kernel, and its fitted attributes."""
         if callable(self.kernel):
             return {}, FromCallable(self.kernel)
+        check_squares(rows_of(X))
         gamma = self.gamma
         if gamma == "scale":
             gamma = scale_gamma(self.kernel, X)
@@ -268,9 +276,8 @@ class KernelEigenPro(
         candidates = [c for c in candidates if c._is_radial()]
         if len(candidates) < 2:
             return
-        rows = candidates[0]._prepared(X, y)[0].X
-        rows = rows.astype(working_dtype(rows.shape[0]), copy=False)
-        budget = min(c.memory_budget for c in candidates) * MEGABYTE
+        rows = rows_of(candidates[0]._prepared(X, y)[0].X)
+        budget = min(candidate._budget() for candidate in candidates)
         # The kernel matrix of one of them is kept beside the distances.
         distances = KernelMatrix(
             SquaredDistance(), rows, rows.dtype, budget / 2, candidates[0]._map
@@ -281,6 +288,9 @@ class KernelEigenPro(
     def release(self):
         """Let go of what is shared with others, and of what further epochs need."""
         self._live_run = self._distances = None
+
+    def _is_precomputed(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
@@ -341,7 +351,6 @@ class KernelEigenPro(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.sparse = not is_precomputed
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.sparse = not self._is_precomputed()
         return tags

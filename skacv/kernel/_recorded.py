@@ -33,10 +33,14 @@ class RecordedKernelModel(RecordedModel):
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         yield from np.moveaxis(self._combined(self._checked(X), path), -1, 0)
 
+    def _predicted(self, replicas, X):
+        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
+        return self._combined(X, replicas).T
+
     def _combined(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
-        if self.X_fit_ is None:
+        if self._kernel is None:  # X is the kernel between its rows and those
             found = X @ flat
         else:
             X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))

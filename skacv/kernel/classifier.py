@@ -27,7 +27,9 @@ default="rbf"
         two sets of rows. It must be positive semi-definite.
     gamma : float or "scale", default="scale"
         "scale" is 1 / (n_features Var(X)), its root for "laplacian".
-    degree, coef0 : float, default=3, 1.0
+    degree : float, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1.0
         Of the polynomial kernel.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
@@ -40,9 +42,10 @@ default="rbf"
         from 100,000 rows on, if they fit in the memory budget), and never more
         than a third of the rows.
     batch_size : int, "auto" or "full", default="auto"
-        Rows of a batch. "auto" is all rows up to 3000, else the critical batch
-        size, up to which smaller batches gain nothing. Batches are drawn once;
-        all epochs take them in the same order.
+        Rows of a batch, at most: batches are as even as they can be. "auto" is
+        all rows up to 3000, else the critical batch size, up to which smaller
+        batches gain nothing. Batches are drawn once; all epochs take them in
+        the same order.
     step_size : float or "auto", default="auto"
         "auto" is the step of EigenPro 2, or the largest that is stable with
         these batches if that is less. It depends on X only.
@@ -90,8 +93,7 @@ default="rbf"
     stored_iterations_ : ndarray of shape (n_stored,)
         Which iterates these are.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean squared error on the training rows, over
-        the outputs.
+        Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
         Norm of the function, sqrt(alpha' K alpha), over all outputs.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -99,8 +101,9 @@ default="rbf"
         squared error of iterate t of this very run, same batches, preconditioner,
         step and divisor m, if it never takes the gradient of the row. With
         all rows in a batch and at most 3000 of them it is exact, by the
-        eigendecomposition of the preconditioned kernel. Else from random
-        labels, corrected for what they add on average.
+        eigendecomposition of the preconditioned kernel, if three matrices of
+        its size are within ``memory_budget``. Else from random labels,
+        corrected for what they add on average.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows.
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
@@ -193,7 +196,7 @@ default="rbf"
     def _coded(self, label):
         return codes_of(label, len(self.classes_))
 
-    def _more_paths(self, attributes):
+    def _more_attributes(self, live_run, attributes):
         """The error rate, of all rows left out."""
         if "loo_path_" not in attributes:
             return {}

@@ -124,7 +124,9 @@ def product(kernel, X, Z, coef, map=map):
     -------
     ndarray of shape (n, n_outputs)
     """
-    found = np.empty((X.shape[0], coef.shape[1]), coef.dtype)
+    found = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
+    if not coef.size:
+        return found
 
     def fill(rows):
         found[rows] = kernel(X[rows], Z) @ coef

@@ -3,15 +3,24 @@
 Leave-one-out needs how strongly every row holds on to its own residual: from the
 eigendecomposition or from random labels (:mod:`skacv.kernel.leave_one_out`). Folds,
 and a few single rows, are outputs whose gradient is masked: exact whatever the
-batches.
+batches. The coefficients of the run without a row follow afterwards, in the same two
+ways.
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from .._held_out import FEWEST_ROWS, unseen_folds
-from .leave_one_out import ExactMemory, LeaveOneOut, ProbedMemory, random_labels
+from .leave_one_out import (
+    ExactMemory,
+    LeaveOneOut,
+    ProbedMemory,
+    factors_of_epoch,
+    random_labels,
+)
+from .run import epochs
 
 
 @dataclass(frozen=True)
@@ -107,6 +116,68 @@ def plan_of(machine, target, folds, loo, n_probes, rng):
     elif not machine.can_decompose:
         labels = random_labels(n_rows, n_probes, rng)
     return Plan(target[machine.order], labels, replicas, len(folds), rows)
+
+
+def coefficients_from_residuals(machine, dual_coef, held_out, rows):
+    """An epoch without the gradients of single rows, with all rows in a batch.
+
+    Parameters
+    ----------
+    machine : Machine
+        Of which :attr:`Machine.can_decompose` is true.
+    dual_coef : ndarray of shape (n_rows, n_outputs)
+        Of the epoch with all of them; in the order of the run, as everything here.
+    held_out : ndarray of shape (n_epochs, n_left_out, n_outputs)
+        Residuals of the rows in the replicas, of all epochs before.
+    rows : ndarray of int
+
+    Yields
+    ------
+    ndarray of shape (n_rows, n_left_out)
+        Dual coefficients of that epoch, output by output.
+    """
+    schedule, preconditioner = machine.schedule, machine.preconditioner
+    factors, vectors = factors_of_epoch(machine.matrix(), schedule.step_size)
+    powers = factors ** np.arange(len(held_out))[::-1, None]
+    for k in range(dual_coef.shape[1]):
+        parts = vectors[rows] * (held_out[:, :, k].T @ powers)
+        change = schedule.step_size / schedule.batch_size * vectors @ parts.T
+        found = dual_coef[:, k, None] + change
+        found[preconditioner.rows] -= preconditioner.dual_part(change)
+        yield found
+
+
+def coefficients_of_replicas(machine, target, rows, n_epochs):
+    """An epoch without the gradients of single rows, by the run again for each.
+
+    Parameters
+    ----------
+    machine : Machine
+    target : ndarray of shape (n_rows, n_outputs)
+        In the order of the run, as everything here.
+    rows : ndarray of int
+    n_epochs : int
+
+    Yields
+    ------
+    ndarray of shape (n_rows, n_left_out)
+        Dual coefficients of that epoch, output by output.
+    """
+    sees = np.arange(len(target))[:, None] != rows
+    for output in target.T:
+        copies = np.repeat(output[:, None], len(rows), axis=1)
+        run = epochs(
+            machine.gram,
+            machine.preconditioner,
+            machine.schedule,
+            copies,
+            len(rows),
+            sees,
+        )
+        dual_coef = np.zeros_like(copies)
+        for epoch in islice(run, n_epochs):
+            dual_coef = epoch.dual_coef
+        yield dual_coef
 
 
 def _fold(machine, fitted, judged):

@@ -107,7 +107,8 @@ class FromCallable:
     is_positive = False
 
     def __call__(self, X, Z):
-        values = np.asarray(self.function(X, Z))
+        values = self.function(X, Z)
+        values = values.toarray() if sparse.issparse(values) else np.asarray(values)
         expected = X.shape[0], Z.shape[0]
         if values.shape != expected:
             raise ValueError(
@@ -178,6 +179,14 @@ KERNELS = {
 }
 
 
+def check_squares(X):
+    """Raise where products of rows, of which named kernels are made, overflow."""
+    with np.errstate(over="ignore"):
+        norms = row_norms(X, squared=True)
+    if not np.isfinite(norms).all():
+        raise ValueError(f"Squares of entries of X overflow in {X.dtype}: scale X.")
+
+
 def scale_gamma(name, X):
     """What gamma="scale" stands for: 1 / (n_features Var(X)), as in SVC.
 
@@ -188,5 +197,6 @@ def scale_gamma(name, X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = X.var(dtype=np.float64)
-    gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+    spread = X.shape[1] * variance
+    gamma = 1 / spread if spread > np.finfo(np.float64).tiny else 1.0
     return float(np.sqrt(gamma) if name == "laplacian" else gamma)

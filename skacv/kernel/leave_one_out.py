@@ -12,7 +12,12 @@ b_i^m at the end of an epoch. Without its gradient the row's residual would stay
 with v, r the recorded residuals before the batch and at the end, and e, h those
 of the run that drops the gradient of row i (b_i^0 = c_i^0 = 1). All rows at a
 time, c_i^m = b_i^m = sum_k U_ik^2 (1 - step_size theta_k)^m with
-K_P / n = U diag(theta) U'. The c_i are shared by all outputs.
+K_P / n = U diag(theta) U'. The c_i are shared by all outputs. The function itself is
+then, in coefficients of k_P, that of the run and
+
+    (step_size / n) sum_{s < t} U (1 - step_size theta)^{t-1-s} U_i h_i^s,
+
+U_i the row of U as a column: what the residuals of the row would have taken away.
 """
 
 import numpy as np
@@ -67,6 +72,27 @@ def _convolved(responses, held_out):
     return sum(response[:, None] * earlier for response, earlier in pairs)
 
 
+def factors_of_epoch(matrix, step_size):
+    """What an epoch multiplies residuals by, all rows at a time, and along what.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_rows, n_rows)
+        The preconditioned kernel matrix; it is overwritten.
+    step_size : float
+
+    Returns
+    -------
+    factors : ndarray of shape (n_rows,)
+        1 - step_size theta.
+    vectors : ndarray of shape (n_rows, n_rows)
+        U.
+    """
+    # Of the transpose, which is as good: LAPACK works in place on it.
+    eigenvalues, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False)
+    return 1 - step_size * np.maximum(eigenvalues, 0) / len(matrix), vectors
+
+
 class ExactMemory:
     """c_i^m with all rows at a time, from the eigendecomposition.
 
@@ -82,11 +108,8 @@ class ExactMemory:
     n_replicates = 1
 
     def __init__(self, matrix, step_size, rows):
-        n_rows = len(matrix)
-        # Of the transpose, which is as good: LAPACK works in place on it.
-        eigenvalues, vectors = eigh(matrix.T, overwrite_a=True, check_finite=False)
-        self._factors = 1 - step_size * np.maximum(eigenvalues, 0) / n_rows
-        self._powers = np.ones(n_rows)
+        self._factors, vectors = factors_of_epoch(matrix, step_size)
+        self._powers = np.ones(len(matrix))
         self._parts = vectors[rows] ** 2
         self._memory = np.ones(len(rows))
         self.degrees_of_freedom = 0.0

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from .._training_data import Samples
 from .paths import fitted_paths, shaped_dual_coef
+from .recorder import Recorder
 from .run import check_stable, epochs
+from .setup import Machine
 
 
 @dataclass
@@ -21,9 +24,9 @@ class LiveRun:
         Whether coefficients have no axis for outputs.
     """
 
-    machine: object
-    recorder: object
-    samples: object
+    machine: Machine
+    recorder: Recorder
+    samples: Samples
     names: dict
     is_flat: bool
 
@@ -61,7 +64,7 @@ class LiveRun:
             check_stable(train, self.machine.schedule)
             if progress(self.n_epochs, epoch.dual_coef, train[-1]):
                 self.has_ended = True
-        progress.finish(epoch.dual_coef)
+        progress.finish(self.recorder.dual_coef[self.n_epochs])
 
     def reconstruct(self, dual_coef):
         """Attributes of an estimator that predicts with these coefficients."""

@@ -6,7 +6,7 @@ from .._held_out import fold_paths
 from ..risk.held_out import mean_with_error
 
 
-def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
+def fitted_paths(machine, recorder, samples, is_flat):
     """Everything that a run says, as fitted attributes.
 
     Parameters
@@ -14,8 +14,8 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     machine : Machine
     recorder : Recorder
     samples : Samples
-    has_flat_dual_coef : bool
-        Whether the model has one output, without an axis of its own.
+    is_flat : bool
+        Whether coefficients have no axis for outputs.
 
     Returns
     -------
@@ -24,8 +24,7 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
     schedule = machine.schedule
     stored = sorted(recorder.dual_coef)
     path = np.stack([recorder.dual_coef[t] for t in stored])
-    path = shaped_dual_coef(path, machine, has_flat_dual_coef)
-    seen = machine.preconditioner.rows if len(machine.preconditioner.damping) else []
+    path = shaped_dual_coef(path, machine, is_flat)
     attributes = {
         "dual_coef_": path[-1].copy(),
         "dual_coef_path_": path,
@@ -35,7 +34,7 @@ def fitted_paths(machine, recorder, samples, has_flat_dual_coef):
         "n_iter_": recorder.n_epochs,
         "iteration_": recorder.n_epochs,
         "n_components_": len(machine.preconditioner.damping),
-        "subsample_indices_": np.sort(machine.order[seen]),
+        "subsample_indices_": np.sort(machine.order[machine.preconditioner.rows]),
         "batch_indices_": [machine.order[batch] for batch in schedule.batches],
         "batch_size_": schedule.batch_size,
         "critical_batch_size_": schedule.critical_batch_size,

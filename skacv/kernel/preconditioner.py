@@ -10,7 +10,7 @@ batch training" (EigenPro 2). With S a subsample of s rows and eigenpairs
 so that its q top directions are brought down to about the next one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,13 +24,13 @@ class Preconditioner:
     Attributes
     ----------
     rows : ndarray of int, shape (s,)
-        The subsample S.
+        The subsample S that it was made from; none without directions.
     vectors : ndarray of shape (s, q)
         V, orthonormal.
     damping : ndarray of shape (q,)
         d.
-    features : ndarray of shape (n_rows, q)
-        k(X, S) V.
+    features : ndarray of shape (n_rows, q) or None
+        k(X, S) V; None where only the others are kept, until :meth:`on`.
     top_eigenvalue : float
         What lambda_1 becomes, on the subsample.
     """
@@ -38,7 +38,7 @@ class Preconditioner:
     rows: np.ndarray
     vectors: np.ndarray
     damping: np.ndarray
-    features: np.ndarray
+    features: np.ndarray | None
     top_eigenvalue: float
 
     @classmethod
@@ -58,14 +58,30 @@ class Preconditioner:
         eigenvalues, vectors = top_eigenpairs(values, n_components + 1, rng)
         share = damped_shares(eigenvalues)
         top, following = eigenvalues[: len(share)], eigenvalues[len(share)]
-        vectors = vectors[:, : len(share)]
-        return cls(
-            rows=rows,
-            vectors=vectors,
+        # Without any direction the rows have no part in the run.
+        n_seen = n_rows if len(share) else 0
+        found = cls(
+            rows=rows[:n_seen],
+            vectors=vectors[:n_seen, : len(share)],
             damping=(1 - share) / (n_rows * top),
-            features=gram.dot(rows, vectors).astype(np.float64),
+            features=None,
             top_eigenvalue=float((top * share).max(initial=following)),
         )
+        return found.on(gram)
+
+    def on(self, gram):
+        """With the features of the rows of a kernel matrix."""
+        features = gram.dot(self.rows, self.vectors).astype(np.float64)
+        return replace(self, features=features)
+
+    def dual_part(self, coef):
+        """What coefficients (n_rows, n_columns) of k_P take off those of S.
+
+        Returns
+        -------
+        ndarray of shape (s, n_columns)
+        """
+        return self.vectors @ (self.damping[:, None] * (self.features.T @ coef))
 
     def square_product(self, gram, rows):
         """How to multiply with the preconditioned kernel matrix between some rows."""

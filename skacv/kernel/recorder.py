@@ -81,9 +81,8 @@ class Recorder:
     def _estimate(self):
         """The estimated risk of the last epoch, none without leave-one-out or folds."""
         if self.leave_one_out is not None:
-            return (
-                float(np.mean(self.loo[-1] ** 2, dtype=np.float64)) - self.loo_bias[-1]
-            )
+            squares = np.mean(self.loo[-1] ** 2, dtype=np.float64)
+            return float(squares) - self.loo_bias[-1]
         # Single rows are judged by where there are any, else folds.
         replicas = self.replicas[self.plan.n_folds :] or self.replicas
         if not replicas:

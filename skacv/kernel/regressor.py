@@ -7,6 +7,8 @@ from .._recorded import RecordedRegressor
 from .._training_data import validated
 from ._model import KernelEigenPro
 from ._recorded import RecordedKernelModel
+from .held_out import coefficients_from_residuals, coefficients_of_replicas
+from .setup import rows_of
 
 
 class KernelEigenProRegressor(
@@ -37,7 +39,9 @@ default="rbf"
         two sets of rows. It must be positive semi-definite.
     gamma : float or "scale", default="scale"
         "scale" is 1 / (n_features Var(X)), its root for "laplacian".
-    degree, coef0 : float, default=3, 1.0
+    degree : float, default=3
+        Of the polynomial kernel.
+    coef0 : float, default=1.0
         Of the polynomial kernel.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
@@ -50,9 +54,10 @@ default="rbf"
         from 100,000 rows on, if they fit in the memory budget), and never more
         than a third of the rows.
     batch_size : int, "auto" or "full", default="auto"
-        Rows of a batch. "auto" is all rows up to 3000, else the critical batch
-        size, up to which smaller batches gain nothing. Batches are drawn once;
-        all epochs take them in the same order.
+        Rows of a batch, at most: batches are as even as they can be. "auto" is
+        all rows up to 3000, else the critical batch size, up to which smaller
+        batches gain nothing. Batches are drawn once; all epochs take them in
+        the same order.
     step_size : float or "auto", default="auto"
         "auto" is the step of EigenPro 2, or the largest that is stable with
         these batches if that is less. It depends on X only.
@@ -98,7 +103,7 @@ default="rbf"
     stored_iterations_ : ndarray of shape (n_stored,)
         Which iterates these are.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean squared error on the training rows.
+        Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
         Norm of the function, sqrt(alpha' K alpha), over all outputs.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -106,8 +111,9 @@ default="rbf"
         squared error of iterate t of this very run, same batches, preconditioner,
         step and divisor m, if it never takes the gradient of the row. With
         all rows in a batch and at most 3000 of them it is exact, by the
-        eigendecomposition of the preconditioned kernel. Else from random
-        labels, corrected for what they add on average.
+        eigendecomposition of the preconditioned kernel, if three matrices of
+        its size are within ``memory_budget``. Else from random labels,
+        corrected for what they add on average.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the rows.
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
@@ -167,6 +173,15 @@ default="rbf"
     TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
     sklearn.kernel_ridge.KernelRidge : The same functions, with a penalty.
 
+    Notes
+    -----
+    The run starts from the function 0, and stopping pulls towards it. Centre
+    targets whose mean is large beside their spread: else the updates go into the
+    mean, no early iterate is any good, and the run goes on to ``max_iter``.
+    ``fit(X, y - y.mean())`` does, or around everything
+    ``TransformedTargetRegressor(model, transformer=StandardScaler())``. Labels of
+    a classifier are coded around zero or between 0 and 1 and need none of this.
+
     References
     ----------
     .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
@@ -199,14 +214,82 @@ default="rbf"
         target = samples.y.reshape(len(samples.y), -1).astype(np.float64)
         return samples, target, samples.names
 
+    def _more_attributes(self, live_run, attributes):
+        """What the replicas of the jackknife+ are run from."""
+        run = live_run.machine.put_away(), live_run.recorder.plan.target
+        return {"_data": run, "_replicas": None}
+
+    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+        """Prediction intervals of the iterate in use, from the one run.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Share of the targets of unseen rows that the intervals should cover.
+        method : {"jackknife+", "loo"}, default="jackknife+"
+            "jackknife+": quantiles over the rows left out of the prediction
+            without the row, plus and minus its held-out residual [1]_. Where
+            ``loo_path_`` is exact by the eigendecomposition this takes another
+            one, once per iterate. Else the run is repeated without each of the
+            rows left out, in as many columns: a number as ``loo`` makes them few.
+            "loo": the prediction plus and minus a quantile of the held-out
+            residuals.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y. With a coverage below one half
+            the ends of "jackknife+" may cross, which is an empty interval.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, if fit
+            has left no row out (``loo=False``), or for "jackknife+" with a
+            precomputed kernel, which is not kept.
+
+        References
+        ----------
+        .. [1] Barber, Candes, Ramdas and Tibshirani (2021), "Predictive
+               inference with the jackknife+", equation 1.5.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.preprocessing import scale
+        >>> from skacv import KernelEigenProRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> X, y = scale(X), y - y.mean()
+        >>> model = KernelEigenProRegressor(gamma=0.02, random_state=0).fit(X, y)
+        >>> best = model.at_iteration(model.loo_path_.argmin())
+        >>> best.predict_interval(X[:3], coverage=0.8).shape
+        (3, 2)
+        """
+        return super().predict_interval(X, coverage, method)
+
     def _held_out_residuals(self, method):
-        """Those of leave-one-out; there are no replicas with coefficients."""
-        if method != "loo":
+        if method == "jackknife+" and self.X_fit_ is None:
             raise ValueError(
-                f"{type(self).__name__} has intervals by method='loo' only, got "
-                f"{method!r}."
+                "method='jackknife+' runs again on the kernel matrix of the training "
+                'rows, which is not kept with kernel="precomputed". Use method="loo".'
             )
         return super()._held_out_residuals(method)
+
+    def _run_without_rows(self):
+        machine, target = self._data
+        X, t = rows_of(self.X_fit_), self.iteration_
+        machine = machine.restored(self._kernel, X, self._budget(), self._map)
+        rows = machine.place[self.loo_indices_]
+        if machine.can_decompose:
+            dual_coef = self.dual_coef_.reshape(target.shape)[machine.order]
+            held_out = self.loo_prediction_path_[:t] - self.loo_target_
+            held_out = held_out.reshape(t, len(rows), target.shape[1])
+            found = coefficients_from_residuals(machine, dual_coef, held_out, rows)
+        else:
+            found = coefficients_of_replicas(machine, target, rows, t)
+        for dual_coef in found:
+            yield dual_coef[machine.place]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

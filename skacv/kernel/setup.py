@@ -1,6 +1,6 @@
 """From sizes and a kernel to batches, a preconditioner and a step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,11 @@ def working_dtype(n_rows):
     return np.float64 if n_rows <= EXACT_ROWS else np.float32
 
 
+def rows_of(X):
+    """Training rows as the run takes them."""
+    return X.astype(working_dtype(X.shape[0]), copy=False)
+
+
 class Sizes(NamedTuple):
     """What a user may set; "auto" leaves it to us.
 
@@ -51,10 +56,10 @@ class Sizes(NamedTuple):
         In bytes.
     """
 
-    n_components: object
-    subsample_size: object
-    batch_size: object
-    step_size: object
+    n_components: int | str
+    subsample_size: int | str
+    batch_size: int | str
+    step_size: float | str
     budget: float
 
     def subsample(self, n_rows):
@@ -102,14 +107,15 @@ class Machine:
         Row i here is the training row order[i]: batches are slices.
     place : ndarray of int, shape (n_rows,)
         The way back.
-    gram : KernelMatrix
+    gram : KernelMatrix or None
+        None where it is put away.
     preconditioner : Preconditioner
     schedule : Schedule
     """
 
     order: np.ndarray
     place: np.ndarray
-    gram: KernelMatrix
+    gram: KernelMatrix | None
     preconditioner: Preconditioner
     schedule: Schedule
 
@@ -144,6 +150,25 @@ class Machine:
         schedule = _schedule(gram, preconditioner, sizes, rng)
         return cls(order, np.argsort(order), gram, preconditioner, schedule)
 
+    def put_away(self):
+        """The machine without what :meth:`restored` can compute again."""
+        preconditioner = replace(self.preconditioner, features=None)
+        return replace(self, gram=None, preconditioner=preconditioner)
+
+    def restored(self, kernel, X, budget, map=map):
+        """The machine that was put away.
+
+        Parameters
+        ----------
+        kernel, X, map : as of :meth:`of`
+        budget : float
+            In bytes.
+        """
+        dtype = working_dtype(X.shape[0])
+        gram = KernelMatrix(kernel, X[self.order], dtype, budget, map)
+        preconditioner = self.preconditioner.on(gram)
+        return replace(self, gram=gram, preconditioner=preconditioner)
+
     @property
     def can_decompose(self):
         """Whether the preconditioned kernel matrix may be decomposed."""
@@ -161,10 +186,7 @@ class Machine:
 
     def unseen_rows(self):
         """Rows that the preconditioner has not seen either."""
-        seen = np.zeros(len(self.gram), dtype=bool)
-        if len(self.preconditioner.damping):
-            seen[self.preconditioner.rows] = True
-        return np.flatnonzero(~seen)
+        return np.delete(np.arange(len(self.gram)), self.preconditioner.rows)
 
 
 def _schedule(gram, preconditioner, sizes, rng):

@@ -1,10 +1,13 @@
 """The kernel estimators: stopping, what is kept, and bad input."""
 
+import inspect
 import pickle
+import re
 import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from skacv import (
@@ -21,6 +24,38 @@ from skacv.kernel.run import epochs
 def data(rng):
     X = rng.standard_normal((150, 4))
     return X, np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(150)
+
+
+# What both estimators have and say in words of their own: shapes, and what a
+# prediction is.
+OWN_WORDS = {
+    "dual_coef_",
+    "dual_coef_path_",
+    "loo_prediction_path_",
+    "loo_target_",
+    "cv_prediction_path_",
+}
+
+
+def documented(model, section):
+    """Entries of a section of the docstring: what is said, by what it is said of."""
+    text = inspect.cleandoc(model.__doc__).split(f"{section}\n{'-' * len(section)}\n")[
+        1
+    ]
+    text = re.split(r"\n\n[A-Z][A-Za-z ]+\n-+\n", text)[0]
+    entries = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
+    return dict(entry.strip().split(" : ", 1) for entry in entries if entry)
+
+
+def test_what_both_have_is_documented_in_the_same_words():
+    models = KernelEigenProRegressor, KernelEigenProClassifier
+    here, there = (documented(model, "Parameters") for model in models)
+    assert list(here) == list(inspect.signature(KernelEigenProRegressor).parameters)
+    assert here == there
+    here, there = (documented(model, "Attributes") for model in models)
+    differing = {name for name in here if here[name] != there.get(name)}
+    assert differing == OWN_WORDS
+    assert there.keys() - here.keys() == {"classes_", "loo_error_path_"}
 
 
 def state(model):
@@ -68,6 +103,21 @@ def test_precomputed_kernels_that_are_none(data):
         model.fit(K - 0.5 * np.eye(len(K)), y)
     with pytest.raises(ValueError, match="150 features"):
         model.predict(K[:, :10])
+
+
+@pytest.mark.parametrize("model", [KernelEigenProRegressor, KernelEigenProClassifier])
+def test_precomputed_kernels_are_dense(model):
+    with pytest.raises(TypeError, match="dense data is required"):
+        model("precomputed").fit(sparse.eye(6, format="csr"), [0, 1] * 3)
+
+
+def test_a_refit_leaves_nothing_of_the_former_fit(data):
+    X, y = data
+    model = KernelEigenProRegressor(max_iter=5).fit(X, y)
+    model.set_params(kernel="precomputed").fit(X @ X.T, y)
+    fresh = clone(model).fit(X @ X.T, y)
+    assert vars(model).keys() == vars(fresh).keys()
+    assert model._kernel is fresh._kernel
 
 
 def test_one_class_only(data):
@@ -179,6 +229,18 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
         np.testing.assert_array_equal(getattr(staged.estimator_, name), expected)
 
 
+def test_a_run_with_no_epoch_left_stays_as_it_is(data):
+    X, y = data
+    model = KernelEigenProRegressor(random_state=0, patience=None, max_iter=8)
+    assert not model._fit_up_to(5, X, y)
+    assert not model._fit_up_to(5, X, y)
+    assert model.n_iter_ == 5
+    assert model._fit_up_to(8, X, y)
+    assert model._fit_up_to(16, X, y)
+    whole = clone(model).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_path_, whole.dual_coef_path_)
+
+
 def test_pickles_and_intervals(data):
     X, y = data
     model = KernelEigenProRegressor(random_state=0).fit(X, y)
@@ -187,8 +249,24 @@ def test_pickles_and_intervals(data):
     best = model.at_iteration(model.loo_path_.argmin())
     low, high = best.predict_interval(X, method="loo").T
     np.testing.assert_allclose((low + high) / 2, best.predict(X), atol=0.3)
-    with pytest.raises(ValueError, match="method='loo' only"):
-        best.predict_interval(X)
+    # The default without anything set at fit, and of what was pickled.
+    intervals = best.predict_interval(X)
+    copied = copied.at_iteration(best.iteration_)
+    np.testing.assert_allclose(copied.predict_interval(X), intervals, rtol=1e-9)
+    assert np.abs(intervals.T - [low, high]).max() < np.mean(high - low) / 2
+
+
+def test_intervals_of_what_is_not_kept(data):
+    X, y = data
+    model = KernelEigenProRegressor("precomputed").fit(X @ X.T, y)
+    assert model.predict_interval(X @ X.T, method="loo").shape == (150, 2)
+    with pytest.raises(ValueError, match="is not kept"):
+        model.predict_interval(X @ X.T)
+    model = KernelEigenProRegressor(loo=False, max_iter=3).fit(X, y)
+    with pytest.raises(ValueError, match="loo=True"):
+        model.predict_interval(X)
+    with pytest.raises(ValueError, match="memory matrix"):
+        model.predict_interval(X, method="risk")
 
 
 def test_threads_change_nothing(data):
@@ -203,6 +281,29 @@ def test_kernel_of_zero_has_nothing_to_fit():
     X, y = np.zeros((10, 2)), np.arange(10.0)
     model = KernelEigenProRegressor("polynomial", coef0=0.0).fit(X, y)
     assert not model.predict(X).any()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy", "polynomial"])
+@pytest.mark.parametrize("n_rows", [150, 3100])  # double and single precision
+def test_squares_that_overflow(n_rows, kernel, rng):
+    X = rng.standard_normal((n_rows, 2))
+    X[-1] = 1e160 if n_rows == 150 else 1e25
+    with pytest.raises(ValueError, match=r"overflow in float\d+: scale X"):
+        KernelEigenProRegressor(kernel, max_iter=2).fit(X, X[:, 0])
+
+
+def test_width_of_rows_that_hardly_differ(data):
+    X, y = data
+    model = KernelEigenProRegressor(max_iter=2).fit(1e-160 * X, y)
+    assert np.isfinite(model.gamma_)
+
+
+def test_callables_may_return_sparse_matrices(data):
+    X, y = data
+    model = KernelEigenProRegressor(lambda X, Z: X @ Z.T, max_iter=3, random_state=0)
+    expected = model.fit(X, y).predict(X)
+    found = model.fit(sparse.csr_matrix(X), y).predict(sparse.csr_matrix(X))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_never_more_of_the_kernel_than_the_budget(rng):

@@ -76,6 +76,33 @@ def test_some_rows_left_out_one_by_one(batch_size, n_components, rng):
     np.testing.assert_allclose(model.loo_prediction_path_, expected, **EXACT)
 
 
+@pytest.mark.parametrize("n_targets", [None, 2])
+@pytest.mark.parametrize("batch_size", ["full", 13])
+@pytest.mark.parametrize("n_components", [0, 7])
+@pytest.mark.parametrize("iteration", [0, 9])
+def test_jackknife_plus_by_definition(
+    iteration, n_components, batch_size, n_targets, rng
+):
+    X, y = drawn(rng, n_targets=n_targets)
+    Z = rng.standard_normal((4, 4))
+    model = model_of(loo=20, n_components=n_components, batch_size=batch_size)
+    model = model.fit(X, y).at_iteration(iteration)
+    found = model.predict_interval(Z, coverage=0.8)
+    K = kernel_matrix("rbf", X, X, model.gamma_)
+    rows = model.loo_indices_
+    others = np.arange(len(y))[:, None] != rows
+    for k, target in enumerate(y.reshape(len(y), -1).T):
+        copies = np.repeat(target[:, None], 20, axis=1)
+        dual_coef = dual_path(K, copies, model, iteration, others)[-1]
+        width = np.abs(np.sum(K[:, rows] * dual_coef, axis=0) - target[rows])
+        predictions = kernel_matrix("rbf", Z, X, model.gamma_) @ dual_coef
+        # Of 20 rows: the 4th smallest to the 17th, ceil(0.8 (20 + 1)).
+        low = np.sort(predictions - width, axis=1)[:, 3]
+        high = np.sort(predictions + width, axis=1)[:, 16]
+        own = found if n_targets is None else found[:, k]
+        np.testing.assert_allclose(own, np.stack([low, high], axis=1), **EXACT)
+
+
 @pytest.mark.parametrize("n_components", [0, 7])
 def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
     """With batches, given each row's own memory: exact, for every row."""
