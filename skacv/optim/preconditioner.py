@@ -85,6 +85,8 @@ class Preconditioner:
         return cls(made_from, vectors.astype(design.dtype, copy=False), 1 - share)
 
     def __eq__(self, other):
+        if not isinstance(other, Preconditioner):
+            return NotImplemented
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("rows", "vectors", "damping")
