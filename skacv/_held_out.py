@@ -5,6 +5,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ._parameters import plain
 from .optim.trajectory import Trajectory, first_updates
 from .risk.costs import is_read, n_exact_updates, n_rows_worth
 from .risk.held_out import (
@@ -21,6 +22,7 @@ ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 def check_loo(loo, n_rows):
     """Raise where ``loo`` asks for more than the rows can give."""
+    loo = plain(loo)
     if loo is True and n_rows < FEWEST_ROWS:
         raise ValueError(f"loo=True needs at least {FEWEST_ROWS} rows, got {n_rows}.")
     if loo not in (True, False, "auto") and loo > n_rows:
@@ -66,10 +68,10 @@ def folds_of(splitter, X, y, data, split_params):
 def read_leave_one_out(estimator, trajectory, data):
     """Fitted attributes of leave-one-out; none where there are too few rows."""
     problem = data.problem
-    n_rows = len(problem.target)
-    n_left_out = n_rows if estimator.loo is True else estimator.loo
+    n_rows, loo = len(problem.target), plain(estimator.loo)
+    n_left_out = n_rows if loo is True else loo
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
-    if estimator.loo == "auto":
+    if loo == "auto":
         if n_rows < FEWEST_ROWS:
             return {}
         n_left_out = _n_rows_worth(estimator, trajectory, problem)

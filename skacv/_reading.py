@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ._held_out import read_folds, read_leave_one_out
+from ._parameters import plain
 from .risk import passes
 from .risk.memory_matrix import estimate_risk
 from .risk.row_norms import uneven_rows_bias
@@ -38,9 +39,9 @@ def read(estimator, trajectory, data, folds):
     """Everything that a trajectory says, as fitted attributes."""
     attributes = read_paths(estimator, trajectory, data)
     # Leave-one-out first: the memory matrix of linear updates takes its eigenvalues.
-    if estimator.loo is not False:
+    if estimator.loo:
         attributes.update(read_leave_one_out(estimator, trajectory, data))
-    if estimator.risk is not False:
+    if estimator.risk:
         train_path = attributes["train_path_"]
         attributes.update(read_risk(estimator, trajectory, data, train_path))
     if folds:
@@ -75,21 +76,21 @@ def read_paths(estimator, trajectory, data):
 
 def read_risk(estimator, trajectory, data, train_path):
     """The memory-matrix estimate of the risk."""
-    rng = check_random_state(estimator.random_state)
+    rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
     if trajectory.has_batches():
-        is_number = estimator.risk not in (True, "auto", "exact", "hutchinson")
+        is_number = risk not in (True, "auto", "exact", "hutchinson")
         estimate = passes.estimate_risk(
             data.problem,
             trajectory,
             fit_intercept=data.is_centered,
-            n_labels=estimator.risk if is_number else passes.N_LABELS,
+            n_labels=risk if is_number else passes.N_LABELS,
             rng=rng,
         )
     else:
         estimate = estimate_risk(
             data.problem,
             trajectory,
-            method="auto" if estimator.risk is True else estimator.risk,
+            method="auto" if risk is True else risk,
             fit_intercept=data.is_centered,
             row_scales=estimator.risk_row_scales,
             rng=rng,

@@ -12,6 +12,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
+from .._parameters import plain
 
 
 class Criterion(NamedTuple):
@@ -56,11 +57,12 @@ def automatic(estimator, X):
     "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
     where the estimator computes neither, "cv".
     """
-    if estimator.loo is True:
+    loo = plain(estimator.loo)
+    if loo is True:
         return "loo"
-    if estimator.loo == "auto" and estimator.leaves_one_out_cheaply(X):
+    if loo == "auto" and estimator.leaves_one_out_cheaply(X):
         return "loo"
-    return "cv" if estimator.risk is False else "risk"
+    return "risk" if estimator.risk else "cv"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
+from .._parameters import plain
 from ..exceptions import SeparationWarning
 from .criteria import CRITERIA
 
@@ -14,7 +15,7 @@ def prepare(estimator, computed):
     """Have the estimator compute what the criterion needs, and nothing unasked."""
     parameters = estimator.get_params(deep=False)
     for name, criterion in CRITERIA.items():
-        value = parameters.get(criterion.parameter, False)
+        value = plain(parameters.get(criterion.parameter, False))
         if name == computed and criterion.parameter not in parameters:
             raise ValueError(
                 f"criterion={name!r} needs {criterion.path}, which "
