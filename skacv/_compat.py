@@ -1,7 +1,13 @@
-"""Every private or version-dependent import from scikit-learn, and only those."""
+"""Every private or version-dependent import from scikit-learn, and what hangs on it."""
 
+import os
+import sys
+import warnings
 from inspect import signature
+from pathlib import Path
 
+import joblib
+import sklearn
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
@@ -35,6 +41,27 @@ def class_weights(class_weight, classes, y, sample_weight):
     return compute_class_weight(class_weight, classes=classes, y=y, **rows)
 
 
+# Frames between a user's line and a warning; how many wrap a fit depends on versions.
+PACKAGES = tuple(
+    str(Path(file).parent) + os.sep
+    for file in (__file__, sklearn.__file__, joblib.__file__)
+)
+
+
+def warn(message, category):
+    """Warn of the line, outside of these packages, that has called one of them.
+
+    Parameters
+    ----------
+    message : str
+    category : Warning class
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_code.co_filename.startswith(PACKAGES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
@@ -45,5 +72,6 @@ __all__ = [
     "_safe_indexing",
     "class_weights",
     "has_callbacks",
+    "warn",
     "with_callbacks",
 ]

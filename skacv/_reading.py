@@ -1,11 +1,11 @@
 """From a recorded trajectory to fitted attributes."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ._compat import warn
 from ._held_out import read_folds, read_leave_one_out
 from ._parameters import plain
 from .risk import passes
@@ -112,10 +112,9 @@ def _warn_of_uneven_rows(problem, risk_path, train_path):
     design, _ = problem.whitened()
     bias = uneven_rows_bias(design, risk_path, train_path)
     if bias > UNEVEN_ROWS_TOLERANCE:
-        warnings.warn(
+        warn(
             "The rows of X have very uneven norms, heavier-tailed than Gaussian "
             f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
             "is least. risk_row_scales=True mends that.",
             UserWarning,
-            stacklevel=6,
         )

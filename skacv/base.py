@@ -1,6 +1,5 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,6 +13,7 @@ from ._compat import (
     Interval,
     StrOptions,
     _fit_context,
+    warn,
     with_callbacks,
 )
 from ._fitting import RecordingFit
@@ -278,12 +278,11 @@ class TrajectoryModel(
         path = path.astype(data.problem.design.dtype, copy=False)
         if self._has_run_on(data.problem, path):
             return path, self._phases
-        warnings.warn(
+        warn(
             "warm_start=True with other data than before: a new trajectory starts "
             "from coef_. Its estimates hold if those other data are independent of "
             "these.",
             UserWarning,
-            stacklevel=5,
         )
         return path[self.iteration_ : self.iteration_ + 1], []
 

@@ -1,13 +1,12 @@
 """What the linear models of losses other than the squared error share."""
 
-import warnings
 from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._compat import Interval, StrOptions, class_weights
+from .._compat import Interval, StrOptions, class_weights, warn
 from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
@@ -163,11 +162,10 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         else:
             is_separated = (predictor.argmax(axis=1) == target.argmax(axis=1)).all()
         if is_separated:
-            warnings.warn(
+            warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an iterate before, or a finite C.",
                 SeparationWarning,
-                stacklevel=5,
             )
 
     def _check_strengths(self, values):
