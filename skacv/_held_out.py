@@ -7,7 +7,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ._parameters import plain
 from .optim.trajectory import Trajectory, first_updates
-from .risk.costs import is_read, n_exact_updates, n_rows_worth
+from .risk.costs import Run
 from .risk.held_out import (
     coefficients_without,
     leave_folds_out,
@@ -74,7 +74,9 @@ def read_leave_one_out(estimator, trajectory, data):
     if loo == "auto":
         if n_rows < FEWEST_ROWS:
             return {}
-        n_left_out = _n_rows_worth(estimator, trajectory, problem)
+        n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
+        run = Run.recorded(problem, trajectory, estimator.loo_correction)
+        n_left_out = run.n_rows_worth(n_active)
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
@@ -96,24 +98,6 @@ def read_leave_one_out(estimator, trajectory, data):
         "loo_indices_": data.rows[rows],
         "loo_target_": data.y[rows],
     }
-
-
-def _n_rows_worth(estimator, trajectory, problem):
-    """How many rows ``loo="auto"`` leaves out of a run."""
-    shape, n_exact = problem.design.shape, None
-    if not problem.loss.is_quadratic:
-        n_exact = n_exact_updates(
-            shape,
-            trajectory.lengths(),
-            trajectory.n_batches(),
-            trajectory.has_newton_steps(),
-            estimator.loo_correction,
-        )
-    elif not is_read(problem, trajectory):
-        n_exact = trajectory.n_updates
-    n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-    has_one_basis = trajectory.has_one_basis()
-    return n_rows_worth(shape, trajectory.n_updates, n_active, has_one_basis, n_exact)
 
 
 def coefficients_without_rows(estimator):

@@ -21,7 +21,7 @@ from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.costs import n_exact_updates, n_rows_worth
+from .risk.costs import Run
 
 N_STRENGTHS = 30
 
@@ -60,8 +60,8 @@ class TrajectoryModel(
         "path";
     ``_solvers``
         the schedule class of every solver name;
-    ``row_loss()``
-        the loss;
+    ``_is_quadratic``
+        whether the loss is the squared error;
     ``_prepared(X, y, sample_weight)``
         the problem that they make, in a :class:`TrainingData`;
     ``_penalty(strength)``
@@ -77,14 +77,11 @@ class TrajectoryModel(
     # Where a "path" of strengths ends, beside where it begins.
     _strength_ratio = 1e-3
     _solvers: dict = {}
+    _is_quadratic = False
     # What a subclass has no parameter for.
     risk = False
     loo_correction = True
     keep_data = False
-
-    @abstractmethod
-    def row_loss(self):
-        """The loss of a row."""
 
     @abstractmethod
     def _prepared(self, X, y, sample_weight):
@@ -215,21 +212,20 @@ class TrajectoryModel(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
+        run = self._planned_run(shape)
+        return run.n_rows_worth(n_active=run.shape[1]) == shape[0]
+
+    def _planned_run(self, shape):
+        """What is known of a run before it, on X of that shape."""
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
-        n_exact, lengths = None, [self.max_iter] * n_values
-        if not self.row_loss().is_quadratic:
-            n_batches = -(-shape[0] // self.batch_size) if self.solver == "sgd" else 0
-            kind = n_batches, self.solver == "newton"
-            n_exact = n_exact_updates(shape, lengths, *kind, self.loo_correction)
-        is_linear = self._penalty(1.0).is_linear
-        n_exact = sum(lengths) if self._replays_rows(n_values) else n_exact
-        n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
-        return n_worth == shape[0]
-
-    def _replays_rows(self, n_values):
-        """Whether rows are left out of squared errors by runs of their own."""
-        return False
+        return Run(
+            shape=shape,
+            lengths=[self.max_iter] * n_values,
+            is_quadratic=self._is_quadratic,
+            has_one_basis=self._penalty(1.0).is_linear,
+            correction=self.loo_correction,
+        )
 
     def changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.

@@ -1,6 +1,7 @@
 """What the linear models of losses other than the squared error share."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -59,6 +60,16 @@ class CurvedModel(TrajectoryModel):
         if self.solver == "newton" and self.step_size == "auto":
             return 1.0
         return super()._step_size(strengths, data, folds, schedule)
+
+    def _planned_run(self, shape):
+        n_rows, n_features = shape
+        run = super()._planned_run((n_rows, n_features + bool(self.fit_intercept)))
+        if self.solver == "sgd":
+            n_batches = -(-n_rows // self.batch_size)
+            return replace(
+                run, n_batches=n_batches, has_one_basis=False, is_plain=False
+            )
+        return replace(run, has_newton_steps=self.solver == "newton")
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.

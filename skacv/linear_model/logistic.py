@@ -217,10 +217,6 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         self.random_state = random_state
         self.verbose = verbose
 
-    def row_loss(self):
-        """The loss of a row: see the class."""
-        return Logistic()
-
     def _loss_and_target(self, label, n_classes):
         if n_classes == 2:
             return Logistic(), label[:, None].astype(float)

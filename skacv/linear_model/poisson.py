@@ -192,10 +192,6 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def row_loss(self):
-        """The loss of a row: see the class."""
-        return Poisson()
-
     def _checked_loss(self, target, weights):
         if (target < 0).any():
             raise ValueError(

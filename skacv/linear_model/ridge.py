@@ -276,5 +276,14 @@ random_state, verbose
         critical = critical_batch_size(largest, top)
         return automatic_step(largest, top, size, critical, False)
 
-    def _replays_rows(self, n_values):
-        return self._has_batches() or (self.solver == "eigenpro" and n_values > 1)
+    def _planned_run(self, shape):
+        run = super()._planned_run(shape)
+        if self.solver != "eigenpro":
+            return run
+        n_batches = 0
+        if self.batch_size is not None and self.batch_size < shape[0]:
+            n_batches = -(-shape[0] // self.batch_size)
+        has_one_basis = len(run.lengths) == 1 and not n_batches
+        return replace(
+            run, has_one_basis=has_one_basis, is_plain=False, n_batches=n_batches
+        )

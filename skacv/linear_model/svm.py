@@ -210,12 +210,11 @@ class TrajectoryLinearSVC(CurvedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def row_loss(self):
-        """The loss of a row: see the class."""
+    def _hinge(self):
         if self.loss == "squared_hinge":
             return SquaredHinge()
         return SmoothedHinge(float(self.smoothing))
 
     def _loss_and_target(self, label, n_classes):
         own = [1] if n_classes == 2 else range(n_classes)
-        return self.row_loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
+        return self._hinge(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
