@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._parameters import plain
 from ..optim.penalties import SquaredL2
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
@@ -195,17 +196,22 @@ random_state, verbose
     def _penalty(self, strength):
         return SquaredL2(strength)
 
-    def _strengths(self, data):
-        strengths = super()._strengths(data)
-        if self._has_batches() and len(strengths) > 1:
+    def _check_record(self, phases):
+        super()._check_record(phases)
+        if not phases[0].first_step.batches:
+            return
+        if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
-                "batch_size needs a single alpha: what a row left out changes is read "
-                f"from passes that are all alike. Got {len(strengths)} alphas."
+                "batch_size needs a single alpha, and with warm_start=True the same "
+                "alpha, step and batches all along: what a row left out changes is "
+                "read from passes that are all alike."
             )
-        return strengths
-
-    def _has_batches(self):
-        return self.solver == "eigenpro" and self.batch_size is not None
+        if plain(self.risk) == "exact":
+            raise ValueError(
+                'risk="exact" needs all rows at a time: with batch_size the memories '
+                'of rows are read from random labels. Use risk="auto", or the number '
+                "of labels."
+            )
 
     def _strength_of(self, value, data):
         return float(value / data.total_weight)
@@ -260,9 +266,9 @@ random_state, verbose
         check_n_components(n_components, size, shape[0])
         return size, n_components
 
-    def _fast_step(self, smoothness, schedule, problem):
+    def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro":
-            return super()._fast_step(smoothness, schedule, problem)
+            return super()._automatic_step(smoothness, schedule, problem)
         top = smoothness - schedule.lowered_by
         batches = schedule.batches()
         if not batches:
