@@ -11,11 +11,12 @@ from ..optim.penalties import SquaredL2
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,
-    automatic_step,
     automatic_subsample_size,
+    batch_step,
     check_n_components,
     check_subsample_size,
     critical_batch_size,
+    full_batch_step,
 )
 from ..optim.schedules import EigenPro, GradientDescent, HeavyBall, Nesterov
 from ._squared import TrajectoryRegressor
@@ -269,18 +270,17 @@ random_state, verbose
     def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro":
             return super()._automatic_step(smoothness, schedule, problem)
-        top = smoothness - schedule.lowered_by
-        batches = schedule.batches()
+        top, batches = schedule.lowered(smoothness), schedule.batches()
         if not batches:
             # Any row may be left out, which raises the top by its weight.
             stays = 1 - float(problem.row_weights.max())
-            return stays * automatic_step(top, top, 1, 1, True)
+            return stays * full_batch_step(top)
         design, _ = problem.whitened()
         penalty = smoothness - problem.smoothness
         norms = schedule.preconditioner.squared_row_norms(design)
         largest, size = float(norms.max()) + penalty, max(map(len, batches))
         critical = critical_batch_size(largest, top)
-        return automatic_step(largest, top, size, critical, False)
+        return batch_step(largest, top, size, critical)
 
     def _planned_run(self, shape):
         run = super()._planned_run(shape)
