@@ -33,9 +33,10 @@ class IterativeRidge(TrajectoryRegressor):
         ||y - X b||^2 + alpha ||b||^2,
 
     rows weighted by ``sample_weight``; ``alpha=0`` is least squares, where
-    stopping early is the only regularisation. Updates are linear, so the
-    memory matrix is a function of the spectrum of X and ``risk_path_`` is
-    computed without probes.
+    stopping early is the only regularisation. Updates are linear: one
+    decomposition of the smaller side of X, up to 2000, gives ``risk_path_``
+    without probes, and every row's leave-one-out; ``risk`` and ``loo`` say where
+    it does not.
 
     Parameters
     ----------
@@ -64,17 +65,21 @@ class IterativeRidge(TrajectoryRegressor):
     batch_size : int, default=None
         Rows of a batch, of EigenPro; one iterate is a pass through all batches.
         They are drawn once, and X and y keep the means of all rows. None takes all
-        rows at a time.
+        rows at a time. There is a single alpha then, and ``warm_start`` goes on with
+        the same batches, alpha and step.
     max_iter, tol, step_size, risk_row_scales, cv, keep_data, warm_start, n_jobs, \
 random_state, verbose
         As in :class:`TrajectoryLasso`; the automatic step is
         1 / (L + alpha / n), of "eigenpro" .95 times the largest that is stable, or
         with batches that of EigenPro 2.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        "exact" takes the eigenvalues of X'X / n; "auto" does so up to 2000
-        rows or columns, whichever are fewer, and takes random probes beyond.
-        With batches, 40 random labels (or so many) are carried along. The others
-        as in :class:`TrajectoryLasso`.
+        "exact" takes the eigenvalues of X'X / n, with EigenPro those of its
+        preconditioned objective; "auto" does so up to 2000 rows or columns,
+        whichever are fewer, and takes random probes beyond. EigenPro along several
+        alphas has no common eigenvalues: its traces are those of
+        :class:`TrajectoryLasso`. With batches, 40 random labels (or so many) are
+        carried along, and "exact" is refused. The others as in
+        :class:`TrajectoryLasso`.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path, from one decomposition of the smaller
         side of X: every row (True), so many rows drawn at random, or none

@@ -254,7 +254,8 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     Raises
     ------
     ValueError
-        If the iterates diverge. The message names the largest stable step.
+        If the iterates diverge. The message names the largest stable step, where the
+        step is larger.
     """
     phases, n_skipped = remaining_phases(planned, done)
     n_recorded = len(start) - 1
