@@ -5,8 +5,9 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ._parameters import plain
 from .optim.trajectory import Trajectory, first_updates
-from .risk.costs import is_read, n_exact_updates, n_rows_worth
+from .risk.costs import Run
 from .risk.held_out import (
     coefficients_without,
     leave_folds_out,
@@ -21,6 +22,7 @@ ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 def check_loo(loo, n_rows):
     """Raise where ``loo`` asks for more than the rows can give."""
+    loo = plain(loo)
     if loo is True and n_rows < FEWEST_ROWS:
         raise ValueError(f"loo=True needs at least {FEWEST_ROWS} rows, got {n_rows}.")
     if loo not in (True, False, "auto") and loo > n_rows:
@@ -66,13 +68,15 @@ def folds_of(splitter, X, y, data, split_params):
 def read_leave_one_out(estimator, trajectory, data):
     """Fitted attributes of leave-one-out; none where there are too few rows."""
     problem = data.problem
-    n_rows = len(problem.target)
-    n_left_out = n_rows if estimator.loo is True else estimator.loo
+    n_rows, loo = len(problem.target), plain(estimator.loo)
+    n_left_out = n_rows if loo is True else loo
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
-    if estimator.loo == "auto":
+    if loo == "auto":
         if n_rows < FEWEST_ROWS:
             return {}
-        n_left_out = _n_rows_worth(estimator, trajectory, problem)
+        n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
+        run = Run.recorded(problem, trajectory, estimator.loo_correction)
+        n_left_out = run.n_rows_worth(n_active)
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
@@ -94,24 +98,6 @@ def read_leave_one_out(estimator, trajectory, data):
         "loo_indices_": data.rows[rows],
         "loo_target_": data.y[rows],
     }
-
-
-def _n_rows_worth(estimator, trajectory, problem):
-    """How many rows ``loo="auto"`` leaves out of a run."""
-    shape, n_exact = problem.design.shape, None
-    if not problem.loss.is_quadratic:
-        n_exact = n_exact_updates(
-            shape,
-            trajectory.lengths(),
-            trajectory.n_batches(),
-            trajectory.has_newton_steps(),
-            estimator.loo_correction,
-        )
-    elif not is_read(problem, trajectory):
-        n_exact = trajectory.n_updates
-    n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-    has_one_basis = trajectory.has_one_basis()
-    return n_rows_worth(shape, trajectory.n_updates, n_active, has_one_basis, n_exact)
 
 
 def coefficients_without_rows(estimator):

@@ -1,12 +1,13 @@
 """From a recorded trajectory to fitted attributes."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ._held_out import read_folds, read_leave_one_out
+from ._parameters import plain
+from ._warnings import warn
 from .risk import passes
 from .risk.memory_matrix import estimate_risk
 from .risk.row_norms import uneven_rows_bias
@@ -38,9 +39,9 @@ def read(estimator, trajectory, data, folds):
     """Everything that a trajectory says, as fitted attributes."""
     attributes = read_paths(estimator, trajectory, data)
     # Leave-one-out first: the memory matrix of linear updates takes its eigenvalues.
-    if estimator.loo is not False:
+    if estimator.loo:
         attributes.update(read_leave_one_out(estimator, trajectory, data))
-    if estimator.risk is not False:
+    if estimator.risk:
         train_path = attributes["train_path_"]
         attributes.update(read_risk(estimator, trajectory, data, train_path))
     if folds:
@@ -75,21 +76,21 @@ def read_paths(estimator, trajectory, data):
 
 def read_risk(estimator, trajectory, data, train_path):
     """The memory-matrix estimate of the risk."""
-    rng = check_random_state(estimator.random_state)
+    rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
     if trajectory.has_batches():
-        is_number = estimator.risk not in (True, "auto", "exact", "hutchinson")
+        is_number = risk not in (True, "auto", "exact", "hutchinson")
         estimate = passes.estimate_risk(
             data.problem,
             trajectory,
             fit_intercept=data.is_centered,
-            n_labels=estimator.risk if is_number else passes.N_LABELS,
+            n_labels=risk if is_number else passes.N_LABELS,
             rng=rng,
         )
     else:
         estimate = estimate_risk(
             data.problem,
             trajectory,
-            method="auto" if estimator.risk is True else estimator.risk,
+            method="auto" if risk is True else risk,
             fit_intercept=data.is_centered,
             row_scales=estimator.risk_row_scales,
             rng=rng,
@@ -111,10 +112,9 @@ def _warn_of_uneven_rows(problem, risk_path, train_path):
     design, _ = problem.whitened()
     bias = uneven_rows_bias(design, risk_path, train_path)
     if bias > UNEVEN_ROWS_TOLERANCE:
-        warnings.warn(
+        warn(
             "The rows of X have very uneven norms, heavier-tailed than Gaussian "
             f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
             "is least. risk_row_scales=True mends that.",
             UserWarning,
-            stacklevel=6,
         )

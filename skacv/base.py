@@ -1,6 +1,5 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,8 +19,9 @@ from ._fitting import RecordingFit
 from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
 from ._reading import read, train_error
+from ._warnings import warn
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.costs import n_exact_updates, n_rows_worth
+from .risk.costs import Run
 
 N_STRENGTHS = 30
 
@@ -55,36 +55,51 @@ class TrajectoryModel(
 
     A subclass has the parameters of its ``__init__`` and says
 
-    ``_strength_name``
-        the parameter that sets the penalty's strength: a number, a sequence or
-        "path";
     ``_solvers``
         the schedule class of every solver name;
-    ``row_loss()``
-        the loss;
+    ``_is_quadratic``
+        whether the loss is the squared error;
     ``_prepared(X, y, sample_weight)``
         the problem that they make, in a :class:`TrainingData`;
     ``_penalty(strength)``
         the penalty of a strength, in the mean form (1/n) sum_i (...) + g(b);
+    ``_strength_name``
+        the parameter that sets the penalty's strength: a number, a sequence or
+        "path", which ends at ``_strength_ratio`` times where it begins;
     ``_strength_of(value, data)``, ``_value_of(strength, data)``
         what ``_strength_name`` means;
+    ``_check_strengths(values)``
+        raises on values that it does not take;
     ``_penalty_scale(share)``
         what the strength is multiplied by where that share of the rows'
         weight stays.
+
+    Where a solver is not a schedule of a step size and all rows alone, it also says
+
+    ``_schedule(step_size, problem, seed)``
+        the schedule;
+    ``_smoothness(problem)``, ``_automatic_step(smoothness, schedule, problem)``, \
+``_step_size(strengths, data, folds, schedule)``
+        the constant of its gradients; the automatic step; the step, where it is not
+        to be the automatic one, or what is stable on the folds;
+    ``_planned_run(shape)``
+        what leaving rows out depends on;
+    ``_check_record(phases)``
+        raises on phases that do not go together.
+
+    ``_warn_of(trajectory, data)`` says what a user should know of a run. Where it has
+    no such parameters, ``risk``, ``loo_correction`` and ``keep_data`` are attributes.
     """
 
     _strength_name = "alpha"
     # Where a "path" of strengths ends, beside where it begins.
     _strength_ratio = 1e-3
     _solvers: dict = {}
+    _is_quadratic = False
     # What a subclass has no parameter for.
     risk = False
     loo_correction = True
     keep_data = False
-
-    @abstractmethod
-    def row_loss(self):
-        """The loss of a row."""
 
     @abstractmethod
     def _prepared(self, X, y, sample_weight):
@@ -133,9 +148,11 @@ class TrajectoryModel(
         Raises
         ------
         ValueError
-            On invalid parameters or data, and where the iterates diverge
-            (the message names the largest stable step). The estimator is then
-            left as it was.
+            On invalid parameters or data, where a warm start cannot go on, and
+            where the iterates diverge (the message names the largest stable step,
+            if ``step_size`` is larger). The estimator is then left as it was.
+        TypeError
+            On keywords that fit does not take.
         """
         self._fit(X, y, sample_weight, params, resume=self.warm_start)
         return self
@@ -158,41 +175,70 @@ class TrajectoryModel(
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
-        strengths = self._strengths(data)
         seed = self._batch_seed(resume)
+        plan = self._plan(data, folds, seed)
+        self._check_record([*done, *plan])
+        planned = first_updates(plan, n_updates)
+        n_planned = n_planned_updates(planned, done)
+        progress = self._progress(len(start) - 1, n_planned, data, X, y, sample_weight)
+        trajectory = run(
+            data.problem, planned, start, done=done, tol=self.tol, progress=progress
+        )
+        attributes = read(self, trajectory, data, folds)
+        attributes["step_size_"] = plan[0].schedule.step_size
+        progress.finish(trajectory.coef[-1])
+        self._warn_of(trajectory, data)
+        self._replace_fitted({**attributes, **self._kept(trajectory, data, seed)})
+        return planned == plan
+
+    def _plan(self, data, folds, seed):
+        """All phases that the parameters ask for."""
+        strengths = self._strengths(data)
         schedule = self._schedule(1.0, data.problem, seed)
         step_size = self._step_size(strengths, data, folds, schedule)
         schedule = replace(schedule, step_size=step_size)
-        whole_plan = self._plan(strengths, schedule)
-        planned = first_updates(whole_plan, n_updates)
+        return [
+            Phase(self._penalty(strength), schedule, self.max_iter)
+            for strength in strengths
+        ]
+
+    def _check_record(self, phases):
+        """Raise where recorded and planned phases do not go together in one record."""
+        if len({bool(phase.first_step.batches) for phase in phases}) > 1:
+            raise ValueError(
+                "warm_start=True goes on in batches where the run was in batches, and "
+                "on all rows where it was on all rows: a row that is left out counts "
+                "otherwise in batches. Take such a solver and batch_size, or "
+                "warm_start=False."
+            )
+
+    def _progress(self, n_done, n_planned, data, X, y, sample_weight):
+        """What follows the run."""
 
         def reconstruct(coef):
             paths = data.coefficients(coef[None])
             return {**data.names, "coef_": paths[0][0], "intercept_": paths[1][0]}
 
-        progress = FitProgress(
+        return FitProgress(
             self,
-            n_done=len(start) - 1,
-            n_planned=n_planned_updates(planned, done),
+            n_done=n_done,
+            n_planned=n_planned,
             X=X,
             y=y,
             sample_weight=sample_weight,
             reconstruct=reconstruct,
         )
-        trajectory = run(
-            data.problem, planned, start, done=done, tol=self.tol, progress=progress
-        )
-        attributes = read(self, trajectory, data, folds)
-        attributes["step_size_"] = step_size
-        attributes["_phases"] = trajectory.phases
-        attributes["_seed"] = seed
-        attributes["_loss"] = data.problem.loss
-        attributes["_data"] = data if self.keep_data else None
-        attributes["_replicas"] = None
-        progress.finish(trajectory.coef[-1])
-        self._warn_of(trajectory, data)
-        self._replace_fitted(attributes)
-        return planned == whole_plan
+
+    def _kept(self, trajectory, data, seed):
+        """What another fit, or a prediction interval, goes on from."""
+        return {
+            "_phases": trajectory.phases,
+            "_seed": seed,
+            "_loss": data.problem.loss,
+            "_has_intercept": bool(self.fit_intercept),
+            "_data": data if self.keep_data else None,
+            "_replicas": None,
+        }
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
@@ -225,21 +271,20 @@ class TrajectoryModel(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
+        run = self._planned_run(shape)
+        return run.n_rows_worth(n_active=run.shape[1]) == shape[0]
+
+    def _planned_run(self, shape):
+        """What is known of a run before it, on X of that shape."""
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
-        n_exact, lengths = None, [self.max_iter] * n_values
-        if not self.row_loss().is_quadratic:
-            n_batches = -(-shape[0] // self.batch_size) if self.solver == "sgd" else 0
-            kind = n_batches, self.solver == "newton"
-            n_exact = n_exact_updates(shape, lengths, *kind, self.loo_correction)
-        is_linear = self._penalty(1.0).is_linear
-        n_exact = sum(lengths) if self._replays_rows(n_values) else n_exact
-        n_worth = n_rows_worth(shape, sum(lengths), shape[1], is_linear, n_exact)
-        return n_worth == shape[0]
-
-    def _replays_rows(self, n_values):
-        """Whether rows are left out of squared errors by runs of their own."""
-        return False
+        return Run(
+            shape=shape,
+            lengths=[self.max_iter] * n_values,
+            is_quadratic=self._is_quadratic,
+            has_one_basis=self._penalty(1.0).is_linear,
+            correction=self.loo_correction,
+        )
 
     def changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.
@@ -282,27 +327,29 @@ class TrajectoryModel(
         path = data.iterates(self.coef_path_, self.intercept_path_)
         if path.shape[1:] != shape:
             raise ValueError(
-                "warm_start=True needs as many features and targets as before: "
-                f"{path.shape[1:]} (features, targets), got {shape}."
+                "warm_start=True needs as many features and outputs (targets, or "
+                f"classes) as before: {self.n_features_in_} and {path.shape[2]}, got "
+                f"{data.names['n_features_in_']} and {shape[1]}."
             )
         path = path.astype(data.problem.design.dtype, copy=False)
         if self._has_run_on(data.problem, path):
             return path, self._phases
-        warnings.warn(
-            "warm_start=True with other data than before: a new trajectory starts "
-            "from coef_. Its estimates hold if those other data are independent of "
-            "these.",
+        warn(
+            "warm_start=True with other data than before, or another loss or "
+            "intercept: a new trajectory starts from coef_. Its estimates hold if "
+            "coef_ was fitted on data that are independent of these.",
             UserWarning,
-            stacklevel=5,
         )
         return path[self.iteration_ : self.iteration_ + 1], []
 
     def _has_run_on(self, problem, path):
         """Whether the recorded training errors are those of ``path`` on these data.
 
-        Only shifts of X and y that the intercept takes up leave them unchanged,
-        and those do not change the trajectory either.
+        With an intercept now if there was one. Only shifts of X and y that it takes
+        up leave the errors unchanged, and those do not change the trajectory either.
         """
+        if self._has_intercept != bool(self.fit_intercept):
+            return False
         ends = [train_error(problem, problem.design.dot(path[t])) for t in (0, -1)]
         tolerance = np.sqrt(np.finfo(path.dtype).eps) * self.train_path_[0]
         return np.allclose(ends, self.train_path_[[0, -1]], rtol=0, atol=tolerance)
@@ -344,27 +391,21 @@ class TrajectoryModel(
         smoothness = self._smoothness(data.problem) + curvature
         if smoothness == 0:
             return 1.0
-        step_size = self._fast_step(smoothness, schedule, data.problem)
+        step_size = self._automatic_step(smoothness, schedule, data.problem)
         weights = data.problem.row_weights[:, 0]
         shares = [weights[fitted].sum() for fitted, _ in folds]
         if self.loo:
             shares.append(1 - weights.max())
         share = min(shares, default=1.0)
-        return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
+        return min(step_size, share * float(schedule.largest_stable_step(smoothness)))
 
-    def _fast_step(self, smoothness, schedule, problem):
+    def _automatic_step(self, smoothness, schedule, problem):
         """What the automatic step is, where it is stable without rows as well."""
         return 1 / smoothness
 
     def _smoothness(self, problem):
         """Of the gradients that are taken."""
         return problem.smoothness
-
-    def _plan(self, strengths, schedule):
-        return [
-            Phase(self._penalty(strength), schedule, self.max_iter)
-            for strength in strengths
-        ]
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")

@@ -16,6 +16,7 @@ from .._compat import (
 )
 from .._fitting import RecordingFit
 from .._held_out import FEWEST_ROWS, check_loo
+from .._parameters import plain
 from .._progress import FitProgress
 from ..optim.losses import SquaredError
 from .gram import KernelMatrix, check_precomputed
@@ -197,7 +198,8 @@ class KernelEigenPro(
         folds = self._folds(X, y, samples, params)
         rng = check_random_state(self.random_state)
         basis, machine = self._machine(samples.X, rng)
-        plan = plan_of(machine, target, folds, self.loo, self.n_probes, rng)
+        loo = plain(self.loo)
+        plan = plan_of(machine, target, folds, loo, self.n_probes, rng)
         recorder = Recorder(
             plan,
             plan.leave_one_out(machine),

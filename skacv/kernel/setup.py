@@ -8,11 +8,12 @@ import numpy as np
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     SUBSAMPLE_SIZES,
-    automatic_step,
     automatic_subsample_size,
+    batch_step,
     check_n_components,
     check_subsample_size,
     critical_batch_size,
+    full_batch_step,
     top_eigenvalue,
 )
 from .gram import KernelMatrix, check_kernel
@@ -203,7 +204,9 @@ def _schedule(gram, preconditioner, sizes, rng):
     largest /= batch_size
     step_size = sizes.step_size
     if step_size == "auto":
-        step_size = automatic_step(
-            beta, largest, batch_size, critical, len(batches) == 1
+        step_size = (
+            full_batch_step(largest)
+            if len(batches) == 1
+            else batch_step(beta, largest, batch_size, critical)
         )
     return Schedule(batches, batch_size, float(step_size), critical, largest)

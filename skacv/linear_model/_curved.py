@@ -1,7 +1,7 @@
 """What the linear models of losses other than the squared error share."""
 
-import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,6 +11,7 @@ from .._compat import Interval, StrOptions, class_weights
 from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
+from .._warnings import warn
 from ..base import RUN_CONSTRAINTS, TrajectoryModel
 from ..exceptions import SeparationWarning
 from ..optim.penalties import ExceptLast, SquaredL2
@@ -60,6 +61,16 @@ class CurvedModel(TrajectoryModel):
         if self.solver == "newton" and self.step_size == "auto":
             return 1.0
         return super()._step_size(strengths, data, folds, schedule)
+
+    def _planned_run(self, shape):
+        n_rows, n_features = shape
+        run = super()._planned_run((n_rows, n_features + bool(self.fit_intercept)))
+        if self.solver == "sgd":
+            n_batches = -(-n_rows // self.batch_size)
+            return replace(
+                run, n_batches=n_batches, has_one_basis=False, is_plain=False
+            )
+        return replace(run, has_newton_steps=self.solver == "newton")
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.
@@ -163,11 +174,10 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         else:
             is_separated = (predictor.argmax(axis=1) == target.argmax(axis=1)).all()
         if is_separated:
-            warnings.warn(
+            warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an iterate before, or a finite C.",
                 SeparationWarning,
-                stacklevel=5,
             )
 
     def _check_strengths(self, values):

@@ -8,7 +8,6 @@ from .._compat import Interval, StrOptions
 from .._recorded import RecordedRegressor
 from .._training_data import centered, validated
 from ..base import RUN_CONSTRAINTS, TrajectoryModel
-from ..optim.losses import SquaredError
 
 
 class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
@@ -32,11 +31,8 @@ class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         "risk_row_scales": ["boolean"],
         "keep_data": ["boolean"],
     }
+    _is_quadratic = True
     _multi_output = False
-
-    def row_loss(self):
-        """The squared error."""
-        return SquaredError()
 
     def _prepared(self, X, y, sample_weight):
         samples = validated(

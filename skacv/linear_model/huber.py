@@ -214,10 +214,6 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def row_loss(self):
-        """The loss of a row: see the class."""
-        return Huber()
-
     def _checked_loss(self, target, weights):
         scale = self.scale
         if scale == "auto":

@@ -34,8 +34,9 @@ class TrajectoryLasso(TrajectoryRegressor):
         Updates at a value of alpha end when the largest change of a
         coefficient is at most ``tol`` times the largest coefficient.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred). It
-        depends on X only: a step that looks at y would break the estimates.
+        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred), with a
+        margin of 2% where X has more than 128 rows and columns. It depends on X
+        only: a step that looks at y would break the estimates.
         Where so few rows or so little weight stay, without a fold or a row
         left out, that it would diverge, it is the largest step that does not.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
@@ -60,10 +61,11 @@ class TrajectoryLasso(TrajectoryRegressor):
         for the jackknife+.
     warm_start : bool, default=False
         Fitting again continues the recorded trajectory: with a larger
-        ``max_iter``, all paths equal those of one longer run; with another
-        alpha, solver or step size, the trajectory goes on under the new rule.
-        With other data (those that do not reproduce the recorded training
-        errors), a new trajectory starts from ``coef_``, with a warning.
+        ``max_iter`` (and a single alpha, or further ones), all paths equal those
+        of one longer run; with another alpha, solver or step size, the trajectory
+        goes on under the new rule. With other data (those that do not reproduce
+        the recorded training errors) or another ``fit_intercept``, a new
+        trajectory starts from ``coef_``, with a warning.
     n_jobs : int, default=None
         Blocks of held-out rows, or of folds, worked on at a time; None is 1
         unless in a :func:`joblib.parallel_config` context.

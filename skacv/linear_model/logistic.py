@@ -53,7 +53,8 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, L the top eigenvalue of X'WX times the largest
         curvature of the loss (1/4, or 1/2 for more than two classes), plus that of
-        the penalty. It depends on X only.
+        the penalty; with a margin of 2% where X has more than 128 rows and columns.
+        It depends on X only.
         With "sgd" it is half of 1 / L with the expected smoothness of batches
         in the place of L [2]_; with "newton" it is 1.
     batch_size : int, default=32
@@ -75,7 +76,8 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     warm_start : bool, default=False
         Fitting again goes on with the recorded trajectory: with a larger
         ``max_iter`` as one longer run, with another C as a change of
-        schedule.
+        schedule. A run in batches does not go on with all rows, nor the other
+        way.
     n_jobs : int, default=None
         Blocks of rows, or of folds, that are left out at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -216,10 +218,6 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def row_loss(self):
-        """The loss of a row: see the class."""
-        return Logistic()
 
     def _loss_and_target(self, label, n_classes):
         if n_classes == 2:

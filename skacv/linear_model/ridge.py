@@ -6,15 +6,17 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._parameters import plain
 from ..optim.penalties import SquaredL2
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,
-    automatic_step,
     automatic_subsample_size,
+    batch_step,
     check_n_components,
     check_subsample_size,
     critical_batch_size,
+    full_batch_step,
 )
 from ..optim.schedules import EigenPro, GradientDescent, HeavyBall, Nesterov
 from ._squared import TrajectoryRegressor
@@ -31,9 +33,10 @@ class IterativeRidge(TrajectoryRegressor):
         ||y - X b||^2 + alpha ||b||^2,
 
     rows weighted by ``sample_weight``; ``alpha=0`` is least squares, where
-    stopping early is the only regularisation. Updates are linear, so the
-    memory matrix is a function of the spectrum of X and ``risk_path_`` is
-    computed without probes.
+    stopping early is the only regularisation. Updates are linear: one
+    decomposition of the smaller side of X, up to 2000, gives ``risk_path_``
+    without probes, and every row's leave-one-out; ``risk`` and ``loo`` say where
+    it does not.
 
     Parameters
     ----------
@@ -62,17 +65,21 @@ class IterativeRidge(TrajectoryRegressor):
     batch_size : int, default=None
         Rows of a batch, of EigenPro; one iterate is a pass through all batches.
         They are drawn once, and X and y keep the means of all rows. None takes all
-        rows at a time.
+        rows at a time. There is a single alpha then, and ``warm_start`` goes on with
+        the same batches, alpha and step.
     max_iter, tol, step_size, risk_row_scales, cv, keep_data, warm_start, n_jobs, \
 random_state, verbose
         As in :class:`TrajectoryLasso`; the automatic step is
         1 / (L + alpha / n), of "eigenpro" .95 times the largest that is stable, or
         with batches that of EigenPro 2.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        "exact" takes the eigenvalues of X'X / n; "auto" does so up to 2000
-        rows or columns, whichever are fewer, and takes random probes beyond.
-        With batches, 40 random labels (or so many) are carried along. The others
-        as in :class:`TrajectoryLasso`.
+        "exact" takes the eigenvalues of X'X / n, with EigenPro those of its
+        preconditioned objective; "auto" does so up to 2000 rows or columns,
+        whichever are fewer, and takes random probes beyond. EigenPro along several
+        alphas has no common eigenvalues: its traces are those of
+        :class:`TrajectoryLasso`. With batches, 40 random labels (or so many) are
+        carried along, and "exact" is refused. The others as in
+        :class:`TrajectoryLasso`.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path, from one decomposition of the smaller
         side of X: every row (True), so many rows drawn at random, or none
@@ -195,17 +202,22 @@ random_state, verbose
     def _penalty(self, strength):
         return SquaredL2(strength)
 
-    def _strengths(self, data):
-        strengths = super()._strengths(data)
-        if self._has_batches() and len(strengths) > 1:
+    def _check_record(self, phases):
+        super()._check_record(phases)
+        if not phases[0].first_step.batches:
+            return
+        if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
-                "batch_size needs a single alpha: what a row left out changes is read "
-                f"from passes that are all alike. Got {len(strengths)} alphas."
+                "batch_size needs a single alpha, and with warm_start=True the same "
+                "alpha, step and batches all along: what a row left out changes is "
+                "read from passes that are all alike."
             )
-        return strengths
-
-    def _has_batches(self):
-        return self.solver == "eigenpro" and self.batch_size is not None
+        if plain(self.risk) == "exact":
+            raise ValueError(
+                'risk="exact" needs all rows at a time: with batch_size the memories '
+                'of rows are read from random labels. Use risk="auto", or the number '
+                "of labels."
+            )
 
     def _strength_of(self, value, data):
         return float(value / data.total_weight)
@@ -260,21 +272,29 @@ random_state, verbose
         check_n_components(n_components, size, shape[0])
         return size, n_components
 
-    def _fast_step(self, smoothness, schedule, problem):
+    def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro":
-            return super()._fast_step(smoothness, schedule, problem)
-        top = smoothness - schedule.lowered_by
-        batches = schedule.batches()
+            return super()._automatic_step(smoothness, schedule, problem)
+        top, batches = schedule.lowered(smoothness), schedule.batches()
         if not batches:
             # Any row may be left out, which raises the top by its weight.
             stays = 1 - float(problem.row_weights.max())
-            return stays * automatic_step(top, top, 1, 1, True)
+            return stays * full_batch_step(top)
         design, _ = problem.whitened()
         penalty = smoothness - problem.smoothness
         norms = schedule.preconditioner.squared_row_norms(design)
         largest, size = float(norms.max()) + penalty, max(map(len, batches))
         critical = critical_batch_size(largest, top)
-        return automatic_step(largest, top, size, critical, False)
+        return batch_step(largest, top, size, critical)
 
-    def _replays_rows(self, n_values):
-        return self._has_batches() or (self.solver == "eigenpro" and n_values > 1)
+    def _planned_run(self, shape):
+        run = super()._planned_run(shape)
+        if self.solver != "eigenpro":
+            return run
+        n_batches = 0
+        if self.batch_size is not None and self.batch_size < shape[0]:
+            n_batches = -(-shape[0] // self.batch_size)
+        has_one_basis = len(run.lengths) == 1 and not n_batches
+        return replace(
+            run, has_one_basis=has_one_basis, is_plain=False, n_batches=n_batches
+        )

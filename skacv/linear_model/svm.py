@@ -42,8 +42,8 @@ class TrajectoryLinearSVC(CurvedClassifier):
         where rows are left out. With several classes a row weighs the same in
         all machines, where LinearSVC weights a machine's own class alone.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-    Accelerated gradient descent, gradient descent, or stochastic gradient
-    descent in batches.
+        Accelerated gradient descent, gradient descent, or stochastic gradient
+        descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of C; passes through the rows with
         "sgd". Reaching it is normal.
@@ -52,8 +52,9 @@ class TrajectoryLinearSVC(CurvedClassifier):
         coefficient is at most ``tol`` times the largest coefficient.
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, L the top eigenvalue of X'WX times the largest
-        curvature of the loss (2, or 1 / smoothing), plus that of the penalty. It
-        depends on X only.
+        curvature of the loss (2, or 1 / smoothing), plus that of the penalty;
+        with a margin of 2% where X has more than 128 rows and columns. It depends on
+        X only.
         With "sgd" it is half of 1 / L with the expected smoothness of batches
         in the place of L [2]_.
     batch_size : int, default=32
@@ -75,7 +76,8 @@ class TrajectoryLinearSVC(CurvedClassifier):
     warm_start : bool, default=False
         Fitting again goes on with the recorded trajectory: with a larger
         ``max_iter`` as one longer run, with another C as a change of
-        schedule.
+        schedule. A run in batches does not go on with all rows, nor the other
+        way.
     n_jobs : int, default=None
         Blocks of rows, or of folds, that are left out at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -210,12 +212,11 @@ class TrajectoryLinearSVC(CurvedClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def row_loss(self):
-        """The loss of a row: see the class."""
+    def _hinge(self):
         if self.loss == "squared_hinge":
             return SquaredHinge()
         return SmoothedHinge(float(self.smoothing))
 
     def _loss_and_target(self, label, n_classes):
         own = [1] if n_classes == 2 else range(n_classes)
-        return self.row_loss(), np.where(label[:, None] == np.array(own), 1.0, -1.0)
+        return self._hinge(), np.where(label[:, None] == np.array(own), 1.0, -1.0)

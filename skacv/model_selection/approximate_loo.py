@@ -1,6 +1,5 @@
 """Leave-one-out of a fitted linear model, without a refit."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight
+from .._warnings import warn
 from ..risk.held_out import mean_with_error
 from ..risk.randomized import Probes
 from .fitted_models import adapter_of, fitted_model
@@ -219,7 +219,7 @@ def _warn(estimator, fitted, drift):
     name = type(estimator).__name__
     gradient = max(model.relative_gradient() for model in fitted.outputs)
     if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
-        warnings.warn(
+        warn(
             f"{name} is not at the minimum of its objective on these data: the norm "
             f"of the gradient is {gradient:.2g} of that of the gradients of single "
             "rows (root of the sum of squares), and one step towards the minimum "
@@ -228,25 +228,22 @@ def _warn(estimator, fitted, drift):
             "Fit with a smaller tol and a larger max_iter, or check that X, y and "
             "sample_weight are those of the fit.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if any(model.is_pinned for model in fitted.outputs):
-        warnings.warn(
+        warn(
             f"{name} has nearly as many rows on the margin as coefficients (or more); "
             "there the approximation fails. Penalise more (a smaller C).",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
 def _warn_of_leverages(method, largest):
     """Say where leverages are too large for what the method makes of them."""
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
-        warnings.warn(
+        warn(
             f"Leverages reach {largest:.2g}, where method={method!r} may be far off "
             '(too low, as a rule). method="alo" is not.',
             UserWarning,
-            stacklevel=3,
         )
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
 from .._held_out import FEWEST_ROWS
+from .._parameters import plain
 
 
 class Criterion(NamedTuple):
@@ -62,7 +63,7 @@ CRITERIA = {
 def setting(estimator, name):
     """What the parameter of a criterion says; False where there is no such one."""
     parameter = CRITERIA[name].parameter
-    return estimator.get_params(deep=False).get(parameter, False)
+    return plain(estimator.get_params(deep=False).get(parameter, False))
 
 
 def automatic(candidates, X):

@@ -143,7 +143,7 @@ def recorded_svc(estimator, X, y, weights):
         ConvergedModel(
             X=X,
             target=np.where(labels == label, 1.0, -1.0)[:, None],
-            loss=estimator.row_loss(),
+            loss=estimator._loss,
             row_weights=weights[:, None],
             coef=coef[:, [k]],
             intercept=intercept[[k]],

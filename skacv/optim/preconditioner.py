@@ -84,6 +84,8 @@ class Preconditioner:
         return cls(made_from, vectors.astype(design.dtype, copy=False), 1 - share)
 
     def __eq__(self, other):
+        if not isinstance(other, Preconditioner):
+            return NotImplemented
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("rows", "vectors", "damping")
@@ -165,23 +167,25 @@ def critical_batch_size(largest_diagonal, top_eigenvalue):
     return largest_diagonal / top_eigenvalue + 1 if top_eigenvalue > 0 else np.inf
 
 
-def automatic_step(largest_diagonal, top_eigenvalue, batch_size, critical, is_full):
+def batch_step(largest_diagonal, top_eigenvalue, batch_size, critical):
     """The step of EigenPro 2, or the largest that is stable if that is less.
 
     m / beta up to the critical batch size, .99 * 2 m / (beta + (m - 1) lambda)
-    beyond; .95 * 2 / lambda with all rows at a time.
+    beyond.
     """
     if top_eigenvalue <= 0:
         return 1.0
-    stable = 2 / top_eigenvalue
-    if is_full:
-        return FULL_BATCH_SHARE * stable
     if batch_size < critical:
         step = batch_size / largest_diagonal
     else:
         others = (batch_size - 1) * top_eigenvalue
         step = SAFE_SHARE * 2 * batch_size / (largest_diagonal + others)
-    return min(step, SAFE_SHARE * stable)
+    return min(step, SAFE_SHARE * 2 / top_eigenvalue)
+
+
+def full_batch_step(top_eigenvalue):
+    """The step of EigenPro 2 with all rows at a time, .95 * 2 / lambda."""
+    return FULL_BATCH_SHARE * 2 / top_eigenvalue if top_eigenvalue > 0 else 1.0
 
 
 def top_eigenpairs(matrix, n, rng):

@@ -199,9 +199,16 @@ class EigenPro:
         step = Step(self.step_size, preconditioner=self.preconditioner)
         return repeat(step._replace(batches=self.batches()))
 
+    def lowered(self, smoothness):
+        """The top eigenvalue that limits the step, for a problem of that smoothness.
+
+        What a penalty, or rows left out, add to the smoothness is added to it.
+        """
+        return smoothness - self.lowered_by
+
     def largest_stable_step(self, smoothness):
         """Of a quadratic of that smoothness, without the preconditioner."""
-        return 2 / (smoothness - self.lowered_by)
+        return 2 / self.lowered(smoothness)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,16 @@ class Phase:
     def same_rule(self, other):
         return (self.penalty, self.schedule) == (other.penalty, other.schedule)
 
+    def is_whole(self, planned):
+        """Whether this is all that ``planned`` asks for, as recorded."""
+        is_over = self.converged or self.n_updates == planned.n_updates
+        return is_over and self.same_rule(planned)
+
+    @property
+    def first_step(self):
+        """All steps of a phase are of its kind."""
+        return next(iter(self.schedule.steps()))
+
     def steps_from(self, number):
         """The steps from ``number`` up to ``n_updates``."""
         return islice(self.schedule.steps(), number, self.n_updates)
@@ -103,24 +113,31 @@ class Trajectory:
         That of the second moments where there is no preconditioner; else of the
         preconditioned objective, which must stay the same.
         """
-        first = self._first_steps()
-        if not self.has_linear_updates() or any(step.batches for step in first):
+        if not self.has_linear_updates() or self.has_batches():
             return False
-        if all(step.preconditioner is None for step in first):
-            return True
         rules = [
             (step.preconditioner, phase.penalty)
-            for step, phase in zip(first, self.phases)
+            for step, phase in zip(self._first_steps(), self.phases)
         ]
-        return all(rule == rules[0] for rule in rules)
+        is_plain = all(preconditioner is None for preconditioner, _ in rules)
+        return is_plain or all(rule == rules[0] for rule in rules)
 
     def is_plain(self):
         """Whether all rows are taken at a time, by their gradient as it is."""
         return not self.has_batches() and not len(self.rows_seen())
 
     def preconditioner(self):
-        """The first one in use, None without any."""
-        return next((step.preconditioner for _, _, step, _ in self._first()), None)
+        """The one of all updates, None without any.
+
+        Raises
+        ------
+        ValueError
+            If they do not all have the same: see :meth:`has_one_basis`.
+        """
+        found = [step.preconditioner for step in self._first_steps()]
+        if any(other != found[0] for other in found):
+            raise ValueError("Not all updates have the same preconditioner.")
+        return found[0] if found else None
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
@@ -136,24 +153,20 @@ class Trajectory:
         return [phase.n_updates for phase in self.phases]
 
     def has_newton_steps(self):
-        """Whether the gradient is divided by the Hessian."""
-        return any(step.is_newton for _, _, step, _ in self._first())
+        """Whether any gradient is divided by the Hessian."""
+        return any(step.is_newton for step in self._first_steps())
 
     def n_batches(self):
-        """Batches of rows that every update goes through, 0 if it takes all at once."""
-        return max((len(step.batches) for _, _, step, _ in self._first()), default=0)
+        """Batches of rows that an update goes through at most, 0 if it takes all."""
+        return max((len(step.batches) for step in self._first_steps()), default=0)
 
     def has_batches(self):
-        """Whether an update is a pass through batches of rows."""
+        """Whether updates are passes through batches of rows: all are, or none."""
         return self.n_batches() > 0
 
     def _first_steps(self):
         """Of every phase."""
-        return [next(iter(phase.schedule.steps())) for phase in self.phases]
-
-    def _first(self):
-        """The first update, if there is one; all are of its kind."""
-        return islice(self.updates(), 1)
+        return [phase.first_step for phase in self.phases]
 
 
 def first_updates(planned, n_updates):
@@ -172,8 +185,8 @@ def first_updates(planned, n_updates):
 def remaining_phases(planned, done):
     """What a plan still asks for after the phases already ``done``.
 
-    If the recorded phases are a beginning of the plan, the rest of the plan:
-    the last recorded phase goes on where it stopped. Otherwise the whole plan,
+    If the last of the recorded phases are a beginning of the plan, the rest of the
+    plan: the last recorded phase goes on where it stopped. Otherwise the whole plan,
     as further phases of the same trajectory.
 
     Returns
@@ -181,24 +194,33 @@ def remaining_phases(planned, done):
     phases : list of Phase
     n_skipped : int
         How many steps of the first of them are done already.
+
+    Raises
+    ------
+    ValueError
+        If the last recorded phase has more updates than the plan has for it.
     """
-    if not done:
+    n_begun = _n_begun(planned, done)
+    if not n_begun:
         return list(planned), 0
-    *earlier, last = done
-    follows = len(planned) >= len(done) and all(
-        recorded.same_rule(phase)
-        and (recorded.converged or recorded.n_updates == phase.n_updates)
-        for recorded, phase in zip(earlier, planned)
-    )
-    if not (follows and last.same_rule(planned[len(earlier)])):
-        return list(planned), 0
-    phase = planned[len(earlier)]
+    last, phase = done[-1], planned[n_begun - 1]
     if last.n_updates > phase.n_updates:
         raise ValueError(
             f"The trajectory has {last.n_updates} updates here already, more than "
             f"the {phase.n_updates} asked for: continuing it needs a larger max_iter."
         )
-    return list(planned[len(earlier) :]), last.n_updates
+    return list(planned[n_begun - 1 :]), last.n_updates
+
+
+def _n_begun(planned, done):
+    """How many phases of a plan the last recorded ones are, at most; 0 if none."""
+    for n in range(min(len(planned), len(done)), 0, -1):
+        *earlier, last = done[len(done) - n :]
+        if last.same_rule(planned[n - 1]) and all(
+            recorded.is_whole(phase) for recorded, phase in zip(earlier, planned)
+        ):
+            return n
+    return 0
 
 
 def n_planned_updates(planned, done):
@@ -232,7 +254,8 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     Raises
     ------
     ValueError
-        If the iterates diverge. The message names the largest stable step.
+        If the iterates diverge. The message names the largest stable step, where the
+        step is larger.
     """
     phases, n_skipped = remaining_phases(planned, done)
     n_recorded = len(start) - 1

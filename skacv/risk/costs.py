@@ -1,5 +1,8 @@
 """What leaving rows out costs: which way is taken, and how many rows are worth it."""
 
+from dataclasses import dataclass
+from enum import Enum
+
 from .iacv_moments import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
@@ -15,107 +18,137 @@ DERIVATIVE = 30
 WORTH_LINEARISING = 4.0
 
 
-def is_spectral(smaller_side, has_one_basis):
-    """Whether all rows are left out by one decomposition.
+class Way(Enum):
+    """How rows are left out of a run, one at a time."""
 
-    Parameters
-    ----------
-    smaller_side : int
-        Of the design.
-    has_one_basis : bool
-        Whether updates are linear and elementwise in one basis.
-
-    Returns
-    -------
-    bool
-    """
-    return has_one_basis and smaller_side <= SPECTRAL_SIZE
+    SPECTRAL = "all by one decomposition"
+    WORKING_COLUMNS = "by what they change, on few columns"
+    LINEARISED = "by what they change, with derivatives at the recorded run"
+    LOCKSTEP = "by runs of their own, side by side"
 
 
-def is_read(problem, trajectory):
-    """Whether rows are left out of squared errors without runs of their own.
+@dataclass(frozen=True)
+class Run:
+    """A run, planned or recorded, as far as leaving rows out of it goes.
 
-    Parameters
-    ----------
-    problem : Problem
-    trajectory : Trajectory
-
-    Returns
-    -------
-    bool
-    """
-    smaller_side = min(problem.design.shape)
-    return trajectory.is_plain() or is_spectral(
-        smaller_side, trajectory.has_one_basis()
-    )
-
-
-def n_exact_updates(shape, lengths, n_batches, has_newton_steps, correction=True):
-    """How many updates rows are left out of exactly, where the loss is curved.
-
-    All of them where linearising would not be many times cheaper: with few rows
-    to a column, in small batches, of short phases, whose first updates are all
-    corrected, and of Newton's method, which needs every replica's own Hessian.
-    Else as many as are corrected.
-
-    Parameters
+    Attributes
     ----------
     shape : tuple of int
         Of the design.
     lengths : list of int
         Updates of every phase.
+    is_quadratic : bool
+        Whether the loss is.
+    has_one_basis : bool
+        Whether updates are linear and elementwise in one basis.
+    is_plain : bool
+        Whether all rows are taken at a time, by their gradient as it is.
     n_batches : int
         Of every update, 0 if it takes all rows at once.
     has_newton_steps : bool
     correction : bool
         Whether what is linearised is corrected at some iterates.
     """
-    n_updates, (n_rows, n_columns) = sum(lengths), shape
-    if n_columns >= n_rows or has_newton_steps:
-        return n_updates
-    if not correction:
-        return 0
-    n_corrected = n_evaluations(lengths, n_batches > 0)
-    exact = n_updates * _exact_cost(shape)
-    linearised = n_updates * max(n_batches, 1) * n_columns**2
-    linearised += n_corrected * _exact_cost(shape)
-    return n_corrected if exact > WORTH_LINEARISING * linearised else n_updates
 
+    shape: tuple
+    lengths: list
+    is_quadratic: bool
+    has_one_basis: bool = False
+    is_plain: bool = True
+    n_batches: int = 0
+    has_newton_steps: bool = False
+    correction: bool = True
 
-def _exact_cost(shape):
-    """Multiplications of an exact update, for a row left out."""
-    n_rows, n_columns = shape
-    return n_rows * (2 * n_columns + DERIVATIVE)
+    @classmethod
+    def recorded(cls, problem, trajectory, correction):
+        """The run that a trajectory is the record of."""
+        return cls(
+            shape=problem.design.shape,
+            lengths=trajectory.lengths(),
+            is_quadratic=problem.loss.is_quadratic,
+            has_one_basis=trajectory.has_one_basis(),
+            is_plain=trajectory.is_plain(),
+            n_batches=trajectory.n_batches(),
+            has_newton_steps=trajectory.has_newton_steps(),
+            correction=correction,
+        )
 
+    @property
+    def n_updates(self):
+        return sum(self.lengths)
 
-def n_rows_worth(shape, n_updates, n_active, has_one_basis, n_exact=None):
-    """How many rows it takes little to leave out, of so many that use ``n_active``.
+    def way(self):
+        """How rows are left out of it.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Of the design.
-    n_updates : int
-    n_active : int
-        Columns that the run uses at most.
-    has_one_basis : bool
-        Whether updates are linear and elementwise in one basis.
-    n_exact : int, optional
-        How many of the updates are exact: of a curved loss, see
-        :func:`n_exact_updates`; all where rows are left out in lockstep, None where
-        squared errors are without.
+        Returns
+        -------
+        Way
+            Of squared errors: without runs of their own where all rows are taken at
+            a time, by their gradient as it is, or where there is one basis, not too
+            large. Of other losses see :meth:`is_worth_linearising`.
+        """
+        if not self.is_quadratic:
+            return Way.LINEARISED if self.is_worth_linearising() else Way.LOCKSTEP
+        if self.has_one_basis and min(self.shape) <= SPECTRAL_SIZE:
+            return Way.SPECTRAL
+        return Way.WORKING_COLUMNS if self.is_plain else Way.LOCKSTEP
 
-    Returns
-    -------
-    int
-        All rows where that is cheap; at least ``FEW_ROWS``, if there are.
-    """
-    n_rows, n_columns = shape
-    if n_exact is None and is_spectral(min(shape), has_one_basis):
-        return min(n_rows, MANY_ROWS)
-    # Replicas together use more columns than the recorded run.
-    width = min(2 * n_active, n_columns)
-    n_exact = n_exact or 0
-    each = (n_updates - n_exact) * width * min(width, 2 * n_rows)
-    each += n_exact * _exact_cost(shape)
-    return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
+    def is_worth_linearising(self):
+        """Whether linearising is many times cheaper than an exact run per row.
+
+        It is not with few rows to a column, in small batches, of short phases, whose
+        first updates are all corrected, and of Newton's method, which needs every
+        replica's own Hessian.
+        """
+        n_rows, n_columns = self.shape
+        if n_columns >= n_rows or self.has_newton_steps:
+            return False
+        if not self.correction:
+            return True
+        exact = self.n_updates * self._exact_cost()
+        linearised = self.n_updates * max(self.n_batches, 1) * n_columns**2
+        linearised += self._n_corrected() * self._exact_cost()
+        return exact > WORTH_LINEARISING * linearised
+
+    def n_exact_updates(self):
+        """How many updates cost a row that is left out two products with X.
+
+        All in lockstep, those that are corrected where the others are linearised.
+        """
+        way = self.way()
+        if way is Way.LOCKSTEP:
+            return self.n_updates
+        return self._n_corrected() if way is Way.LINEARISED else 0
+
+    def _n_corrected(self):
+        if not self.correction:
+            return 0
+        return n_evaluations(self.lengths, self.n_batches > 0)
+
+    def _exact_cost(self):
+        """Multiplications of an exact update, for a row left out."""
+        n_rows, n_columns = self.shape
+        return n_rows * (2 * n_columns + DERIVATIVE)
+
+    def n_rows_worth(self, n_active):
+        """How many rows it takes little to leave out.
+
+        Parameters
+        ----------
+        n_active : int
+            Columns that the run uses at most.
+
+        Returns
+        -------
+        int
+            All rows where that is cheap; at least ``FEW_ROWS``, if there are.
+        """
+        n_rows, n_columns = self.shape
+        if self.way() is Way.SPECTRAL:
+            return min(n_rows, MANY_ROWS)
+        # Replicas together use more columns than the recorded run.
+        width = min(2 * n_active, n_columns)
+        n_exact = self.n_exact_updates()
+        each = (self.n_updates - n_exact) * width * min(width, 2 * n_rows)
+        each += n_exact * self._exact_cost()
+        return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))

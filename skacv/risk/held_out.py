@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from . import costs, iacv, lockstep, row_lockstep, spectral
+from . import iacv, lockstep, row_lockstep, spectral
+from .costs import Run, Way
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -124,9 +125,13 @@ def leave_one_out(
     left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     blocks = -(-len(rows) // n_blocks), map
     settings = fit_intercept, penalty_scale
-    if problem.loss.is_quadratic and costs.is_read(problem, trajectory):
-        return _of_squared_error(problem, trajectory, left_out, *blocks)
-    if _is_replayed(problem, trajectory, correction):
+    way = Run.recorded(problem, trajectory, correction).way()
+    if way is Way.SPECTRAL:
+        residuals = spectral.leave_one_out(problem, trajectory, left_out, *blocks)
+        return _predictors(residuals, problem, rows)
+    if way is Way.WORKING_COLUMNS:
+        return _on_working_columns(problem, trajectory, left_out, *blocks)
+    if way is Way.LOCKSTEP:
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         return np.concatenate([predictors for _, predictors in found], axis=1)
     found = [
@@ -162,20 +167,18 @@ def _linearised(
     return predictors, coef
 
 
-def _of_squared_error(problem, trajectory, left_out, largest_block, map):
-    """Exact, by the eigenbasis or on working columns."""
-    if costs.is_spectral(min(problem.design.shape), trajectory.has_one_basis()):
-        read = spectral.leave_one_out
-        residuals = read(problem, trajectory, left_out, largest_block, map)
-    else:
-        residuals = np.stack(
-            [
-                row_lockstep.leave_one_out(*separate, left_out, largest_block, map)[0]
-                for separate in separate_outputs(problem, trajectory)
-            ],
-            axis=2,
-        )
-    residuals += problem.target[left_out.rows]
+def _on_working_columns(problem, trajectory, left_out, largest_block, map):
+    """Of squared errors, exactly."""
+    residuals = [
+        row_lockstep.leave_one_out(*separate, left_out, largest_block, map)[0]
+        for separate in separate_outputs(problem, trajectory)
+    ]
+    return _predictors(np.stack(residuals, axis=2), problem, left_out.rows)
+
+
+def _predictors(residuals, problem, rows):
+    """From residuals, in their place: they may be the largest array of a fit."""
+    residuals += problem.target[rows]
     return residuals
 
 
@@ -217,7 +220,7 @@ def coefficients_without(
             shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
         return _with_deviations(recorded, deviations, len(rows))[place], shift
     settings = fit_intercept, penalty_scale
-    if _is_replayed(problem, trajectory, correction):
+    if Run.recorded(problem, trajectory, correction).way() is not Way.LINEARISED:
         found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
         coef = np.concatenate([coef[:, 0].T for coef, _ in found])
         if fit_intercept:
@@ -348,15 +351,6 @@ def separate_outputs(problem, trajectory):
                 predictor=trajectory.predictor[:, :, [k]],
             ),
         )
-
-
-def _is_replayed(problem, trajectory, correction):
-    """Whether rows are left out of a run in lockstep, exactly."""
-    if problem.loss.is_quadratic:
-        return True
-    run = trajectory.lengths(), trajectory.n_batches(), trajectory.has_newton_steps()
-    n_exact = costs.n_exact_updates(problem.design.shape, *run, correction)
-    return n_exact == trajectory.n_updates
 
 
 def mean_with_error(costs, weights):

@@ -7,8 +7,9 @@ from sklearn.kernel_ridge import KernelRidge
 from skacv import KernelEigenProRegressor
 from skacv.kernel.run import batches_of
 from skacv.optim.preconditioner import (
-    automatic_step,
+    batch_step,
     critical_batch_size,
+    full_batch_step,
     top_eigenpairs,
     top_eigenvalue,
 )
@@ -117,13 +118,10 @@ def test_step_and_spectrum(batch_size, rng):
     assert model.top_eigenvalue_ == pytest.approx(largest)
     assert sorted(np.concatenate(model.batch_indices_)) == list(range(len(y)))
     beta = np.diagonal(P).max()
-    expected = automatic_step(
-        beta,
-        largest,
-        model.batch_size_,
-        model.critical_batch_size_,
-        batch_size == "full",
-    )
+    expected = full_batch_step(largest)
+    if batch_size != "full":
+        sizes = model.batch_size_, model.critical_batch_size_
+        expected = batch_step(beta, largest, *sizes)
     assert model.step_size_ == pytest.approx(expected)
     assert model.step_size_ < 2 / largest
 
@@ -135,11 +133,11 @@ def test_batches_are_even():
 
 def test_published_steps():
     assert critical_batch_size(1.0, 0.25) == 5
-    assert automatic_step(2.0, 0.01, 8, 100, False) == 4
-    beyond = automatic_step(1.0, 0.5, 9, 3, False)
+    assert batch_step(2.0, 0.01, 8, 100) == 4
+    beyond = batch_step(1.0, 0.5, 9, 3)
     assert beyond == pytest.approx(0.99 * 2 * 9 / (1 + 8 * 0.5))
-    assert automatic_step(1.0, 0.5, 9, 3, True) == pytest.approx(0.95 * 2 / 0.5)
-    assert automatic_step(1.0, 0.5, 900, 3, False) < 2 / 0.5  # stable, whatever m
+    assert full_batch_step(0.5) == pytest.approx(0.95 * 2 / 0.5)
+    assert batch_step(1.0, 0.5, 900, 3) < 2 / 0.5  # stable, whatever m
 
 
 def test_top_of_a_spectrum(rng):

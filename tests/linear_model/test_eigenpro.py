@@ -264,6 +264,58 @@ def test_warm_start_goes_on_with_the_same_preconditioner(rng):
             np.testing.assert_allclose(getattr(short, name), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("solvers", [("gd", "eigenpro"), ("eigenpro", "gd")])
+def test_warm_start_with_another_solver(solvers, shape, rng):
+    """Rows are left out of both phases, and risk is that of the memory matrix."""
+    X, y = drawn(shape, rng)
+    model = model_of(warm_start=True, risk_row_scales=False, risk="exact")
+    for solver in solvers:
+        model.set_params(solver=solver).fit(X, y)
+    n, p = shape
+    (schedule,) = (
+        phase.schedule for phase in model._phases if hasattr(phase.schedule, "batches")
+    )
+    rows, identity = schedule.preconditioner.rows, np.eye(p)
+    factors = {"gd": identity, "eigenpro": schedule.preconditioner.dot(identity)}
+    powers = [
+        phase.schedule.step_size * factors[solver]
+        for phase, solver in zip(model._phases, solvers)
+        for _ in range(N_UPDATES)
+    ]
+    assert model.n_iter_ == len(powers) == 2 * N_UPDATES
+
+    def coefficients(Xc, yc, strength):
+        path = [np.zeros(p)]
+        for power in powers:
+            gradient = Xc.T @ (Xc @ path[-1] - yc) / len(yc) + strength * path[-1]
+            path.append(path[-1] - power @ gradient)
+        return np.array(path)
+
+    others = np.setdiff1d(np.arange(n), rows)
+    np.testing.assert_array_equal(model.loo_indices_, others)
+    for k, i in enumerate(others):
+        kept = np.arange(n) != i
+        mean, offset = X[kept].mean(axis=0), y[kept].mean()
+        path = coefficients(X[kept] - mean, y[kept] - offset, 2.0 / (n - 1))
+        expected = path @ (X[i] - mean) + offset
+        np.testing.assert_allclose(model.loo_prediction_path_[:, k], expected, **EXACT)
+
+    Xc = X - X.mean(axis=0)
+    curvature = Xc.T @ Xc / n + 2.0 / n * identity
+    A = np.zeros((len(powers) + 1, len(powers) + 1))
+    for s, power in enumerate(powers):
+        change = power
+        for t in range(s + 1, len(A)):
+            A[t, s] = np.einsum("ij,jk,ik->i", Xc[others], change, Xc[others]).mean()
+            if t < len(powers):
+                change = change - powers[t] @ curvature @ change
+    predicted = model.coef_path_ @ X[others].T + model.intercept_path_[:, None]
+    E = np.linalg.solve(np.eye(len(A)) - A / (n - 1), y[others] - predicted)
+    expected = np.mean(E**2, axis=1) * (1 + 1 / n) * n / (n - 1)
+    np.testing.assert_allclose(model.risk_path_, expected, rtol=1e-3)
+
+
 @pytest.mark.parametrize("batch_size", [None, 13])
 def test_stopping_and_intervals(batch_size, rng):
     X, y = drawn((60, 20), rng)

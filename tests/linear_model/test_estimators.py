@@ -303,6 +303,22 @@ def test_warm_start_again_changes_nothing(data):
     np.testing.assert_allclose(model.coef_path_, before, atol=1e-13)
 
 
+@pytest.mark.parametrize("cls", ALL)
+def test_warm_start_after_another_alpha_goes_on_as_after_the_first(cls, data):
+    X, y = data
+    model = cls(0.5, max_iter=10, tol=0, step_size=0.1, warm_start=True)
+    numbers = []
+    for params in ({}, {}, {"alpha": 0.1}, {}, {"max_iter": 25}, {}):
+        numbers.append(model.set_params(**params).fit(X, y).n_iter_)
+    assert numbers == [10, 10, 20, 20, 35, 35]
+    longer = cls(0.5, max_iter=10, tol=0, step_size=0.1, warm_start=True).fit(X, y)
+    longer.set_params(alpha=0.1, max_iter=25).fit(X, y)
+    for name in PATHS:
+        np.testing.assert_allclose(
+            getattr(model, name), getattr(longer, name), rtol=1e-8, atol=1e-10
+        )
+
+
 def test_warm_start_may_be_switched_on_later(data):
     X, y = data
     whole = TrajectoryLasso(0.1, max_iter=50, tol=0).fit(X, y)

@@ -126,10 +126,51 @@ def test_another_rule_is_a_further_phase(rng):
     assert both.phases == expected.phases == first + other
 
 
+def grown(problem, *plans):
+    """Runs of the plans, each going on with the record of those before."""
+    trajectory = run(problem, plans[0], start_of(problem))
+    for plan in plans[1:]:
+        trajectory = run(problem, plan, trajectory.coef, done=trajectory.phases)
+    return trajectory
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize(
+    ("numbers", "at_once"),
+    [
+        # Strengths and numbers of updates, plan after plan.
+        ([[(1, 10)], [(2, 10)], [(2, 10)]], [(1, 10), (2, 10)]),
+        ([[(1, 10)], [(2, 10)], [(2, 20)]], [(1, 10), (2, 20)]),
+        ([[(1, 10)], [(2, 10)], [(2, 20)], [(2, 20)]], [(1, 10), (2, 20)]),
+        ([[(1, 10)], [(2, 5)], [(2, 8), (3, 4)]], [(1, 10), (2, 8), (3, 4)]),
+        ([[(1, 10)], [(2, 5)], [(1, 10)], [(1, 12)]], [(1, 10), (2, 5), (1, 12)]),
+        ([[(1, 5), (2, 5)], [(1, 6), (2, 6)]], [(1, 5), (2, 5), (1, 6), (2, 6)]),
+        (
+            [[(1, 5), (2, 5), (1, 5)], [(1, 5), (2, 5), (1, 9)]],
+            [(1, 5), (2, 5), (1, 9)],
+        ),
+        ([[(1, 5), (1, 5)], [(1, 5), (1, 5), (1, 5)]], [(1, 5)] * 3),
+    ],
+)
+def test_plans_go_on_with_the_last_phases(schedule, numbers, at_once, rng):
+    problem = problem_of(rng)
+
+    def plan(pairs):
+        return [Phase(L1(0.02 * strength), schedule, n) for strength, n in pairs]
+
+    found = grown(problem, *map(plan, numbers))
+    expected = run(problem, plan(at_once), start_of(problem))
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-13)
+    np.testing.assert_allclose(found.objective, expected.objective, atol=1e-13)
+    assert found.phases == expected.phases
+
+
 def test_fewer_updates_than_recorded_are_refused(rng):
     done = [Phase(L1(0.1), Nesterov(0.1), 5)]
-    with pytest.raises(ValueError, match="larger max_iter"):
-        remaining_phases([Phase(L1(0.1), Nesterov(0.1), 4)], done)
+    before = [Phase(L1(0.2), Nesterov(0.1), 5)]
+    for record in (done, before + done):
+        with pytest.raises(ValueError, match="larger max_iter"):
+            remaining_phases([Phase(L1(0.1), Nesterov(0.1), 4)], record)
 
 
 def test_tol_ends_a_phase_and_a_resumed_run_stays_there(rng):

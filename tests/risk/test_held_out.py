@@ -12,7 +12,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, run
 from skacv.risk import costs, held_out, row_lockstep, spectral, working_columns
-from skacv.risk.costs import n_rows_worth
+from skacv.risk.costs import Run
 from skacv.risk.held_out import leave_one_out, mean_with_error
 from skacv.risk.lockstep import Replicas, replayed
 from skacv.risk.working_columns import WorkingColumns
@@ -284,11 +284,11 @@ def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch
 
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_rows_that_are_worth_leaving_out(is_linear):
-    few = n_rows_worth((200, 50), 100, 20, is_linear)
-    assert few == 200
-    many = n_rows_worth((100_000, 500), 500, 500, is_linear)
+    few = Run((200, 50), [100], True, is_linear)
+    assert few.n_rows_worth(20) == 200
+    many = Run((100_000, 500), [500], True, is_linear).n_rows_worth(500)
     assert many == (costs.MANY_ROWS if is_linear else costs.FEW_ROWS)
-    assert n_rows_worth((40, 10**6), 500, 10**6, False) == 40
+    assert Run((40, 10**6), [500], True).n_rows_worth(10**6) == 40
 
 
 def test_mean_with_error(rng):

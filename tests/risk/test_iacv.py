@@ -766,5 +766,12 @@ def test_no_row_is_doubtful_where_linearising_is_good():
 def test_what_is_left_out_exactly(
     shape, lengths, n_batches, newton, correction, expected
 ):
-    found = costs.n_exact_updates(shape, lengths, n_batches, newton, correction)
-    assert found == expected
+    run = costs.Run(
+        shape,
+        lengths,
+        is_quadratic=False,
+        n_batches=n_batches,
+        has_newton_steps=newton,
+        correction=correction,
+    )
+    assert run.n_exact_updates() == expected
