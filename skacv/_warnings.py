@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -27,3 +28,11 @@ def warn(message, category):
     while frame.f_back and frame.f_code.co_filename.startswith(PACKAGES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def collected_warnings():
+    """The warnings of a block, in a list, to be given later or not."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        yield found

@@ -15,6 +15,7 @@ from ._compat import (
     _fit_context,
     with_callbacks,
 )
+from ._conditioning import warn_of_uneven_columns
 from ._fitting import RecordingFit
 from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
@@ -242,6 +243,7 @@ class TrajectoryModel(
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
+        warn_of_uneven_columns(data.problem, trajectory)
 
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._compat import Interval, StrOptions, class_weights
+from .._conditioning import warn_of_far_targets
 from .._recorded import RecordedRegressor
 from .._recorded_classifier import RecordedClassifier
 from .._training_data import augmented, validated
@@ -125,6 +126,11 @@ class CurvedRegressor(RecordedRegressor, RegressorMixin, CurvedModel):
             **names,
         )
 
+    def _warn_of(self, trajectory, data):
+        super()._warn_of(trajectory, data)
+        if self.fit_intercept:
+            warn_of_far_targets(data.problem, trajectory)
+
 
 class CurvedClassifier(RecordedClassifier, CurvedModel):
     """A classifier; a subclass says ``_loss_and_target(label, n_classes)``."""
@@ -165,6 +171,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         return self._loss_and_target(label, len(self.classes_))[1]
 
     def _warn_of(self, trajectory, data):
+        super()._warn_of(trajectory, data)
         if trajectory.phases[-1].penalty.strength > 0:
             return
         target, predictor = data.problem.target, trajectory.predictor[-1]

@@ -1,12 +1,12 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
-import warnings
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
+from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
 from .criteria import CRITERIA, setting
 from .rules import place_of_least
@@ -101,24 +101,28 @@ class Stages:
         Run
         """
         begun = perf_counter()
-        with warnings.catch_warnings():
-            # What it warns of is mended by the choice of an iterate.
-            warnings.simplefilter("ignore", SeparationWarning)
-            path = self._judged_path(estimator, X, y, fit_params)
+        path, warned = self._judged_path(estimator, X, y, fit_params)
         estimator.release()
+        for found in warned:
+            # Separation is mended by the choice of an iterate.
+            if not issubclass(found.category, SeparationWarning):
+                warn(str(found.message), found.category)
         return Run(estimator, path, perf_counter() - begun)
 
     def _judged_path(self, estimator, X, y, fit_params):
+        """The path of the whole run, and what it has warned of where it ended."""
         if self.patience is None:
-            estimator.fit(X, y, **fit_params)
-            return self.judge.path(estimator)
+            with collected_warnings() as warned:
+                estimator.fit(X, y, **fit_params)
+            return self.judge.path(estimator), warned
         n_updates, is_whole, age = self.patience, False, -1
         while not is_whole and age < self.patience:
-            is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
+            with collected_warnings() as warned:
+                is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
             path = self.judge.path(estimator)
             age = self._age_of_best(path)
             n_updates *= 2
-        return path
+        return path, warned
 
     def _age_of_best(self, path):
         """How many iterates have followed the best; none before a value is defined."""

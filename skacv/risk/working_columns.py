@@ -2,10 +2,10 @@
 
 import numpy as np
 
-# The Gram matrix of all columns is formed once where it takes no more memory,
-# and where X has at most so many columns a row.
+# The Gram matrix of all columns is formed once where it takes no more memory, and
+# has at most so many entries for one of X: of a dense X, columns for a row.
 WHOLE_GRAM_BYTES = 1 << 28
-COLUMNS_PER_ROW = 8
+GRAM_PER_ENTRY = 8
 # Memory for columns that are looked at together.
 LOOKED_AT_BYTES = 1 << 23
 # Arrays that grow are made so much larger than they need to be.
@@ -14,13 +14,13 @@ SPARE = 1.25
 
 def whole_gram(design):
     """Design' design / n_rows where that is small beside the work to come, or None."""
-    n_rows, n_columns = design.shape
-    if n_columns > COLUMNS_PER_ROW * n_rows:
+    size = design.shape[1] ** 2
+    if size > GRAM_PER_ENTRY * design.n_stored:
         return None
-    if n_columns**2 * design.dtype.itemsize > WHOLE_GRAM_BYTES:
+    if size * design.dtype.itemsize > WHOLE_GRAM_BYTES:
         return None
     gram = design.gram()
-    gram /= n_rows
+    gram /= design.shape[0]
     return gram
 
 

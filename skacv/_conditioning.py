@@ -1,0 +1,62 @@
+"""Runs that have hardly begun: columns of very uneven size, far targets."""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+
+from ._reading import train_error
+from ._warnings import warn
+from .optim.reach import share_of_the_way
+
+# Rows whose entries say how large the columns are.
+SAMPLED_ROWS = 500
+# Columns are uneven where the largest is so much larger than the median one, and
+# have hardly moved where it has covered less than this share of its way.
+UNEVEN = 10
+HARDLY = 0.1
+# By how much a constant must be better, beside what a run leaves when it ends.
+BETTER = 1.01
+
+
+def warn_of_uneven_columns(problem, trajectory):
+    """Warn where the size of the largest columns has kept most others from moving."""
+    if not trajectory.coef[-1].any() or trajectory.has_newton_steps():
+        return
+    if trajectory.preconditioner() is not None:
+        return
+    n_rows = len(problem.target)
+    rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))
+    squares = problem.design.rows(rows).column_sizes()[0] ** 2 / len(rows)
+    squares = squares[squares > 0]
+    if not squares.size or squares.max() <= UNEVEN**2 * np.median(squares):
+        return
+    curvature = problem.loss.curvature_bound(problem.target) * np.median(squares)
+    share = share_of_the_way(trajectory, float(curvature))
+    if share < HARDLY:
+        ratio = np.sqrt(squares.max() / np.median(squares))
+        warn(
+            f"The largest column of X is {ratio:.0f} times as large as the median "
+            "one, and steps are as large as it allows: half of the coefficients have "
+            f"covered at most {100 * share:.2g}% of their way in "
+            f"{trajectory.n_updates} updates. Scale the columns first "
+            "(StandardScaler), or take more updates.",
+            ConvergenceWarning,
+        )
+
+
+def warn_of_far_targets(problem, trajectory):
+    """Warn where the last iterate predicts worse than the best constant would."""
+
+    def error(constant):
+        with np.errstate(over="ignore"):
+            return train_error(problem, np.full_like(problem.target, constant))
+
+    best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
+    if train_error(problem, trajectory.predictor[-1]) > BETTER * best:
+        warn(
+            "The last iterate predicts worse than a constant: the intercept is on its "
+            "way yet. Scale the columns and, where the loss allows, bring the target "
+            "nearer to zero (StandardScaler, TransformedTargetRegressor), or take more "
+            "updates.",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,131 @@
+"""Runs that have hardly begun say so."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryElasticNet,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
+)
+from skacv.optim.design import Design
+from skacv.optim.penalties import Zero
+from skacv.optim.problem import Problem
+from skacv.optim.reach import share_of_the_way
+from skacv.optim.schedules import (
+    GradientDescent,
+    HeavyBall,
+    Nesterov,
+    StochasticGradient,
+)
+from skacv.optim.trajectory import Phase, run
+
+LINEAR = [
+    TrajectoryLasso("path", max_iter=20),
+    TrajectoryElasticNet(0.01),
+    IterativeRidge(),
+    IterativeRidge(solver="nesterov"),
+    TrajectoryHuberRegressor(),
+    TrajectoryLogisticRegression(),
+    TrajectoryLogisticRegression(solver="sgd"),
+    TrajectoryLinearSVC(),
+    TrajectoryPoissonRegressor(),
+]
+CURVED = LINEAR[4:]
+UNEVEN = "median one"
+
+
+def named(model):
+    return f"{type(model).__name__}-{getattr(model, 'solver', '')}"
+
+
+def drawn(rng):
+    X = rng.standard_normal((200, 6))
+    return X, (X[:, 0] + rng.standard_normal(200) > 0).astype(float)
+
+
+def caught(model, X, y):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    return [str(w.message) for w in found if w.category is ConvergenceWarning]
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        GradientDescent(0.1),
+        Nesterov(0.1),
+        HeavyBall(0.1, 0.8),
+        StochasticGradient(0.1, 0.5, 8, 3, 0),
+    ],
+)
+@pytest.mark.parametrize("curvature", [1e-3, 1.0])
+def test_share_of_the_way_is_that_of_a_column(schedule, curvature):
+    """All rows alike, so that every batch has the same curvature."""
+    X = np.full((8, 1), np.sqrt(curvature))
+    problem = Problem(Design(X), 3 * X, np.full((8, 1), 1 / 8))
+    phases = [Phase(Zero(), schedule, 15), Phase(Zero(), schedule, 10)]
+    trajectory = run(problem, phases, np.zeros((1, 1, 1)))
+    share = share_of_the_way(trajectory, curvature)
+    assert share == pytest.approx(trajectory.coef[-1, 0, 0] / 3)
+
+
+@pytest.mark.parametrize("model", LINEAR, ids=named)
+def test_a_column_that_holds_up_the_others_is_warned_of(model, rng):
+    X, y = drawn(rng)
+    X[:, 5] *= 1e4
+    stopped = TrajectoryEarlyStoppingCV(model, criterion="loo", patience=5)
+    for fitted in (model, stopped):  # once, however many stages there are
+        assert sum(UNEVEN in message for message in caught(fitted, X, y)) == 1
+    assert not caught(make_pipeline(StandardScaler(), model), X, y)
+
+
+@pytest.mark.parametrize("model", CURVED, ids=named)
+def test_columns_are_not_centred_for_curved_losses(model, rng):
+    X, y = drawn(rng)
+    X[:, 5] += 1e4
+    assert UNEVEN in caught(model, X, y)[0]
+    assert not caught(IterativeRidge(), X, y)
+
+
+def test_many_updates_make_up_for_size(rng):
+    X, y = drawn(rng)
+    X[:, 5] *= 20
+    assert caught(IterativeRidge(max_iter=20), X, y)
+    assert not caught(IterativeRidge(max_iter=2000), X, y)
+
+
+def test_a_model_of_nothing_but_zeros_is_not_held_up(rng):
+    X, y = drawn(rng)
+    X[:, 5] *= 1e4
+    assert not caught(TrajectoryLasso(1e6), X, y)
+
+
+def test_preconditioned_and_second_order_updates_are_not_held_up(rng):
+    X, y = drawn(rng)
+    X[:, 5] *= 100
+    assert not caught(IterativeRidge(solver="eigenpro", n_components=2), X, y)
+    assert not caught(TrajectoryLogisticRegression(solver="newton"), X, y)
+
+
+def test_a_target_out_of_reach_is_warned_of(rng):
+    X, y = drawn(rng)
+    (message,) = caught(TrajectoryHuberRegressor(max_iter=50), X, y + 1e4)
+    assert "worse than a constant" in message
+    assert not caught(TrajectoryHuberRegressor(max_iter=50), X, y)
+    noise = rng.standard_normal(200)  # a constant is the best there is
+    assert not caught(TrajectoryHuberRegressor(alpha=10.0), X, noise)
+    counts = rng.poisson(50, 200)
+    assert "worse than" in caught(TrajectoryPoissonRegressor(max_iter=1), X, counts)[0]
+    assert not caught(TrajectoryPoissonRegressor(), X, counts)
