@@ -4,7 +4,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from ._reading import train_error
 from ._warnings import warn
 from .optim.reach import share_of_the_way
 
@@ -49,10 +48,10 @@ def warn_of_far_targets(problem, trajectory):
 
     def error(constant):
         with np.errstate(over="ignore"):
-            return train_error(problem, np.full_like(problem.target, constant))
+            return problem.average_cost(np.full_like(problem.target, constant))
 
     best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
-    if train_error(problem, trajectory.predictor[-1]) > BETTER * best:
+    if problem.average_cost(trajectory.predictor[-1]) > BETTER * best:
         warn(
             "The last iterate predicts worse than a constant: the intercept is on its "
             "way yet. Scale the columns and, where the loss allows, bring the target "

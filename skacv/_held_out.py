@@ -18,6 +18,8 @@ from .risk.held_out import (
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
+# By how much an error may differ where it is computed again, relatively.
+CHANGED = 1e-4
 
 
 def check_loo(loo, n_rows):
@@ -89,7 +91,7 @@ def read_leave_one_out(estimator, trajectory, data):
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "Iterates that leave out a row diverge, though those on all rows do not: "
-            'use a smaller step_size, or step_size="auto".'
+            "use a smaller step_size."
         )
     return {
         "loo_path_": path,
@@ -119,6 +121,12 @@ def coefficients_without_rows(estimator):
         ),
         first_updates(estimator._phases, n_updates),
     )
+    error = data.problem.average_cost(trajectory.predictor[-1])
+    if not np.isclose(error, estimator.train_path_[n_updates], rtol=CHANGED):
+        raise ValueError(
+            "X or y has been changed in place since fit, which has kept them as they "
+            "were passed (keep_data=True). Fit again, on a copy of what will change."
+        )
     for k, separate in enumerate(separate_outputs(data.problem, trajectory)):
         found, shift = coefficients_without(
             *separate, rows, **_replaying(estimator, data)

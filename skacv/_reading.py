@@ -29,12 +29,6 @@ class LowRankPath(NamedTuple):
     spatial: np.ndarray
 
 
-def train_error(problem, predictor):
-    """What the (weighted) rows cost on average, over outputs with their own loss."""
-    cost = problem.loss.cost(problem.target, predictor).mean(axis=1, dtype=np.float64)
-    return float(problem.row_weights[:, 0] @ cost)
-
-
 def read(estimator, trajectory, data, folds):
     """Everything that a trajectory says, as fitted attributes."""
     attributes = read_paths(estimator, trajectory, data)
@@ -66,7 +60,7 @@ def read_paths(estimator, trajectory, data):
         "intercept_path_": intercept_path,
         "objective_path_": trajectory.objective,
         "train_path_": np.array(
-            [train_error(data.problem, z) for z in trajectory.predictor]
+            [data.problem.average_cost(z) for z in trajectory.predictor]
         ),
         f"{estimator._strength_name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,

@@ -19,7 +19,7 @@ from ._conditioning import warn_of_uneven_columns
 from ._fitting import RecordingFit
 from ._held_out import FEWEST_ROWS, check_loo
 from ._progress import FitProgress
-from ._reading import read, train_error
+from ._reading import read
 from ._warnings import warn
 from .optim.trajectory import Phase, first_updates, n_planned_updates, run
 from .risk.costs import Run
@@ -352,7 +352,7 @@ class TrajectoryModel(
         """
         if self._has_intercept != bool(self.fit_intercept):
             return False
-        ends = [train_error(problem, problem.design.dot(path[t])) for t in (0, -1)]
+        ends = [problem.average_cost(problem.design.dot(path[t])) for t in (0, -1)]
         tolerance = np.sqrt(np.finfo(path.dtype).eps) * self.train_path_[0]
         return np.allclose(ends, self.train_path_[[0, -1]], rtol=0, atol=tolerance)
 

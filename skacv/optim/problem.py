@@ -37,6 +37,11 @@ class Problem:
         loss = self.loss.value(self.target, predictor)
         return float((self.row_weights * loss).sum(dtype=np.float64))
 
+    def average_cost(self, predictor):
+        """What the (weighted) rows cost on average, over targets with their own loss."""
+        cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)
+        return float(self.row_weights[:, 0] @ cost)
+
     def gradient(self, predictor):
         """Gradient of f, (n_columns, n_targets), one product with X."""
         slope = self.loss.derivative(self.target, predictor)

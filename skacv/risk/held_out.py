@@ -17,6 +17,8 @@ from .costs import Run, Way
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
 DOUBTFUL = 0.01
+# Predictors that have moved by so many times the largest target are looked into.
+FAR = 10
 # Memory for replicas in lockstep.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
@@ -121,10 +123,23 @@ def leave_one_out(
     -------
     ndarray of shape (n_iterates, n_left_out, n_outputs)
         Intercepts included, on the scale of the problem's target.
+
+    Raises
+    ------
+    ValueError
+        If the iterates without a row diverge. The message names the largest stable
+        step.
     """
-    left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
     blocks = -(-len(rows) // n_blocks), map
     settings = fit_intercept, penalty_scale
+    found = _without_rows(problem, trajectory, rows, settings, blocks, correction)
+    _check_stable(problem, trajectory, rows, settings, found)
+    return found
+
+
+def _without_rows(problem, trajectory, rows, settings, blocks, correction):
+    """The predictors, in the way that suits the run."""
+    left_out = LeftOutRows.of(problem, rows, *settings)
     way = Run.recorded(problem, trajectory, correction).way()
     if way is Way.SPECTRAL:
         residuals = spectral.leave_one_out(problem, trajectory, left_out, *blocks)
@@ -139,6 +154,20 @@ def leave_one_out(
         for separate in separate_outputs(problem, trajectory)
     ]
     return np.concatenate(found, axis=2)
+
+
+def _check_stable(problem, trajectory, rows, settings, predictors):
+    """Raise where a row's predictors are far away because a step is too large."""
+    if trajectory.has_batches():
+        return
+    moved = np.abs(predictors[-1] - predictors[0]).max(axis=1)
+    furthest = moved.argmax()
+    # The largest step is found for it alone; predictors that overflow are not less.
+    if moved[furthest] <= FAR * np.abs(problem.target).max():
+        return
+    stays = np.arange(len(problem.target)) != rows[furthest]
+    replica = lockstep.Replicas.without(problem, stays[:, None], *settings)
+    lockstep.check_stable(problem, trajectory, replica, [0])
 
 
 def _linearised(

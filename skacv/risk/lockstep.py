@@ -151,8 +151,8 @@ def check_stable(problem, trajectory, replicas, suspects):
             stable = phase.schedule.largest_stable_step(own.smoothness + curvature)
             if phase.schedule.step_size > stable:
                 raise ValueError(
-                    "The iterates diverge on some folds with step_size="
+                    "The iterates diverge where rows are left out, with step_size="
                     f"{phase.schedule.step_size:.6g}, though they do not on all rows: "
-                    f"the largest stable step for them is {stable:.6g}. Use a smaller "
-                    "one, or folds that leave more rows to fit on."
+                    f"the largest stable step is {stable:.6g} there. Use a smaller "
+                    'one or step_size="auto", or leave fewer rows out.'
                 )

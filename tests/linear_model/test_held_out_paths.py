@@ -403,10 +403,10 @@ def test_large_means_in_single_precision(name, shape, rng):
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
 def test_folds_that_diverge_are_refused(name, rng):
     X, y = drawn((20, 100), rng)
-    model = model_of(name).set_params(alpha=1e-3, max_iter=300).fit(X, y)
+    model = model_of(name, loo=False).set_params(alpha=1e-3, max_iter=300).fit(X, y)
     largest = {"gd": 1.98, "nesterov": 1.32, "fista": 1.32}[name]
     model.set_params(step_size=largest * model.step_size_).fit(X, y)
-    with pytest.raises(ValueError, match="on some folds"):
+    with pytest.raises(ValueError, match="where rows are left out"):
         model.set_params(cv=2).fit(X, y)
 
 
@@ -417,5 +417,20 @@ def test_left_out_rows_that_diverge_are_refused(rng):
     model = IterativeRidge(0.0, loo=True, tol=0, max_iter=800, risk=False)
     top = np.linalg.norm(X, 2) ** 2 / 12
     model.set_params(step_size=1.999 / top, fit_intercept=False)
-    with pytest.raises(ValueError, match="leave out a row diverge"):
+    with pytest.raises(ValueError, match="where rows are left out"):
         model.fit(X.astype(np.float32), y.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["gd", "nesterov", "heavy_ball", "ista", "fista"])
+def test_rows_that_diverge_slowly_are_refused(name, rng):
+    """Far from overflow, but without the heavy row the step is too large."""
+    X, y = drawn((20, 3), rng)
+    weights = np.r_[100.0, np.ones(19)]
+    model = model_of(name, loo=False).set_params(max_iter=100, alpha=0.0)
+    step_size = model.fit(X, y, weights).step_size_
+    model.set_params(loo=True, step_size=step_size)
+    with pytest.raises(ValueError, match="where rows are left out") as raised:
+        model.fit(X, y, weights)
+    stable = float(str(raised.value).split("stable step is ")[1].split()[0])
+    model.set_params(step_size=0.99 * stable).fit(X, y, weights)
+    assert model.loo_path_[-1] < model.loo_path_[0]

@@ -448,3 +448,14 @@ def test_parameters_set_after_the_fit_change_nothing(rng):
     again = IterativeRidge(0.0, keep_data=True, max_iter=10).fit(X, y)
     again.set_params(fit_intercept=False, max_iter=3, alpha=7.0)
     np.testing.assert_array_equal(again.predict_interval(X), before)
+
+
+@pytest.mark.parametrize("change", ["X", "y"])
+def test_data_changed_in_place_are_noticed(change, rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    model = IterativeRidge(0.0, fit_intercept=False, max_iter=10, keep_data=True)
+    model.fit(X, y).predict_interval(X[:2])
+    early = model.at_iteration(5)
+    {"X": X, "y": y}[change][3:6] *= 5
+    with pytest.raises(ValueError, match="changed in place"):
+        early.predict_interval(X[:2])
