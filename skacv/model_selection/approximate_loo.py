@@ -107,7 +107,8 @@ def approximate_loo(
         * "randomized": leverages from random probes [4]_, for many rows and
           columns; not for the hinge nor for several classes in one model.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights that the estimator was fitted with.
+        The weights that the estimator was fitted with. Rows of weight zero are
+        in no average; what is predicted for them is what the model predicts.
     n_probes : int, default=100
         Random probes of "randomized", at least 4.
     random_state : int, RandomState instance or None, default=None

@@ -172,10 +172,11 @@ def _hinge_machine(estimator, **data):
     scores = data["X"] @ data["coef"] + data["intercept"]
     slack = (1 - data["target"] * scores)[:, 0]
     tolerance = MARGIN_TOLERANCE * estimator.tol
+    counts = data["row_weights"][:, 0] > 0
     return HingeModel(
         **data,
         l2=1 / estimator.C,
-        on_margin=np.abs(slack) <= tolerance,
+        on_margin=counts & (np.abs(slack) <= tolerance),
         within=slack > tolerance,
     )
 
@@ -185,11 +186,13 @@ def svc(estimator, X, y, weights):
     if estimator.kernel != "linear" or len(estimator.classes_) > 2:
         raise ValueError("SVC is supported with kernel='linear' and two classes.")
     labels = _encoded(estimator, y)
-    if estimator.support_.max() >= len(labels):
+    # LIBSVM drops rows of weight zero before it counts.
+    rows = np.flatnonzero(weights)
+    if estimator.support_.max() >= len(rows):
         raise ValueError("X has fewer rows than the data that SVC was fitted on.")
     row_weights = weights * np.asarray(estimator.class_weight_)[labels]
     dual = np.zeros(len(labels))
-    dual[estimator.support_] = np.abs(dense(estimator.dual_coef_)).ravel()
+    dual[rows[estimator.support_]] = np.abs(dense(estimator.dual_coef_)).ravel()
     at_bound = dual >= (1 - BOUND_TOLERANCE) * estimator.C * row_weights
     coef, intercept = coefficients(estimator, 1)
     model = HingeModel(

@@ -366,6 +366,7 @@ def mean_with_error(costs, weights):
     ----------
     costs : ndarray of shape (n_iterates, n_costs)
     weights : ndarray of shape (n_costs,)
+        Where they are zero it is as if the cost were not there.
 
     Returns
     -------
@@ -373,7 +374,7 @@ def mean_with_error(costs, weights):
     """
     weights = weights / weights.sum()
     mean = costs @ weights
-    n_costs = len(weights)
+    n_costs = np.count_nonzero(weights)
     # Sum of (w (cost - mean))^2 without another array of that size.
     squares = np.einsum("ti,ti,i->t", costs, costs, weights**2)
     variance = squares - 2 * mean * (costs @ weights**2) + mean**2 * (weights @ weights)

@@ -181,9 +181,9 @@ def _gauge(local, hessian):
     """Curvature for what coupled outputs leave free.
 
     Adding a constant to the intercepts of all classes changes no probability,
-    nor do the gradients of rows point that way, so that any curvature in this
-    direction leaves all results as they are. The same holds for every
-    coefficient without a penalty.
+    nor do the gradients of rows point that way. Any curvature of the sum of the
+    intercepts keeps that sum as it is, which is what solvers do, and changes
+    nothing else. The same holds for every coefficient without a penalty.
     """
     gauge = np.zeros_like(hessian)
     if local.is_shared:
