@@ -78,11 +78,6 @@ def logistic_cv_strength(estimator):
     return C, _l1_ratio_of(estimator, np.ravel(estimator.l1_ratio_)[0])
 
 
-def strength_in_force(estimator):
-    """C and l1_ratio of the iterate in use."""
-    return estimator.C_path_[estimator.iteration_], float(estimator.l1_ratio)
-
-
 def _refuse_one_vs_rest(estimator):
     """Up to scikit-learn 1.7 classes could be fitted against the rest."""
     multi_class = getattr(estimator, "multi_class", "deprecated")
@@ -96,6 +91,47 @@ def _refuse_one_vs_rest(estimator):
             "one; take another solver or leave multi_class at its default, or wrap the "
             "estimator in OneVsRestClassifier and look at each of its estimators."
         )
+
+
+# --------------------------------------------------------------------------- ours
+
+
+def recorded_of(l1_ratio):
+    """C sum_i s_i l_i + the penalty of the iterate in use, the loss that of the fit.
+
+    A row weighs the same for all outputs, and the intercept is not penalised.
+    """
+
+    def adapter(estimator, X, y, weights):
+        target, loss = estimator._target(y), estimator._loss
+        coef, intercept = coefficients(estimator, target.shape[1])
+        by_class = _class_weights(estimator, y, weights)
+        weights = weights * by_class[np.searchsorted(estimator.classes_, y)]
+        C, ratio = estimator.C_path_[estimator.iteration_], l1_ratio(estimator)
+        every = np.arange(target.shape[1])
+        outputs = [
+            ConvergedModel(
+                X=X,
+                target=target[:, own],
+                loss=loss,
+                row_weights=weights[:, None],
+                coef=coef[:, own],
+                intercept=intercept[own],
+                l1=ratio / C,
+                l2=(1 - ratio) / C,
+                has_intercept=bool(estimator.fit_intercept),
+                penalty_shares=np.zeros(len(y)),
+            )
+            for own in ([every] if loss.is_coupled else every[:, None])
+        ]
+        return FittedModel(outputs, COUPLED if loss.is_coupled else CURVED)
+
+    return adapter
+
+
+def no_l1(estimator):
+    """The l1_ratio of a ridge penalty."""
+    return 0.0
 
 
 # ------------------------------------------------------ support vector machines
@@ -131,30 +167,6 @@ def linear_svc(estimator, X, y, weights):
             )
         )
     return FittedModel(outputs, HINGE if estimator.loss == "hinge" else CURVED)
-
-
-def recorded_svc(estimator, X, y, weights):
-    """Ours: the intercept is not penalised, a row weighs the same in all machines."""
-    labels = _encoded(estimator, y)
-    coef, intercept = coefficients(estimator, _n_scores(estimator))
-    weights = weights * _class_weights(estimator, y, weights)[labels]
-    own = [1] if coef.shape[1] == 1 else range(coef.shape[1])
-    outputs = [
-        ConvergedModel(
-            X=X,
-            target=np.where(labels == label, 1.0, -1.0)[:, None],
-            loss=estimator.row_loss(),
-            row_weights=weights[:, None],
-            coef=coef[:, [k]],
-            intercept=intercept[[k]],
-            l1=0.0,
-            l2=1 / estimator.C_path_[estimator.iteration_],
-            has_intercept=bool(estimator.fit_intercept),
-            penalty_shares=np.zeros(len(y)),
-        )
-        for k, label in enumerate(own)
-    ]
-    return FittedModel(outputs, CURVED)
 
 
 def _squared_hinge_machine(estimator, **data):

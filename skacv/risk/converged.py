@@ -23,7 +23,7 @@ Where the outputs of a row are coupled, l' is a vector, l'' and h matrices.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -84,7 +84,7 @@ class ConvergedModel:
         divides by the weight that stays).
     """
 
-    X: Any
+    X: np.ndarray | sparse.csr_matrix
     target: np.ndarray
     loss: Loss
     row_weights: np.ndarray
@@ -142,14 +142,12 @@ def relative_norm(square, X, rows, has_intercept):
     return float(np.sqrt(square / scale)) if scale > 0 else float(square > 0)
 
 
-def newton_step(model, probes=None):
+def newton_step(model):
     """One Newton step from the fitted coefficients to those without each row.
 
     Parameters
     ----------
     model : ConvergedModel
-    probes : None
-        Not used; the signature is that of every approximation.
 
     Returns
     -------
@@ -168,7 +166,7 @@ def newton_step(model, probes=None):
     return HeldOut(local.predictor + moved, _diagonals(pull), drift)
 
 
-def infinitesimal_jackknife(model, probes=None):
+def infinitesimal_jackknife(model):
     """First order in the weight of each row.
 
     Parameters and result are those of :func:`newton_step`.

@@ -28,11 +28,20 @@ N_SUBSETS = 50
 
 
 class Probes(NamedTuple):
-    """How to probe, and how rows count in the mean cost."""
+    """How to probe, and how rows count in the mean cost.
+
+    Attributes
+    ----------
+    n_probes : int
+    rng : numpy.random.Generator
+        Draws the signs, and the subsets that the bias is read from.
+    averaging : ndarray of shape (n_rows,)
+        Weights of the rows in the mean cost, of sum one.
+    """
 
     n_probes: int
     rng: np.random.Generator
-    averaging: np.ndarray  # (n_rows,), sums to one
+    averaging: np.ndarray
 
 
 def randomized_leverages(model, probes):
