@@ -32,8 +32,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     epsilon : float, default=1.35
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.
     scale : float or "auto", default="auto"
-        Scale of the residuals, in units of y. "auto": 1.4826 times the median
-        distance of y from its median (the standard deviation where that is
+        Scale of the residuals, in units of y. "auto": 1.4826 times the (weighted)
+        median distance of y from its median (the standard deviation where that is
         zero). It is too large where X explains much of y;
         ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays as it is
         where rows are left out.
@@ -222,8 +222,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         scale = self.scale
         if scale == "auto":
             # Where more than half of y is one value, its spread; and of none, one.
-            distance = np.abs(target - np.median(target))
-            scale = NORMAL_MAD * np.median(distance) or np.std(target) or 1.0
+            distance = np.abs(target - weighted_median(target, weights))
+            scale = NORMAL_MAD * weighted_median(distance, weights)
+            scale = scale or weighted_deviation(target, weights) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
     def _strength_of(self, value, data):
@@ -234,3 +235,29 @@ class TrajectoryHuberRegressor(CurvedRegressor):
 
     def _penalty_scale(self, share):
         return 1 / share
+
+
+def weighted_median(values, weights):
+    """The median, as if every value were there as often as its weight says.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows,)
+        Weights are positive.
+
+    Returns
+    -------
+    float
+    """
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2
+    # Where half of the weight ends with a value, up to rounding, it and the next.
+    ends = half * (1 + np.array([-1, 1]) * len(values) * np.finfo(float).eps)
+    return float(values[order[np.searchsorted(below, ends)]].mean())
+
+
+def weighted_deviation(values, weights):
+    """The standard deviation of values that count by their weights."""
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))
