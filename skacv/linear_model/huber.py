@@ -41,8 +41,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-    Accelerated gradient descent, gradient descent, or stochastic gradient
-    descent in batches.
+        Accelerated gradient descent, gradient descent, or stochastic gradient
+        descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -78,11 +78,12 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         ``max_iter`` as one longer run, with another alpha as a change of
         schedule.
     n_jobs : int, default=None
-        Blocks of rows, or of folds, that are left out at the same time.
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
         Draws the batches and the rows left out.
-    verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         The scale taken.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
         Coefficients of every iterate; row 0 is the start.
-    intercept_path_ : ndarray of shape (n_iter_ + 1)
+    intercept_path_ : ndarray of shape (n_iter_ + 1,)
         Intercepts of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
         The value of alpha in force at every iterate.

@@ -105,6 +105,10 @@ class TrajectoryEarlyStoppingCV(
         One entry per combination and criterion that was computed: "params",
         "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
         "fit_time" (seconds).
+    coef_ : ndarray of the shape of ``estimator_.coef_``
+        Coefficients of the chosen iterate, of a linear model.
+    intercept_ : float or ndarray
+        Its intercept, of a linear model.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, of a classifier.
     n_features_in_ : int
