@@ -2,8 +2,9 @@
 
 Entry t of a leave-one-out path is the mean over rows of what iterate t of the
 same run, without that row, costs on it; folds are the same with sets of rows.
-Nothing is refitted, and nothing is approximated but single rows of a loss that
-is not quadratic, where there are more rows than columns.
+Nothing is refitted. Which rows are left out, of many, and which way is taken,
+:mod:`skacv.risk.costs` decides: all ways are exact but linearising, of single rows
+of a loss that is not quadratic.
 """
 
 from dataclasses import dataclass, replace
