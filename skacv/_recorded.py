@@ -1,12 +1,14 @@
 """What a linear model with a recorded trajectory can do: predict with any iterate."""
 
 from copy import copy
+from operator import index
 
 import numpy as np
-from sklearn.utils import gen_batches
+from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._compat import _check_sample_weight
 from ._held_out import coefficients_without_rows
 from .risk.intervals import around_predictions, jackknife_plus, rank_of
 
@@ -39,27 +41,53 @@ class RecordedModel:
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
 
-    def staged_loss(self, X, y):
+    def staged_loss(self, X, y, sample_weight=None):
         """What every iterate costs on other rows, as ``train_path_`` says it of these.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the mean, not negative. None: all alike.
 
         Returns
         -------
         ndarray of shape (n_iterates,)
             One for each of :meth:`recorded_iterations`.
+
+        Raises
+        ------
+        ValueError
+            If X, y and sample_weight are not of one length, if y has not the
+            outputs or the labels of the fit, or if all weights are zero.
         """
         check_is_fitted(self)
-        target = self._target(np.asarray(y))
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        check_consistent_length(X, y, sample_weight)
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError("sample_weight is zero on all rows.")
+        target = self._target(y)
         return np.array(
             [
-                self._loss.cost(target, predictor.reshape(target.shape)).mean()
+                self._mean_cost(target, predictor, weights)
                 for predictor in self._linear_predictors(X)
             ]
         )
+
+    def _mean_cost(self, target, predictor, weights):
+        """Over outputs with their own loss, and over rows."""
+        predictor = predictor.reshape(len(target), -1)
+        if predictor.shape != target.shape:
+            raise ValueError(
+                f"y has {target.shape[1]} outputs, but {type(self).__name__} was "
+                f"fitted with {predictor.shape[1]}."
+            )
+        cost = self._loss.cost(target, predictor).mean(axis=1)
+        return np.average(cost, weights=weights)
 
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
@@ -90,15 +118,18 @@ class RecordedModel:
 
         Raises
         ------
+        TypeError
+            If t is not an integer.
         ValueError
             If there is no such row, or its coefficients were not kept
             (:meth:`recorded_iterations`).
         """
         check_is_fitted(self)
         n_rows = self.n_iter_ + 1
+        t = _checked_integer(t)
         if not -n_rows <= t < n_rows:
             raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
-        t, kept = int(t) % n_rows, self.recorded_iterations()
+        t, kept = t % n_rows, self.recorded_iterations()
         place = np.flatnonzero(kept == t)
         if not place.size:
             raise ValueError(
@@ -114,6 +145,13 @@ class RecordedModel:
         """Those of one row of the kept ones."""
         self.coef_ = self.coef_path_[place].copy()
         self.intercept_ = self.intercept_path_[place]
+
+
+def _checked_integer(t):
+    try:
+        return index(t)
+    except TypeError:
+        raise TypeError(f"t must be an integer, got {t!r}.") from None
 
 
 def _linear_predictor(X, coef, intercept):
@@ -154,7 +192,7 @@ class RecordedRegressor(RecordedModel):
         Yields
         ------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One array per iterate, n_iter_ + 1 in all.
+            One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._prediction, self._linear_predictors(X))
 
@@ -241,7 +279,10 @@ class RecordedRegressor(RecordedModel):
         return around_predictions(self.predict(X), residuals, rank)
 
     def _held_out_residuals(self, method):
-        """What the method takes for residuals of rows left out, at this iterate."""
+        """What the method takes for residuals of rows left out, at this iterate.
+
+        Targets less predictions, whatever the method.
+        """
         if method == "risk" and "risk" not in self.get_params():
             raise ValueError(
                 "method='risk' needs the memory matrix, which "
@@ -260,7 +301,7 @@ class RecordedRegressor(RecordedModel):
         if method == "risk":
             temporal, spatial = self.risk_residual_path_
             return np.tensordot(temporal[self.iteration_], spatial, axes=1)
-        return self.loo_prediction_path_[self.iteration_] - self.loo_target_
+        return self.loo_target_ - self.loo_prediction_path_[self.iteration_]
 
     def _jackknife_plus(self, X, residuals, rank):
         size = max(1, BLOCK_BYTES // (X.dtype.itemsize * len(residuals)))
@@ -297,16 +338,3 @@ class RecordedRegressor(RecordedModel):
     def _run_without_rows(self):
         """The replicas without each held-out row, run again, target by target."""
         return coefficients_without_rows(self)
-
-    @property
-    def risk_gram_(self):
-        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
-
-        The risk of an affine combination of iterates with weights w is
-        w' risk_gram_ w.
-        """
-        if not hasattr(self, "risk_residual_path_"):
-            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
-        # Its weighted rows are orthonormal, with row scales as well.
-        temporal, spatial = self.risk_residual_path_
-        return temporal @ temporal.T / spatial[0].size

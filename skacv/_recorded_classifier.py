@@ -111,7 +111,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Yields
         ------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            One array per iterate, n_iter_ + 1 in all.
+            One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._decision, self._linear_predictors(X))
 
@@ -138,7 +138,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Yields
         ------
         ndarray of shape (n_samples,)
-            One array per iterate, n_iter_ + 1 in all.
+            One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._label, self.staged_decision_function(X))
 
@@ -182,6 +182,6 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            One array per iterate, n_iter_ + 1 in all.
+            One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._probability, self.staged_decision_function(X))

@@ -155,7 +155,7 @@ class Samples:
     names : dict
     """
 
-    X: object
+    X: np.ndarray | sparse.csr_matrix
     y: np.ndarray
     weights: np.ndarray
     rows: np.ndarray

@@ -156,6 +156,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         class_weight = class_weights(
             self.class_weight, classes, samples.y, samples.weights
         )
+        _check_class_weights(class_weight, classes)
         loss, target = self._loss_and_target(label, len(classes))
         return augmented(
             samples,
@@ -199,3 +200,17 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
 
     def _penalty_scale(self, share):
         return 1 / share
+
+
+def _check_class_weights(weights, classes):
+    """Raise where they leave nothing to tell apart."""
+    given = dict(zip(classes.tolist(), weights.tolist()))
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"class_weight must be finite and not negative, the classes weigh {given}."
+        )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            "class_weight must be positive for at least two classes, they weigh "
+            f"{given}."
+        )

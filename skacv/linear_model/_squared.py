@@ -40,6 +40,21 @@ class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         )
         return centered(samples, self.fit_intercept)
 
+    @property
+    def risk_gram_(self):
+        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
+
+        The risk of an affine combination of iterates with weights w is
+        w' risk_gram_ w. The mean over rows is the weighted one, and over targets. It
+        is of the residuals that were kept, ``risk_residual_path_``: the diagonal is
+        below ``risk_path_`` by the little that dropped modes add to that.
+        """
+        if not hasattr(self, "risk_residual_path_"):
+            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
+        # Its weighted rows are orthonormal, with row scales as well.
+        temporal, spatial = self.risk_residual_path_
+        return temporal @ temporal.T / spatial[0].size
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._multi_output

@@ -21,13 +21,60 @@ class TrajectoryElasticNet(TrajectoryRegressor):
     Parameters
     ----------
     alpha : float, array-like or "path", default=1.0
-        Strength of the penalty; a sequence and "path" as in
-        :class:`TrajectoryLasso`.
+        Strength of the penalty. A sequence is walked in one warm-started
+        trajectory, ``max_iter`` updates at each value, the momentum
+        restarting; "path" is 30 values, geometric from the smallest alpha
+        that keeps all coefficients at zero (``l1_ratio`` counting as 1e-3 at
+        least) down to 1e-3 of it.
     l1_ratio : float, default=0.5
-        Share of the l1 norm, between 0 and 1.
-    fit_intercept, solver, max_iter, tol, step_size, risk, risk_row_scales, loo, \
-cv, keep_data, warm_start, n_jobs, random_state, verbose
-        As in :class:`TrajectoryLasso`.
+        Share of the l1 norm, from 0 (ridge) to 1 (lasso).
+    fit_intercept : bool, default=True
+        Whether to centre X and y by their (weighted) means. X is not copied.
+    solver : {"fista", "ista"}, default="fista"
+        Accelerated or plain proximal gradient descent.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha. Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred). It
+        depends on X only: a step that looks at y would break the estimates.
+        Where ``cv`` leaves so few rows that it would diverge on a fold, it is
+        the largest step that does not.
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        How the traces of ``risk_path_`` are taken: exactly; by random probes,
+        added until their standard error is below that of the estimate; by so
+        many random probes. "auto" and True: exactly where the smaller side of
+        X is at most 100 (and the active columns few enough for memory), else
+        by probes. False: no ``risk_path_``.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows of uneven norm leverages of their
+        own. False: all rows have that of the average row, the published
+        estimate [1]_, which reads low on heavy-tailed rows.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path: every row (True), so many rows drawn at
+        random, or none (False). "auto": every row where that is cheap, else at
+        random as many as are, at least 100 (if there are).
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
+    warm_start : bool, default=False
+        Fitting again continues the recorded trajectory: with a larger
+        ``max_iter``, all paths equal those of one longer run; with another
+        alpha, solver or step size, the trajectory goes on under the new rule.
+        With other data (those that do not reproduce the recorded training
+        errors), a new trajectory starts from ``coef_``, with a warning.
+    n_jobs : int, default=None
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Draws the probes, and the rows that are left out.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------

@@ -32,8 +32,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     epsilon : float, default=1.35
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.
     scale : float or "auto", default="auto"
-        Scale of the residuals, in units of y. "auto": 1.4826 times the median
-        distance of y from its median (the standard deviation where that is
+        Scale of the residuals, in units of y. "auto": 1.4826 times the (weighted)
+        median distance of y from its median (the standard deviation where that is
         zero). It is too large where X explains much of y;
         ``HuberRegressor().fit(X, y).scale_`` is another choice. It stays as it is
         where rows are left out.
@@ -41,8 +41,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         Whether to fit an intercept: the coefficient, not penalised, of a column
         of ones that is added to X. Centred features converge faster.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
-    Accelerated gradient descent, gradient descent, or stochastic gradient
-    descent in batches.
+        Accelerated gradient descent, gradient descent, or stochastic gradient
+        descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -78,11 +78,12 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         ``max_iter`` as one longer run, with another alpha as a change of
         schedule.
     n_jobs : int, default=None
-        Blocks of rows, or of folds, that are left out at the same time.
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
         Draws the batches and the rows left out.
-    verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------
@@ -94,7 +95,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         The scale taken.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
         Coefficients of every iterate; row 0 is the start.
-    intercept_path_ : ndarray of shape (n_iter_ + 1)
+    intercept_path_ : ndarray of shape (n_iter_ + 1,)
         Intercepts of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
         The value of alpha in force at every iterate.
@@ -218,8 +219,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         scale = self.scale
         if scale == "auto":
             # Where more than half of y is one value, its spread; and of none, one.
-            distance = np.abs(target - np.median(target))
-            scale = NORMAL_MAD * np.median(distance) or np.std(target) or 1.0
+            distance = np.abs(target - weighted_median(target, weights))
+            scale = NORMAL_MAD * weighted_median(distance, weights)
+            scale = scale or weighted_deviation(target, weights) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
     def _strength_of(self, value, data):
@@ -230,3 +232,29 @@ class TrajectoryHuberRegressor(CurvedRegressor):
 
     def _penalty_scale(self, share):
         return 1 / share
+
+
+def weighted_median(values, weights):
+    """The median, as if every value were there as often as its weight says.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows,)
+        Weights are positive.
+
+    Returns
+    -------
+    float
+    """
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2
+    # Where half of the weight ends with a value, up to rounding, it and the next.
+    ends = half * (1 + np.array([-1, 1]) * len(values) * np.finfo(float).eps)
+    return float(values[order[np.searchsorted(below, ends)]].mean())
+
+
+def weighted_deviation(values, weights):
+    """The standard deviation of values that count by their weights."""
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))

@@ -99,12 +99,15 @@ class TrajectoryLasso(TrajectoryRegressor):
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
         The part due to random probes; zero where traces are exact.
     risk_residual_path_ : LowRankPath
-        Estimated held-out residuals of every row at every iterate, as factors
-        ``temporal`` (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows);
-        rows of zero weight are left out. ``risk_path_`` is the (weighted)
-        mean of their squares, up to the modes dropped.
+        Estimated held-out residuals, targets less predictions, of every row at
+        every iterate, as factors ``temporal`` (n_iter_ + 1, n_modes) and
+        ``spatial`` (n_modes, n_rows); rows of zero weight are left out.
+        ``risk_path_`` is the (weighted) mean of their squares, and the little that
+        modes dropped from the factors add to it.
     risk_gram_ : ndarray of shape (n_iter_ + 1, n_iter_ + 1)
-        The risk of any affine combination of iterates, w' risk_gram_ w.
+        The risk of any affine combination of iterates, w' risk_gram_ w: the
+        (weighted) mean over rows of these residuals' products. Its diagonal is
+        below ``risk_path_`` by what the dropped modes add to that.
     n_probes_ : int
         Random probes taken; 0 where traces are exact.
     row_scale_share_ : float

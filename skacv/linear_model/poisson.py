@@ -66,11 +66,12 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         schedule. A run in batches does not go on with all rows, nor the other
         way.
     n_jobs : int, default=None
-        Blocks of rows, or of folds, that are left out at the same time.
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
         Draws the batches and the rows left out.
-    verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         Intercept of the iterate in use.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
         Coefficients of every iterate; row 0 is the start.
-    intercept_path_ : ndarray of shape (n_iter_ + 1)
+    intercept_path_ : ndarray of shape (n_iter_ + 1,)
         Intercepts of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
         The value of alpha in force at every iterate.

@@ -62,30 +62,62 @@ class IterativeRidge(TrajectoryRegressor):
         ``risk_path_``, ``loo_path_`` and ``cv_path_`` are read from the other rows.
         "auto" is a tenth of the rows, but at least 500 and at most 2000, and
         never more than a third of the rows.
-    batch_size : int, default=None
+    batch_size : int or None, default=None
         Rows of a batch, of EigenPro; one iterate is a pass through all batches.
         They are drawn once, and X and y keep the means of all rows. None takes all
         rows at a time. There is a single alpha then, and ``warm_start`` goes on with
         the same batches, alpha and step.
-    max_iter, tol, step_size, risk_row_scales, cv, keep_data, warm_start, n_jobs, \
-random_state, verbose
-        As in :class:`TrajectoryLasso`; the automatic step is
-        1 / (L + alpha / n), of "eigenpro" .95 times the largest that is stable, or
-        with batches that of EigenPro 2.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha. Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / (L + alpha / n), L the top eigenvalue of X'X / n (X centred),
+        with a margin of 2% where X has more than 128 rows and columns; of "eigenpro"
+        .95 times the largest that is stable, or with batches that of EigenPro 2. It
+        depends on X only: a step that looks at y would break the estimates. Where so
+        few rows or so little weight stay, without a fold or a row left out, that it
+        would diverge, it is the largest step that does not.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        "exact" takes the eigenvalues of X'X / n, with EigenPro those of its
-        preconditioned objective; "auto" does so up to 2000 rows or columns,
-        whichever are fewer, and takes random probes beyond. EigenPro along several
+        How the traces of ``risk_path_`` are taken: from the eigenvalues of X'X / n
+        ("exact"), with EigenPro those of its preconditioned objective; by random
+        probes, added until their standard error is below that of the estimate; by
+        so many random probes. "auto" and True: from the eigenvalues up to 2000 rows
+        or columns, whichever are fewer, else by probes. EigenPro along several
         alphas has no common eigenvalues: its traces are those of
         :class:`TrajectoryLasso`. With batches, 40 random labels (or so many) are
-        carried along, and "exact" is refused. The others as in
-        :class:`TrajectoryLasso`.
+        carried along, and "exact" is refused. False: no ``risk_path_``.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows of uneven norm leverages of their
+        own. False: all rows have that of the average row, the published
+        estimate [1]_, which reads low on heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path, from one decomposition of the smaller
         side of X: every row (True), so many rows drawn at random, or none
         (False). "auto": every row, up to 10,000; where both sides of X are
         larger than 2000, as many as are cheap. With batches, or EigenPro along
         several alphas, rows are left out by runs of their own.
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
+    warm_start : bool, default=False
+        Fitting again continues the recorded trajectory: with a larger
+        ``max_iter``, all paths equal those of one longer run; with another
+        alpha, solver or step size, the trajectory goes on under the new rule.
+        With other data (those that do not reproduce the recorded training
+        errors), a new trajectory starts from ``coef_``, with a warning.
+    n_jobs : int, default=None
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Draws the probes, the rows that are left out, and EigenPro's subsample and
+        batches.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------

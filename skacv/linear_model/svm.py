@@ -79,11 +79,12 @@ class TrajectoryLinearSVC(CurvedClassifier):
         schedule. A run in batches does not go on with all rows, nor the other
         way.
     n_jobs : int, default=None
-        Blocks of rows, or of folds, that are left out at the same time.
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
         Draws the batches and the rows left out.
-    verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
 
     Attributes
     ----------
@@ -103,10 +104,10 @@ class TrajectoryLinearSVC(CurvedClassifier):
     objective_path_ : ndarray of shape (n_iter_ + 1,)
         The objective, divided by C times the sum of weights.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean hinge loss on the training rows.
+        Mean on the training rows of the loss chosen by ``loss``.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error: the (weighted) mean over rows of the hinge loss that
-        iterate t of this very estimator, same step size and number of
+        Leave-one-out error: the (weighted) mean over rows of the loss, chosen by
+        ``loss``, that iterate t of this very estimator, same step size and number of
         updates at every C, fitted without the row,
         has on it. With "sgd" the batches are the same but for the row. Exact
         where linearising would save little (few rows to a column, short runs,
@@ -121,7 +122,8 @@ class TrajectoryLinearSVC(CurvedClassifier):
     loo_target_ : ndarray of shape (n_left_out,)
         Their targets.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean hinge loss on all rows held out. Exact.
+        The same with folds: (weighted) mean of that loss on all rows held out.
+        Exact.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Its standard error, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)

@@ -1,6 +1,7 @@
 """Leave-one-out of a fitted linear model, without a refit."""
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -107,7 +108,8 @@ def approximate_loo(
         * "randomized": leverages from random probes [4]_, for many rows and
           columns; not for the hinge nor for several classes in one model.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights that the estimator was fitted with.
+        The weights that the estimator was fitted with. Rows of weight zero are
+        in no average; what is predicted for them is what the model predicts.
     n_probes : int, default=100
         Random probes of "randomized", at least 4.
     random_state : int, RandomState instance or None, default=None
@@ -175,15 +177,10 @@ def approximate_loo(
         )
     X, y, weights = _checked(estimator, X, y, sample_weight)
     fitted = fitted_model(estimator, X, y, weights)
-    if method not in fitted.approximations:
-        raise ValueError(
-            f"method={method!r} is not available for this model; available are "
-            f"{', '.join(sorted(fitted.approximations))}."
-        )
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
-    approximate = fitted.approximations[method]
-    held_out = [approximate(model, probes) for model in fitted.outputs]
+    approximate = _approximation(fitted, method, probes)
+    held_out = [approximate(model) for model in fitted.outputs]
     _warn(estimator, fitted, max(part.drift for part in held_out))
     _warn_of_leverages(method, max(part.leverages.max() for part in held_out))
     return _result(fitted, held_out, weights, method, y.ndim)
@@ -212,6 +209,17 @@ def _checked(estimator, X, y, sample_weight):
     if np.count_nonzero(weights) < 2:
         raise ValueError("At least two rows need a positive weight.")
     return X, y, weights
+
+
+def _approximation(fitted, method, probes):
+    """The method as a function of a model alone."""
+    if method not in fitted.approximations:
+        raise ValueError(
+            f"method={method!r} is not available for this model; available are "
+            f"{', '.join(sorted(fitted.approximations))}."
+        )
+    settings = {"randomized": {"probes": probes}}
+    return partial(fitted.approximations[method], **settings.get(method, {}))
 
 
 def _warn(estimator, fitted, drift):

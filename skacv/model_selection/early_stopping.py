@@ -135,7 +135,7 @@ class TrajectoryEarlyStoppingCV(
         One entry per combination and criterion that was computed: "params",
         "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
         "fit_time" (seconds for the run and what judges it).
-    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+    coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, of a linear model.
     intercept_ : float or ndarray of shape (n_outputs,)
         Its intercept, of a linear model.

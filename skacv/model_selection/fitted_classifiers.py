@@ -78,11 +78,6 @@ def logistic_cv_strength(estimator):
     return C, _l1_ratio_of(estimator, np.ravel(estimator.l1_ratio_)[0])
 
 
-def strength_in_force(estimator):
-    """C and l1_ratio of the iterate in use."""
-    return estimator.C_path_[estimator.iteration_], float(estimator.l1_ratio)
-
-
 def _refuse_one_vs_rest(estimator):
     """Up to scikit-learn 1.7 classes could be fitted against the rest."""
     multi_class = getattr(estimator, "multi_class", "deprecated")
@@ -96,6 +91,47 @@ def _refuse_one_vs_rest(estimator):
             "one; take another solver or leave multi_class at its default, or wrap the "
             "estimator in OneVsRestClassifier and look at each of its estimators."
         )
+
+
+# --------------------------------------------------------------------------- ours
+
+
+def recorded_of(l1_ratio):
+    """C sum_i s_i l_i + the penalty of the iterate in use, the loss that of the fit.
+
+    A row weighs the same for all outputs, and the intercept is not penalised.
+    """
+
+    def adapter(estimator, X, y, weights):
+        target, loss = estimator._target(y), estimator._loss
+        coef, intercept = coefficients(estimator, target.shape[1])
+        by_class = _class_weights(estimator, y, weights)
+        weights = weights * by_class[np.searchsorted(estimator.classes_, y)]
+        C, ratio = estimator.C_path_[estimator.iteration_], l1_ratio(estimator)
+        every = np.arange(target.shape[1])
+        outputs = [
+            ConvergedModel(
+                X=X,
+                target=target[:, own],
+                loss=loss,
+                row_weights=weights[:, None],
+                coef=coef[:, own],
+                intercept=intercept[own],
+                l1=ratio / C,
+                l2=(1 - ratio) / C,
+                has_intercept=bool(estimator.fit_intercept),
+                penalty_shares=np.zeros(len(y)),
+            )
+            for own in ([every] if loss.is_coupled else every[:, None])
+        ]
+        return FittedModel(outputs, COUPLED if loss.is_coupled else CURVED)
+
+    return adapter
+
+
+def no_l1(estimator):
+    """The l1_ratio of a ridge penalty."""
+    return 0.0
 
 
 # ------------------------------------------------------ support vector machines
@@ -133,30 +169,6 @@ def linear_svc(estimator, X, y, weights):
     return FittedModel(outputs, HINGE if estimator.loss == "hinge" else CURVED)
 
 
-def recorded_svc(estimator, X, y, weights):
-    """Ours: the intercept is not penalised, a row weighs the same in all machines."""
-    labels = _encoded(estimator, y)
-    coef, intercept = coefficients(estimator, _n_scores(estimator))
-    weights = weights * _class_weights(estimator, y, weights)[labels]
-    own = [1] if coef.shape[1] == 1 else range(coef.shape[1])
-    outputs = [
-        ConvergedModel(
-            X=X,
-            target=np.where(labels == label, 1.0, -1.0)[:, None],
-            loss=estimator._loss,
-            row_weights=weights[:, None],
-            coef=coef[:, [k]],
-            intercept=intercept[[k]],
-            l1=0.0,
-            l2=1 / estimator.C_path_[estimator.iteration_],
-            has_intercept=bool(estimator.fit_intercept),
-            penalty_shares=np.zeros(len(y)),
-        )
-        for k, label in enumerate(own)
-    ]
-    return FittedModel(outputs, CURVED)
-
-
 def _squared_hinge_machine(estimator, **data):
     is_l1 = estimator.penalty == "l1"
     return ConvergedModel(
@@ -172,10 +184,11 @@ def _hinge_machine(estimator, **data):
     scores = data["X"] @ data["coef"] + data["intercept"]
     slack = (1 - data["target"] * scores)[:, 0]
     tolerance = MARGIN_TOLERANCE * estimator.tol
+    counts = data["row_weights"][:, 0] > 0
     return HingeModel(
         **data,
         l2=1 / estimator.C,
-        on_margin=np.abs(slack) <= tolerance,
+        on_margin=counts & (np.abs(slack) <= tolerance),
         within=slack > tolerance,
     )
 
@@ -185,11 +198,13 @@ def svc(estimator, X, y, weights):
     if estimator.kernel != "linear" or len(estimator.classes_) > 2:
         raise ValueError("SVC is supported with kernel='linear' and two classes.")
     labels = _encoded(estimator, y)
-    if estimator.support_.max() >= len(labels):
+    # LIBSVM drops rows of weight zero before it counts.
+    rows = np.flatnonzero(weights)
+    if estimator.support_.max() >= len(rows):
         raise ValueError("X has fewer rows than the data that SVC was fitted on.")
     row_weights = weights * np.asarray(estimator.class_weight_)[labels]
     dual = np.zeros(len(labels))
-    dual[estimator.support_] = np.abs(dense(estimator.dual_coef_)).ravel()
+    dual[rows[estimator.support_]] = np.abs(dense(estimator.dual_coef_)).ravel()
     at_bound = dual >= (1 - BOUND_TOLERANCE) * estimator.C * row_weights
     coef, intercept = coefficients(estimator, 1)
     model = HingeModel(

@@ -34,8 +34,8 @@ from .fitted_classifiers import (
     logistic_cv_strength,
     logistic_of,
     logistic_strength,
-    recorded_svc,
-    strength_in_force,
+    no_l1,
+    recorded_of,
     svc,
 )
 from .fitted_regressors import (
@@ -66,8 +66,8 @@ FITTED_MODELS = {
     IterativeRidge: ridge_of(alpha_in_force),
     TrajectoryLasso: elastic_net_of(alpha_in_force, only_l1),
     TrajectoryElasticNet: elastic_net_of(alpha_in_force, lambda m: m.l1_ratio),
-    TrajectoryLogisticRegression: logistic_of(strength_in_force),
-    TrajectoryLinearSVC: recorded_svc,
+    TrajectoryLogisticRegression: recorded_of(lambda model: model.l1_ratio),
+    TrajectoryLinearSVC: recorded_of(no_l1),
     TrajectoryHuberRegressor: huber_of(alpha_in_force),
     TrajectoryPoissonRegressor: poisson_of(alpha_in_force),
 }

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..risk.converged import infinitesimal_jackknife, newton_step
-from ..risk.converged_hinge import support_stays
+from ..risk.converged import ConvergedModel, infinitesimal_jackknife, newton_step
+from ..risk.converged_hinge import HingeModel, support_stays
 from ..risk.randomized import randomized_leverages
 
 # The approximations of a loss with a curvature, of one with coupled outputs, and
@@ -28,14 +28,15 @@ class FittedModel(NamedTuple):
     ----------
     outputs : list of ConvergedModel or HingeModel
         One for every output that was fitted on its own.
-    approximations : dict
-        By name, what can be done without refits.
+    approximations : dict of str to callable
+        By name, what can be done without refits: a function of one of the outputs;
+        of "randomized", and of its ``probes``.
     mean_function : callable
         From the linear predictor to what the estimator predicts.
     """
 
-    outputs: list
-    approximations: dict
+    outputs: list[ConvergedModel | HingeModel]
+    approximations: dict[str, Callable]
     mean_function: Callable = np.asarray
 
 

@@ -198,6 +198,11 @@ class SmoothedHinge(Loss):
     name = "smoothed hinge loss"
     smoothing: float = 0.5
 
+    @property
+    def scale(self):
+        """The length on which the derivative rises."""
+        return self.smoothing
+
     def value(self, target, predictor):
         margin = 1 - target * predictor
         inside = np.clip(margin, 0, self.smoothing)

@@ -2,6 +2,8 @@
 
 A penalty is a frozen dataclass deriving from :class:`Penalty`, with
 
+``strength``
+    what it is multiplied by, which estimators report for every iterate;
 ``value(coef)``
     g(coef), a number;
 ``prox(point, step_size)``
@@ -16,7 +18,9 @@ instead: it has a ``curvature`` and the identity for prox, so that the update
 stays linear (``is_linear``). :class:`ExceptLast` spares an intercept.
 
 Add a penalty here, list it in ``PENALTIES``, and it inherits the tests of
-``tests/optim/test_penalties.py``.
+``tests/optim/test_penalties.py``. No estimator has :class:`MCP` or :class:`SCAD`:
+they are for runs by hand, and hold what reads a run to penalties that are not
+convex, whose prox may stretch (a derivative above 1).
 """
 
 from dataclasses import dataclass
@@ -57,6 +61,7 @@ class Penalty:
 class Zero(Penalty):
     """g(b) = 0."""
 
+    strength = 0.0
     is_linear = True
 
 

@@ -6,14 +6,25 @@ Every first-order algorithm of this package is one update,
     y = b_t + lookahead (b_t - b_{t-1})
     b_{t+1} = prox(v - step_size * gradient(y)),
 
-with another sequence of :class:`Step`. A schedule is a frozen dataclass whose
-``steps()`` yields that sequence, endlessly and always from its first step; it
-owns no loop over the data. With a penalty that has a prox, gradient descent is
-ISTA and Nesterov's schedule is FISTA. A step with batches is one pass through
-them, an update for each, on the gradient of its rows.
+with another sequence of :class:`Step`. A schedule is a frozen dataclass with
 
-Add a schedule here, list it in ``SCHEDULES``, and it inherits the tests of
-``tests/optim/test_schedules.py``.
+``step_size``
+    the step, or the first one: estimators put it in with
+    :func:`dataclasses.replace`;
+``steps()``
+    yields that sequence, endlessly and always from its first step; a schedule
+    owns no loop over the data;
+``largest_stable_step(smoothness)``
+    the largest step that converges on a quadratic of that curvature.
+
+With a penalty that has a prox, gradient descent is ISTA and Nesterov's schedule is
+FISTA. A step with batches is one pass through them, an update for each, on the
+gradient of its rows.
+
+Add a schedule here. If it can be made from a step size alone and multiplies the
+gradient of all rows by it, list it in ``SCHEDULES``, and it inherits the tests of
+``tests/optim/test_schedules.py``; the others (batches, a preconditioner, Newton
+steps) have tests of their own.
 """
 
 from dataclasses import dataclass
@@ -226,4 +237,5 @@ class Newton:
         return 2.0
 
 
+# Those made from a step size alone, which is all that is done to the gradient.
 SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

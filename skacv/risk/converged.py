@@ -23,7 +23,7 @@ Where the outputs of a row are coupled, l' is a vector, l'' and h matrices.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -84,7 +84,7 @@ class ConvergedModel:
         divides by the weight that stays).
     """
 
-    X: Any
+    X: np.ndarray | sparse.csr_matrix
     target: np.ndarray
     loss: Loss
     row_weights: np.ndarray
@@ -96,6 +96,11 @@ class ConvergedModel:
     penalty_shares: np.ndarray
 
     is_pinned = False
+
+    @property
+    def counts(self):
+        """Which rows had a part in the objective: those of positive weight."""
+        return self.row_weights[:, 0] > 0
 
     @property
     def predictor(self):
@@ -137,14 +142,12 @@ def relative_norm(square, X, rows, has_intercept):
     return float(np.sqrt(square / scale)) if scale > 0 else float(square > 0)
 
 
-def newton_step(model, probes=None):
+def newton_step(model):
     """One Newton step from the fitted coefficients to those without each row.
 
     Parameters
     ----------
     model : ConvergedModel
-    probes : None
-        Not used; the signature is that of every approximation.
 
     Returns
     -------
@@ -163,7 +166,7 @@ def newton_step(model, probes=None):
     return HeldOut(local.predictor + moved, _diagonals(pull), drift)
 
 
-def infinitesimal_jackknife(model, probes=None):
+def infinitesimal_jackknife(model):
     """First order in the weight of each row.
 
     Parameters and result are those of :func:`newton_step`.
@@ -181,13 +184,13 @@ def _expanded(model):
     whole, penalty = drifts(local, solver)
     own = np.einsum("ikl,il->ik", blocks, local.derivative)
     step = own - whole + model.penalty_shares[:, None] * penalty
-    return local, blocks, step, relative_drift(whole, own)
+    return local, blocks, step, relative_drift(model, whole, own)
 
 
-def relative_drift(whole, own):
+def relative_drift(model, whole, own):
     """Size of the shifts by the whole gradient over those by single rows."""
-    scale = np.linalg.norm(own)
-    drift = np.linalg.norm(whole)
+    scale = np.linalg.norm(own[model.counts])
+    drift = np.linalg.norm(whole[model.counts])
     return float(drift / scale) if scale > 0 else float(drift > 0)
 
 
@@ -217,7 +220,7 @@ def expansion(model):
     curvature = model.loss.curvature_matrix(model.target, predictor)
     designs, gradients, penalties, ridge = [], [], [], []
     # The curvature that stays when a row of average weight takes its share along.
-    l2 = model.l2 * (1 - model.penalty_shares.mean())
+    l2 = model.l2 * (1 - model.penalty_shares[model.counts].mean())
     for k, (A, free) in enumerate(_free_columns(model)):
         coef = model.coef[free, k]
         slope = np.zeros(A.shape[1])
@@ -247,17 +250,23 @@ def _free_columns(model):
         every = slice(None)
         return [(_with_ones(model.X, model.has_intercept), every)] * n_outputs
     supports = [np.flatnonzero(model.coef[:, k]) for k in range(n_outputs)]
-    return [(_with_ones(model.X[:, s], model.has_intercept), s) for s in supports]
+    # The sum of the intercepts of several classes stays what the solver left it at.
+    # Centring by other columns for every class would make another sum of it.
+    centred = n_outputs == 1
+    return [
+        (_with_ones(model.X[:, support], model.has_intercept, centred), support)
+        for support in supports
+    ]
 
 
-def _with_ones(X, has_intercept):
+def _with_ones(X, has_intercept, centred=True):
     """A column of ones beside X; with it, dense columns may be centred."""
     if not has_intercept:
         return X
     if sparse.issparse(X):
         return sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
     A = np.empty((X.shape[0], X.shape[1] + 1))
-    np.subtract(X, X.mean(axis=0), out=A[:, :-1])
+    np.subtract(X, X.mean(axis=0) if centred else 0, out=A[:, :-1])
     A[:, -1] = 1
     return A
 

@@ -13,7 +13,6 @@ intercept borders K_VV with ones.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -47,7 +46,7 @@ class HingeModel:
         Whether y_i z_i < 1, the set S.
     """
 
-    X: Any
+    X: np.ndarray | sparse.csr_matrix
     target: np.ndarray
     row_weights: np.ndarray
     coef: np.ndarray
@@ -101,14 +100,12 @@ class HingeModel:
         return derivative
 
 
-def support_stays(model, probes=None):
+def support_stays(model):
     """The rows' predictors without them, rows on the margin staying there.
 
     Parameters
     ----------
     model : HingeModel
-    probes : None
-        Not used; the signature is that of every approximation.
 
     Returns
     -------

@@ -2,8 +2,9 @@
 
 Entry t of a leave-one-out path is the mean over rows of what iterate t of the
 same run, without that row, costs on it; folds are the same with sets of rows.
-Nothing is refitted, and nothing is approximated but single rows of a loss that
-is not quadratic, where there are more rows than columns.
+Nothing is refitted. Which rows are left out, of many, and which way is taken,
+:mod:`skacv.risk.costs` decides: all ways are exact but linearising, of single rows
+of a loss that is not quadratic.
 """
 
 from dataclasses import dataclass, replace
@@ -389,6 +390,7 @@ def mean_with_error(costs, weights):
     ----------
     costs : ndarray of shape (n_iterates, n_costs)
     weights : ndarray of shape (n_costs,)
+        Where they are zero it is as if the cost were not there.
 
     Returns
     -------
@@ -396,7 +398,7 @@ def mean_with_error(costs, weights):
     """
     weights = weights / weights.sum()
     mean = costs @ weights
-    n_costs = len(weights)
+    n_costs = np.count_nonzero(weights)
     # Sum of (w (cost - mean))^2 without another array of that size.
     squares = np.einsum("ti,ti,i->t", costs, costs, weights**2)
     variance = squares - 2 * mean * (costs @ weights**2) + mean**2 * (weights @ weights)

@@ -72,6 +72,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
         Of every row that is left out, by the replica that never saw it.
     deviations : ndarray of shape (n_left_out, n_columns, n_outputs)
         The last iterate's coefficients without the row, less the recorded ones.
+    doubt : ndarray of shape (n_left_out,)
+        About the most that the predictor of the row has been off by for want of
+        correction, as far as evaluations have shown; zeros without correction.
 
     Raises
     ------

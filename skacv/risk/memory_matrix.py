@@ -40,8 +40,9 @@ class RiskEstimate:
         Standard error due to random probes; zero where traces are exact.
     temporal : ndarray of shape (n_iterates, n_modes)
     spatial : ndarray of shape (n_modes, n_rows, n_targets)
-        The factors of E, scaled so that the mean square of its row t is
-        ``path[t]``; in units of the target.
+        The factors of E, scaled so that the (weighted) mean square of its row t is
+        ``path[t]``, but for the little that the modes dropped from the factors add to
+        that; in units of the target.
     n_probes : int
         Number of random probes; 0 where traces are exact.
     row_scale_share : float

@@ -17,16 +17,33 @@ class Expansion(NamedTuple):
     """An objective to second order around the fitted coefficients.
 
     The coefficients that are free to move are stacked output after output, an
-    intercept last of each.
+    intercept last of each; n_stacked is their number.
+
+    Attributes
+    ----------
+    designs : list of {ndarray, CSR matrix} of shape (n_rows, n_free)
+        The columns of these coefficients, of every output.
+    predictor : ndarray of shape (n_rows, n_outputs)
+    derivative : ndarray of shape (n_rows, n_outputs)
+        Times the weights of the rows.
+    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
+        Times the weights of the rows.
+    gradients : ndarray of shape (n_stacked, 1)
+        Of the whole objective.
+    penalty_gradients : ndarray of shape (n_stacked, 1)
+        Of the penalty.
+    ridge : ndarray of shape (n_stacked,)
+        Curvature of the penalty.
+    has_intercept : bool
     """
 
-    designs: list  # of every output, (n_rows, n_free), dense or CSR
-    predictor: np.ndarray  # (n_rows, n_outputs)
-    derivative: np.ndarray  # (n_rows, n_outputs), times the weights of the rows
-    curvature: np.ndarray  # (n_rows, n_outputs, n_outputs), times the weights
-    gradients: np.ndarray  # (n_free of all outputs, 1), of the whole objective
-    penalty_gradients: np.ndarray  # the same, of the penalty
-    ridge: np.ndarray  # (n_free of all outputs,), curvature of the penalty
+    designs: list[np.ndarray | sparse.csr_matrix]
+    predictor: np.ndarray
+    derivative: np.ndarray
+    curvature: np.ndarray
+    gradients: np.ndarray
+    penalty_gradients: np.ndarray
+    ridge: np.ndarray
     has_intercept: bool
 
     @property
@@ -181,9 +198,9 @@ def _gauge(local, hessian):
     """Curvature for what coupled outputs leave free.
 
     Adding a constant to the intercepts of all classes changes no probability,
-    nor do the gradients of rows point that way, so that any curvature in this
-    direction leaves all results as they are. The same holds for every
-    coefficient without a penalty.
+    nor do the gradients of rows point that way. Any curvature of the sum of the
+    intercepts keeps that sum as it is, which is what solvers do, and changes
+    nothing else. The same holds for every coefficient without a penalty.
     """
     gauge = np.zeros_like(hessian)
     if local.is_shared:

@@ -28,11 +28,20 @@ N_SUBSETS = 50
 
 
 class Probes(NamedTuple):
-    """How to probe, and how rows count in the mean cost."""
+    """How to probe, and how rows count in the mean cost.
+
+    Attributes
+    ----------
+    n_probes : int
+    rng : numpy.random.Generator
+        Draws the signs, and the subsets that the bias is read from.
+    averaging : ndarray of shape (n_rows,)
+        Weights of the rows in the mean cost, of sum one.
+    """
 
     n_probes: int
     rng: np.random.Generator
-    averaging: np.ndarray  # (n_rows,), sums to one
+    averaging: np.ndarray
 
 
 def randomized_leverages(model, probes):
@@ -54,7 +63,7 @@ def randomized_leverages(model, probes):
     curvature = local.curvature[:, 0, 0]
     # Rows without curvature are probed at the average one. Their leverage is
     # that of a row yet to be added, which may exceed 1.
-    probed = np.where(curvature > 0, curvature, curvature.mean())
+    probed = np.where(curvature > 0, curvature, curvature[model.counts].mean())
     upper = np.where(curvature > 0, 1.0, np.inf)
     samples = _diagonal_samples(local, solver, np.sqrt(probed), probes)
     spread = samples.std(axis=1, ddof=1)
@@ -75,7 +84,7 @@ def randomized_leverages(model, probes):
     predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
     correction = _debiasing(mean_cost, samples, probes.rng)
     own = samples.mean(axis=1) / probed * local.derivative[:, 0]
-    moved = relative_drift(whole, own)
+    moved = relative_drift(model, whole, own)
     return HeldOut(predictor[:, None], share[:, None], moved, correction)
 
 

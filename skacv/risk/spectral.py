@@ -5,8 +5,8 @@ gradient by c_i = 1 / (1 - w_i) and takes away the row's own part,
 
     gradient_{-i}(b) = c_i (gradient(b) - w_i z_i h_i(b)),
 
-with z_i the (centred) row and h_i the prediction less the target *of the
-replica that never saw the row*: h_i = k_i (z_i'b - y_i), k_i = c_i where an
+with z_i and y_i the (centred) row and target and h_i the prediction less the target
+*of the replica that never saw the row*: h_i = k_i (z_i'b - y_i), k_i = c_i where an
 intercept is fitted and 1 where not. In the eigenbasis of Z'Z / n an update
 without a prox is elementwise, so the part v_ik = z_ik b_ik of the prediction
 that direction k contributes obeys

@@ -45,6 +45,7 @@ from tests.refits import (
     log_loss,
     logistic,
     multinomial_loss,
+    outcome,
     poisson_deviance,
     refitted,
     squared_error,
@@ -290,6 +291,20 @@ def test_multinomial(C, l1_ratio, method, rng):
     model = logistic(C, l1_ratio, solver=solver, tol=1e-6)
     error = median_error(model, X, y, multinomial_loss, np.arange(15), method=method)
     assert error < 0.02
+
+
+def test_scores_of_several_classes_are_those_of_refits(rng):
+    """Up to no constant: their sum is what the solver leaves it at."""
+    X = rng.standard_normal((150, 5)) + 3 * rng.standard_normal(5)
+    y = np.argmax(X[:, :3] - X[:, :3].mean(axis=0) + rng.gumbel(size=(150, 3)), axis=1)
+    model = logistic(0.1, 0.8, solver="saga", tol=1e-7, max_iter=10**5).fit(X, y)
+    assert not model.coef_.all()
+    found = approximate_loo(model, X, y).predictions
+    same = approximate_loo(model, sparse.csr_matrix(X), y).predictions
+    assert_allclose(found, same, rtol=0, atol=1e-8)
+    exact = refitted(model, X, y, range(15))
+    moved = np.abs(model.decision_function(X[:15]) - exact)
+    assert np.abs(found[:15] - exact).mean() < 0.1 * moved.mean()
 
 
 def test_logistic_weights_and_classes(data, rng):
@@ -600,15 +615,48 @@ def test_models_that_minimised_something_else(data):
         approximate_loo(average, X, y)
 
 
-def test_rows_of_weight_zero_are_not_there(data):
+@pytest.mark.parametrize(
+    ("model", "kind", "methods"),
+    [
+        (Ridge(0.7), "real", ["alo", "ij"]),
+        (ElasticNet(0.1, tol=1e-12), "real", ["alo", "ij"]),
+        (HuberRegressor(tol=1e-10, max_iter=10**4), "real", ["alo", "ij"]),
+        (PoissonRegressor(alpha=0.1, tol=1e-12), "counts", ["alo", "ij"]),
+        (logistic(0.5, tol=1e-12), "labels", ["alo", "ij"]),
+        (LinearSVC(C=0.1, tol=1e-10), "labels", ["alo", "ij"]),
+        (LinearSVC(C=0.1, loss="hinge", tol=1e-8), "labels", ["alo"]),
+        (SVC(kernel="linear", C=0.1, tol=1e-10), "labels", ["alo"]),
+    ],
+    ids=lambda value: str(value).split("(")[0],
+)
+def test_rows_of_weight_zero_are_not_there(model, kind, methods, data, rng):
     X, y, weights = data
-    weights = np.where(np.arange(60) < 5, 0, weights)
-    for model in (Ridge(0.7), ElasticNet(0.1, tol=1e-10)):
-        model.fit(X, y, sample_weight=weights)
-        found = approximate_loo(model, X, y, sample_weight=weights)
-        assert_allclose(found.predictions[:5], model.predict(X[:5]), rtol=1e-6)
-        rest = approximate_loo(model, X[5:], y[5:], sample_weight=weights[5:])
-        assert_allclose(found.mean, rest.mean, rtol=1e-2)
+    y = {
+        "real": y,
+        "counts": rng.poisson(np.exp(np.clip(y / 3, -2, 2))),
+        "labels": labels_of(y, rng),
+    }[kind]
+    gone = np.arange(60) % 3 == 0
+    weights = np.where(gone, 0, weights)
+    model = clone(model)
+    if "max_iter" in model.get_params():
+        model.set_params(max_iter=10**6)
+    model.fit(X, y, sample_weight=weights)
+    if kind == "labels":  # to a margin, where rows would stay if they counted
+        direction = model.coef_ / (model.coef_ @ model.coef_.T)
+        X = X + (gone * (1 - model.decision_function(X)))[:, None] * direction
+    stay = {"X": X[~gone], "y": y[~gone], "sample_weight": weights[~gone]}
+    alone = clone(model).fit(**stay)
+    for method in methods:
+        found = approximate_loo(model, X, y, method=method, sample_weight=weights)
+        rest = approximate_loo(alone, **stay, method=method)
+        expected = outcome(model, X[gone])
+        assert_allclose(found.predictions[gone], expected, rtol=0, atol=1e-4)
+        for name in ("predictions", "loss", "leverages"):
+            expected = getattr(rest, name)
+            assert_allclose(getattr(found, name)[~gone], expected, rtol=0, atol=1e-5)
+        assert found.mean == pytest.approx(rest.mean, rel=1e-5)
+        assert found.standard_error == pytest.approx(rest.standard_error, rel=1e-5)
 
 
 def test_data_that_do_not_fit_the_model(data):

@@ -1,0 +1,80 @@
+"""What public docstrings say of parameters and attributes is what there is."""
+
+import re
+from ast import literal_eval
+from inspect import Parameter, getdoc, isclass, signature
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, is_classifier
+
+import skacv
+
+CLASSES = [
+    found
+    for found in (getattr(skacv, name) for name in skacv.__all__)
+    if isclass(found)
+]
+# With these a fit records everything that it can, where it has such parameters.
+SETTINGS = {"loo": True, "cv": 2, "risk": True, "max_iter": 5, "patience": 2}
+# What is there of some models only.
+OTHER_MODELS = {
+    "TrajectoryEarlyStoppingCV": [
+        skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression())
+    ]
+}
+REFERENCE = re.compile(r"All other attributes are those of :class:`(\w+)`")
+
+
+def section(cls, title):
+    """Names, and what is said of their types and defaults, in a section."""
+    doc = getdoc(cls).replace("\\\n", "")
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", doc, re.M | re.S)
+    # What is not indented and ends in no full stop is an entry.
+    entries = [line for line in found[1].splitlines() if re.match(r"\w", line)]
+    entries = [line for line in entries if not REFERENCE.match(line)]
+    pairs = [line.partition(" : ")[::2] for line in entries]
+    return {name: kind for names, kind in pairs for name in names.split(", ")}
+
+
+def attributes_of(cls):
+    """Those of the section, and those of the class that it refers to."""
+    own = section(cls, "Attributes")
+    reference = REFERENCE.search(getdoc(cls))
+    more = attributes_of(getattr(skacv, reference[1])) if reference else {}
+    return more | own
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_parameters_are_those_of_init_with_types_and_defaults(cls):
+    written = section(cls, "Parameters")
+    parameters = signature(cls).parameters
+    assert sorted(written) == sorted(parameters)
+    for name, parameter in parameters.items():
+        assert written[name], f"{name} has no type"
+        if parameter.default is not Parameter.empty:
+            defaults = written[name].partition("default=")[2]
+            assert parameter.default in literal_eval(f"({defaults},)")
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [cls for cls in CLASSES if issubclass(cls, BaseEstimator)],
+    ids=lambda cls: cls.__name__,
+)
+def test_fitted_attributes_are_those_of_fits(cls, rng):
+    X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "c"])
+    y = rng.poisson(np.exp(X["a"] / 2))
+    there = set()
+    for model in [cls(), *OTHER_MODELS.get(cls.__name__, [])]:
+        names = SETTINGS.keys() & model.get_params(deep=False).keys()
+        model.set_params(**{name: SETTINGS[name] for name in names})
+        model.fit(X, y > 0 if is_classifier(model) else y)
+        public = [
+            name for name in dir(model) if re.fullmatch(r"[a-zA-Z]\w*[^_]_", name)
+        ]
+        there |= {name for name in public if hasattr(model, name)}
+    written = attributes_of(cls)
+    assert all(written.values())
+    assert set(written) == there
