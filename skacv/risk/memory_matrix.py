@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .row_norms import row_scales as scales_of
-from .row_scales import with_row_scales
-from .traces import TraceSolver
+from .row_scales import scales_of_rows, with_row_scales
+from .traces import ReadRun, solve
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,14 @@ def estimate_risk(
     if n_replicas > 1 and not trajectory.has_linear_updates():
         raise ValueError("Updates with a prox need a single target.")
     degrees = n_rows - 1 if fit_intercept else n_rows
-    solver = TraceSolver(problem, trajectory, degrees, method)
-    problem, n_read = solver.problem, len(solver.problem.target)
-    solution, modes = solver.solve(rng), solver.modes
-    n_probes, spatial = solution.n_probes, modes.spatial
-    scales, share = scales_of(solver.design) if row_scales else (None, 0.0)
+    run = ReadRun.of(problem, trajectory, degrees)
+    solved = solve(run, method, rng)
+    (solution, modes, _), spatial = solved, solved.modes.spatial
+    scales, share = scales_of_rows(run.design) if row_scales else (None, 0.0)
+    n_probes = solution.n_probes
     if share > 0:
-        n_carried = solver.n_carried()
-        solution, spatial = with_row_scales(solution, modes, n_carried, scales)
+        solution, spatial = with_row_scales(solved, scales)
+    n_read = len(run.problem.target)
     inflation = 1 + 1 / n_rows if fit_intercept else 1.0
     inflation *= n_rows / degrees / n_read
     mc_se = solution.squares_error() * inflation / n_replicas
@@ -117,7 +116,7 @@ def estimate_risk(
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
-        spatial=spatial / np.sqrt(n_read * problem.row_weights),
+        spatial=spatial / np.sqrt(n_read * run.problem.row_weights),
         n_probes=n_probes,
         row_scale_share=share,
     )

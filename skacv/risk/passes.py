@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
 from ..optim.trajectory import batch_updates
-from .labels import jackknife, label_groups
+from .labels import jackknife, label_groups, random_signs
 from .memory_matrix import RiskEstimate, standard_error_over_rows
 
 # Random labels.
@@ -51,7 +51,7 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
         Of the rows that no preconditioner was made from, without row scales.
     """
     n_rows = len(problem.target)
-    labels = rng.choice([-1.0, 1.0], size=(n_rows, n_labels))
+    labels = random_signs((n_rows, n_labels), rng)
     others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     batches = next(iter(trajectory.phases[0].schedule.steps())).batches
     batches = [np.intersect1d(rows, others) for rows in batches]

@@ -23,6 +23,7 @@ The solution Z of Z = V + (A/n) Z on the temporal modes V gives
 
 import numpy as np
 
+from .row_norms import norm_spread
 from .traces import Solution
 
 # Of the polynomial; the more the scales differ, the higher it needs to be.
@@ -30,16 +31,31 @@ DEGREE = 10
 N_NODES = 64
 
 
-def with_row_scales(solution, modes, n_carried, scales):
+def scales_of_rows(design):
+    """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
+
+    rho is the share of the spread of the norms that Gaussian rows of the same
+    covariance do not have: their leverage does not follow their norms.
+
+    Returns
+    -------
+    scales : ndarray of shape (n_rows,)
+        Not negative, of mean one.
+    share : float
+        rho, in [0, 1].
+    """
+    spread = norm_spread(design)
+    share = float(spread.share())
+    return 1 + share * (spread.relative - 1), share
+
+
+def with_row_scales(solved, scales):
     """Give every row its own residual map.
 
     Parameters
     ----------
-    solution : Solution
+    solved : Solved
         E = F + (A / n) E on the temporal modes.
-    modes : ResidualModes
-    n_carried : int
-        For so many modes, the first, (A / n) E is known.
     scales : ndarray of shape (n_rows,)
         Not negative, of mean one.
 
@@ -50,6 +66,7 @@ def with_row_scales(solution, modes, n_carried, scales):
     spatial : ndarray of shape (n_modes, n_rows, n_replicas)
         Their rows, orthonormal.
     """
+    solution, modes, n_carried = solved
     driven = solution.temporal - modes.temporal
     inverse = np.linalg.pinv(solution.temporal[:, :n_carried])
     on_span = inverse @ driven[:, :n_carried]

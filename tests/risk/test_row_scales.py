@@ -13,7 +13,7 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, run
 from skacv.risk import memory_matrix, row_scales, traces
 from skacv.risk.memory_matrix import estimate_risk
-from skacv.risk.row_norms import row_scales as scales_of
+from skacv.risk.row_scales import scales_of_rows
 from tests import oracles
 
 SCHEDULES = {
@@ -60,7 +60,7 @@ def expected_paths(problem, trajectory, fit_intercept=False):
     )
     A = oracles.memory_matrix(X, trajectory)
     residuals = y - trajectory.coef[:, :, 0] @ X.T
-    scales, share = scales_of(problem.design)
+    scales, share = scales_of_rows(problem.design)
     assert share > 0.5
     published = np.diag(oracles.risk_gram(A, residuals, fit_intercept))
     return published, oracles.row_scaled_path(A, residuals, scales, fit_intercept)
@@ -122,7 +122,7 @@ def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
     published = estimate_risk(problem, trajectory)
     equal = np.ones(60), 1.0
-    monkeypatch.setattr(memory_matrix, "scales_of", lambda design: equal)
+    monkeypatch.setattr(memory_matrix, "scales_of_rows", lambda design: equal)
     scaled = estimate_risk(problem, trajectory, row_scales=True)
     assert scaled.temporal.shape[1] > published.temporal.shape[1]
     np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
