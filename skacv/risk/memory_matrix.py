@@ -104,9 +104,11 @@ def estimate_risk(
     n_probes = solution.n_probes
     if share > 0:
         solution, spatial = with_row_scales(solved, scales)
-    n_read = len(run.problem.target)
+    weights, n_read = run.problem.row_weights, len(run.problem.target)
+    # Of the rows that are read, whose weights need not have the mean of all.
+    total = weights.sum()
     inflation = 1 + 1 / n_rows if fit_intercept else 1.0
-    inflation *= n_rows / degrees / n_read
+    inflation *= n_rows / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
     temporal = solution.temporal * np.sqrt(n_read * inflation)
@@ -116,7 +118,7 @@ def estimate_risk(
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
-        spatial=spatial / np.sqrt(n_read * run.problem.row_weights),
+        spatial=spatial / np.sqrt(n_read * weights / total),
         n_probes=n_probes,
         row_scale_share=share,
     )
