@@ -46,6 +46,9 @@ class RiskEstimate:
     row_scale_share : float
         Share of the spread of the rows' squared norms that scales them; 0 is
         the published estimate.
+    row_scale_error : float
+        By which share of itself ``path`` may err somewhere because scales are
+        taken on the modes alone; infinite where rows have none, asked for or not.
     """
 
     path: np.ndarray
@@ -55,6 +58,7 @@ class RiskEstimate:
     spatial: np.ndarray
     n_probes: int
     row_scale_share: float
+    row_scale_error: float
 
 
 def estimate_risk(
@@ -100,10 +104,12 @@ def estimate_risk(
     run = ReadRun.of(problem, trajectory, degrees)
     solved = solve(run, method, rng)
     (solution, modes, _), spatial = solved, solved.modes.spatial
-    scales, share = scales_of_rows(run.design) if row_scales else (None, 0.0)
-    n_probes = solution.n_probes
+    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+    if row_scales:
+        scales, share = scales_of_rows(run.design)
+        scale_error = 0.0
     if share > 0:
-        solution, spatial = with_row_scales(solved, scales)
+        solution, spatial, scale_error = with_row_scales(solved, scales)
     weights, n_read = run.problem.row_weights, len(run.problem.target)
     # Of the rows that are read, whose weights need not have the mean of all.
     total = weights.sum()
@@ -120,7 +126,8 @@ def estimate_risk(
         temporal=temporal,
         spatial=spatial / np.sqrt(n_read * weights / total),
         n_probes=n_probes,
-        row_scale_share=share,
+        row_scale_share=share if np.isfinite(scale_error) else 0.0,
+        row_scale_error=scale_error,
     )
 
 

@@ -162,4 +162,5 @@ def _estimate(problem, found, others, n_labels):
         spatial=spatial / np.sqrt(len(others) * weights),
         n_probes=n_labels,
         row_scale_share=0.0,
+        row_scale_error=np.inf,
     )

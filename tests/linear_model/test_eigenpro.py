@@ -248,6 +248,18 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     np.testing.assert_allclose(np.diag(model.risk_gram_), model.risk_path_)
 
 
+def test_uneven_rows_warn_in_batches(rng):
+    """Row scales are not for passes through batches, asked for or not."""
+    X, y = drawn((200, 150), rng)
+    weights = rng.exponential(size=200) ** 3
+    model = model_of(0.0, batch_size=50, max_iter=60, loo=False)
+    with pytest.warns(UserWarning, match="very uneven norms.*cannot be taken"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.row_scale_share_ == 0
+    with pytest.warns(UserWarning, match="very uneven norms"):
+        model.set_params(risk_row_scales=False).fit(X, y, sample_weight=weights)
+
+
 @pytest.mark.parametrize("batch_size", [None, 50])
 def test_estimates_are_near_the_truth(batch_size):
     ratios = []
