@@ -145,8 +145,13 @@ def _estimate(problem, found, others, n_labels):
     weights = problem.row_weights[others].astype(np.float64)
     weights = weights / weights.sum()
     paths = np.mean(found**2, axis=3) @ weights[:, 0]
-    _, mc_se = jackknife(paths[0], paths[1:])
+    bias, mc_se = jackknife(paths[0], paths[1:])
+    # The memories' noise adds to the squares; not more than all of them.
+    share = 1 - np.divide(
+        bias, paths[0], out=np.zeros_like(bias), where=bias < paths[0]
+    )
     whitened = found[0] * np.sqrt(len(others) * weights)
+    whitened *= np.sqrt(share)[:, None, None]
     left, size, right = np.linalg.svd(
         whitened.reshape(len(whitened), -1), full_matrices=False
     )
@@ -155,7 +160,7 @@ def _estimate(problem, found, others, n_labels):
     spatial = right[kept].reshape(-1, *found.shape[2:])
     row_se = standard_error_over_rows(temporal, spatial)
     return RiskEstimate(
-        path=paths[0],
+        path=share * paths[0],
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,

@@ -18,8 +18,8 @@ no memory matrix, and no further tangent. How far the span leaves B V open shows
 where (A/n) Z, which is known, is itself projected on it.
 
 The span is not only cheaper than the whole of A/n. Where momentum and a few rows
-of large norm meet, the exact B grows geometrically along the run, with the
-rounding of a mean over finitely many rows; on the span it does not.
+of very large norm meet, the exact B grows geometrically along the run, although
+no run without a row does; on the span it does not.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ from .traces import Solution
 
 # Nodes that stand for the scales of all rows.
 N_NODES = 16
-# Rounds for B on the span; they halve its error or better, some 30 to 150 do.
+# Rounds for B on the span. Some 30 to 150 do.
 MAX_ROUNDS = 500
 ROUNDS_TOLERANCE = 1e-8
 # Directions of the span of less relative size are rounding.

@@ -8,6 +8,13 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
+from skacv.optim.design import Design
+from skacv.optim.penalties import Zero
+from skacv.optim.preconditioner import Preconditioner
+from skacv.optim.problem import Problem
+from skacv.optim.schedules import EigenPro
+from skacv.optim.trajectory import Phase, run
+from skacv.risk import passes
 from tests.oracles import whitened
 
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -246,6 +253,30 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     assert off[0] <= 1e-10
     assert (off[1:] <= 4 * model.risk_mc_se_path_[1:]).all()
     np.testing.assert_allclose(np.diag(model.risk_gram_), model.risk_path_)
+
+
+def test_few_labels_in_batches_leave_no_bias(rng):
+    """Their noise is squared: some 2% too much with four of them, taken off again."""
+    X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
+    y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
+    none = Preconditioner(np.empty(0, int), np.empty((50, 0)), np.empty(0))
+    schedule = EigenPro(0.005, none, n_rows=80, batch_size=20)
+    problem = Problem(Design(X), y, np.full((80, 1), 1 / 80))
+    trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
+
+    def last(n_labels, seed):
+        rng = np.random.default_rng(seed)
+        estimate = passes.estimate_risk(
+            problem, trajectory, fit_intercept=False, n_labels=n_labels, rng=rng
+        )
+        temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
+        squares = np.mean((temporal @ spatial) ** 2, axis=1)
+        np.testing.assert_allclose(squares, estimate.path, rtol=1e-6)
+        return estimate.path[-1]
+
+    found = np.array([last(4, seed) for seed in range(300)])
+    error = found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - last(2000, 300)) < 2.5 * error
 
 
 def test_uneven_rows_warn_in_batches(rng):
