@@ -14,6 +14,8 @@ from .risk.row_norms import uneven_rows_bias
 
 # Warn where uneven rows may make risk_path_ read low by more than this share.
 UNEVEN_ROWS_TOLERANCE = 0.1
+# Warn where row scales leave more than this share of it open.
+ROW_SCALES_TOLERANCE = 0.02
 
 
 class LowRankPath(NamedTuple):
@@ -89,8 +91,16 @@ def read_risk(estimator, trajectory, data, train_path):
             row_scales=estimator.risk_row_scales,
             rng=rng,
         )
-    if not estimator.risk_row_scales:
-        _warn_of_uneven_rows(data.problem, estimate.path, train_path)
+    if np.isinf(estimate.row_scale_error):
+        _warn_of_uneven_rows(estimator, trajectory, data, estimate.path, train_path)
+    elif estimate.row_scale_error > ROW_SCALES_TOLERANCE:
+        warn(
+            "Row scales leave risk_path_ open by up to about "
+            f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of "
+            "the rows of X are too uneven for this run. loo_path_ (loo=True) does "
+            "without them.",
+            UserWarning,
+        )
     spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
     return {
         "risk_path_": estimate.path,
@@ -102,13 +112,25 @@ def read_risk(estimator, trajectory, data, train_path):
     }
 
 
-def _warn_of_uneven_rows(problem, risk_path, train_path):
+def _warn_of_uneven_rows(estimator, trajectory, data, risk_path, train_path):
+    """Where rows without scales of their own would need them."""
+    problem, seen = data.problem, trajectory.rows_seen()
+    if len(seen):
+        problem = problem.batch(np.setdiff1d(np.arange(len(problem.target)), seen))
     design, _ = problem.whitened()
     bias = uneven_rows_bias(design, risk_path, train_path)
-    if bias > UNEVEN_ROWS_TOLERANCE:
-        warn(
-            "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-            f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
-            "is least. risk_row_scales=True mends that.",
-            UserWarning,
+    if bias <= UNEVEN_ROWS_TOLERANCE:
+        return
+    if estimator.risk_row_scales:
+        remedy = (
+            "Row scales, which mend that, cannot be taken of this run: see "
+            "loo_path_ (loo=True)."
         )
+    else:
+        remedy = "risk_row_scales=True mends that."
+    warn(
+        "The rows of X have very uneven norms, heavier-tailed than Gaussian "
+        f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
+        f"is least. {remedy}",
+        UserWarning,
+    )

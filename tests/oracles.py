@@ -57,15 +57,19 @@ def risk_gram(A, residuals, fit_intercept=False):
     return (E @ E.T) / degrees * (1 + 1 / n if fit_intercept else 1)
 
 
-def row_scale_matrix(A, scales, n_rounds=1000, tolerance=1e-11):
-    """B with mean_i t_i B (I + t_i B)^-1 = A, by plain iteration, row by row."""
-    identity, B = np.eye(len(A)), A
-    for _ in range(n_rounds):
-        mean = np.mean([t * np.linalg.inv(identity + t * B) for t in scales], axis=0)
-        former, B = B, np.tril(A @ np.linalg.inv(mean), -1)
-        if np.abs(B - former).max() <= tolerance:
-            return B
-    raise RuntimeError("The row scales do not converge.")
+def row_scale_matrix(A, scales):
+    """B with mean_i t_i B (I + t_i B)^-1 = A, exactly, iterate by iterate.
+
+    With R_i = (I + t_i B)^-1, row t of B is found from the rows before it, as B
+    mean_i(t_i R_i) = A, and row t of every R_i from R_i = I - t_i B R_i.
+    """
+    B = np.zeros_like(A)
+    R = np.tile(np.eye(len(A)), (len(scales), 1, 1))
+    for t in range(1, len(A)):
+        mean = np.einsum("i,ist->st", scales, R[:, :t, :t]) / len(scales)
+        B[t, :t] = np.linalg.solve(mean.T, A[t, :t])
+        R[:, t, :t] = -scales[:, None] * (B[t, :t] @ R[:, :t, :t])
+    return B
 
 
 def row_scaled_path(A, residuals, scales, fit_intercept=False):

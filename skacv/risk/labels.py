@@ -1,9 +1,24 @@
-"""Random labels that a run carries: the error that they leave, by the jackknife."""
+"""Random signs: as labels that a run carries, and the error that they leave."""
 
 import numpy as np
 
 # Groups of labels that are left out one after the other.
 N_GROUPS = 8
+
+
+def random_signs(shape, rng):
+    """Entries +1 or -1, with equal chances.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    rng : numpy Generator or RandomState
+
+    Returns
+    -------
+    ndarray of that shape, float64
+    """
+    return rng.choice([-1.0, 1.0], size=shape)
 
 
 def label_groups(n_labels):

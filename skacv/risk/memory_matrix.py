@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .row_norms import row_scales as scales_of
-from .row_scales import with_row_scales
-from .traces import TraceSolver
+from .row_scales import scales_of_rows, with_row_scales
+from .traces import ReadRun, solve
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,9 @@ class RiskEstimate:
     row_scale_share : float
         Share of the spread of the rows' squared norms that scales them; 0 is
         the published estimate.
+    row_scale_error : float
+        By which share of itself ``path`` may err somewhere because scales are
+        taken on the modes alone; infinite where rows have none, asked for or not.
     """
 
     path: np.ndarray
@@ -57,6 +59,7 @@ class RiskEstimate:
     spatial: np.ndarray
     n_probes: int
     row_scale_share: float
+    row_scale_error: float
 
 
 def estimate_risk(
@@ -99,16 +102,20 @@ def estimate_risk(
     if n_replicas > 1 and not trajectory.has_linear_updates():
         raise ValueError("Updates with a prox need a single target.")
     degrees = n_rows - 1 if fit_intercept else n_rows
-    solver = TraceSolver(problem, trajectory, degrees, method)
-    problem, n_read = solver.problem, len(solver.problem.target)
-    solution, modes = solver.solve(rng), solver.modes
-    n_probes, spatial = solution.n_probes, modes.spatial
-    scales, share = scales_of(solver.design) if row_scales else (None, 0.0)
+    run = ReadRun.of(problem, trajectory, degrees)
+    solved = solve(run, method, rng)
+    (solution, modes, _), spatial = solved, solved.modes.spatial
+    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+    if row_scales:
+        scales, share = scales_of_rows(run.design)
+        scale_error = 0.0
     if share > 0:
-        n_carried = solver.n_carried()
-        solution, spatial = with_row_scales(solution, modes, n_carried, scales)
+        solution, spatial, scale_error = with_row_scales(solved, scales)
+    weights, n_read = run.problem.row_weights, len(run.problem.target)
+    # Of the rows that are read, whose weights need not have the mean of all.
+    total = weights.sum()
     inflation = 1 + 1 / n_rows if fit_intercept else 1.0
-    inflation *= n_rows / degrees / n_read
+    inflation *= n_rows / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
     temporal = solution.temporal * np.sqrt(n_read * inflation)
@@ -118,9 +125,10 @@ def estimate_risk(
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
-        spatial=spatial / np.sqrt(n_read * problem.row_weights),
+        spatial=spatial / np.sqrt(n_read * weights / total),
         n_probes=n_probes,
-        row_scale_share=share,
+        row_scale_share=share if np.isfinite(scale_error) else 0.0,
+        row_scale_error=scale_error,
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
 from ..optim.trajectory import batch_updates
-from .labels import jackknife, label_groups
+from .labels import jackknife, label_groups, random_signs
 from .memory_matrix import RiskEstimate, standard_error_over_rows
 
 # Random labels.
@@ -51,7 +51,7 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
         Of the rows that no preconditioner was made from, without row scales.
     """
     n_rows = len(problem.target)
-    labels = rng.choice([-1.0, 1.0], size=(n_rows, n_labels))
+    labels = random_signs((n_rows, n_labels), rng)
     others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     batches = next(iter(trajectory.phases[0].schedule.steps())).batches
     batches = [np.intersect1d(rows, others) for rows in batches]
@@ -145,8 +145,13 @@ def _estimate(problem, found, others, n_labels):
     weights = problem.row_weights[others].astype(np.float64)
     weights = weights / weights.sum()
     paths = np.mean(found**2, axis=3) @ weights[:, 0]
-    _, mc_se = jackknife(paths[0], paths[1:])
+    bias, mc_se = jackknife(paths[0], paths[1:])
+    # The memories' noise adds to the squares; not more than all of them.
+    share = 1 - np.divide(
+        bias, paths[0], out=np.zeros_like(bias), where=bias < paths[0]
+    )
     whitened = found[0] * np.sqrt(len(others) * weights)
+    whitened *= np.sqrt(share)[:, None, None]
     left, size, right = np.linalg.svd(
         whitened.reshape(len(whitened), -1), full_matrices=False
     )
@@ -155,11 +160,12 @@ def _estimate(problem, found, others, n_labels):
     spatial = right[kept].reshape(-1, *found.shape[2:])
     row_se = standard_error_over_rows(temporal, spatial)
     return RiskEstimate(
-        path=paths[0],
+        path=share * paths[0],
         se_path=np.sqrt(row_se**2 + mc_se**2),
         mc_se_path=mc_se,
         temporal=temporal,
         spatial=spatial / np.sqrt(len(others) * weights),
         n_probes=n_labels,
         row_scale_share=0.0,
+        row_scale_error=np.inf,
     )

@@ -19,6 +19,7 @@ from .converged import (
     expansion,
     relative_drift,
 )
+from .labels import random_signs
 from .quadratic import ConjugateGradients, factor, reduced, single_factor
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
@@ -101,7 +102,7 @@ def _solved(local):
 def _diagonal_samples(local, solver, root, probes):
     """r * (J r) of every probe r, J = root A H^-1 A' root, (n_rows, n_probes)."""
     A = local.designs[0]
-    signs = probes.rng.choice([-1.0, 1.0], size=(len(root), probes.n_probes))
+    signs = random_signs((len(root), probes.n_probes), probes.rng)
     moved = A @ solver.solve(A.T @ (root[:, None] * signs))
     return signs * root[:, None] * moved
 

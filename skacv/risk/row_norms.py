@@ -61,24 +61,6 @@ def norm_spread(design):
     return NormSpread(relative, gaussian, max(relative.var() - gaussian, 0.0))
 
 
-def row_scales(design):
-    """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
-
-    rho is the share of the spread of the norms that Gaussian rows of the same
-    covariance do not have: their leverage does not follow their norms.
-
-    Returns
-    -------
-    scales : ndarray of shape (n_rows,)
-        Not negative, of mean one.
-    share : float
-        rho, in [0, 1].
-    """
-    spread = norm_spread(design)
-    share = float(spread.share())
-    return 1 + share * (spread.relative - 1), share
-
-
 def uneven_rows_bias(design, risk_path, train_path):
     """How low the memory matrix may read without row scales, as a share of it.
 

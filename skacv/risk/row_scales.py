@@ -7,39 +7,63 @@ one), so it has its own residual map, with one strictly lower triangular B,
 
 With all t_i = 1 that is the published E = (I - A/n)^-1 F.
 
-On numbers, let b(a) solve mean_i t_i b / (1 + t_i b) = a, and
+B commutes with A/n, so with M = mean_i t_i (I + t_i B)^-1 the equation is
+B M = A/n. The solution Z of Z = V + (A/n) Z on the temporal modes V gives
+V = (I - A/n) Z and (A/n) Z = Z - V, hence
 
-    S(a) = b(a) (1 - a) / a,
+    B V = M^-1 (A/n) (I - A/n) Z = M^-1 (I - A/n) (Z - V).
 
-which is 1 where all t_i are (the S-transform of their law, at -a). A/n is
-nilpotent and B a power series in it, hence a function of it:
+On the span of Z, A/n is a small matrix (Galerkin), and so are B and M: there is
+no memory matrix, and no further tangent. How far the span leaves B V open shows
+where (A/n) Z, which is known, is itself projected on it.
 
-    B = (A/n) (I - A/n)^-1 S(A/n).
-
-The solution Z of Z = V + (A/n) Z on the temporal modes V gives
-(A/n) (I - A/n)^-1 V = (A/n) Z = Z - V, and S is applied on the span of Z
-(Galerkin), as a polynomial: there is no memory matrix, and no further tangent.
+The span is not only cheaper than the whole of A/n. Where momentum and a few rows
+of very large norm meet, the exact B grows geometrically along the run, although
+no run without a row does; on the span it does not.
 """
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebvander
 
+from .row_norms import norm_spread
 from .traces import Solution
 
-# Of the polynomial; the more the scales differ, the higher it needs to be.
-DEGREE = 10
-N_NODES = 64
+# Nodes that stand for the scales of all rows.
+N_NODES = 16
+# Rounds for B on the span. Some 30 to 150 do.
+MAX_ROUNDS = 500
+ROUNDS_TOLERANCE = 1e-8
+# Directions of the span of less relative size are rounding.
+SINGULAR = 1e-12
+# Where the span leaves the path open by more than this share, there are no scales.
+UNDETERMINED = 1.0
 
 
-def with_row_scales(solution, modes, n_carried, scales):
+def scales_of_rows(design):
+    """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
+
+    rho is the share of the spread of the norms that Gaussian rows of the same
+    covariance do not have: their leverage does not follow their norms.
+
+    Returns
+    -------
+    scales : ndarray of shape (n_rows,)
+        Not negative, of mean one.
+    share : float
+        rho, in [0, 1].
+    """
+    spread = norm_spread(design)
+    share = float(spread.share())
+    return 1 + share * (spread.relative - 1), share
+
+
+def with_row_scales(solved, scales):
     """Give every row its own residual map.
 
     Parameters
     ----------
-    solution : Solution
+    solved : Solved
         E = F + (A / n) E on the temporal modes.
-    modes : ResidualModes
-    n_carried : int
-        For so many modes, the first, (A / n) E is known.
     scales : ndarray of shape (n_rows,)
         Not negative, of mean one.
 
@@ -49,51 +73,79 @@ def with_row_scales(solution, modes, n_carried, scales):
         Of E with row scales, on up to twice as many modes.
     spatial : ndarray of shape (n_modes, n_rows, n_replicas)
         Their rows, orthonormal.
+    error : float
+        By which share of itself the span may leave the mean square of some
+        iterate open; infinite where it does not determine row scales, and the
+        solution is the one without.
     """
+    solution, modes, n_carried = solved
     driven = solution.temporal - modes.temporal
-    inverse = np.linalg.pinv(solution.temporal[:, :n_carried])
-    on_span = inverse @ driven[:, :n_carried]
-    # (S - 1) of the carried modes, and of the others by their share in these.
-    beyond = _s_less_one(on_span, scales) @ (inverse @ solution.temporal)
-
-    def scaled(change):
-        return change + change[..., :n_carried] @ beyond
+    # An orthonormal basis of the span, and what A/n makes of it.
+    span, size, turn = np.linalg.svd(
+        solution.temporal[:, :n_carried], full_matrices=False
+    )
+    kept = size > SINGULAR * size[0]
+    span, turn = span[:, kept], turn[kept].T / size[kept]
+    mapped = driven[:, :n_carried] @ turn
+    on_span = span.T @ mapped
+    mean_response = _mean_response(on_span, scales)
+    if mean_response is None:
+        return solution, modes.spatial, np.inf
+    identity = np.eye(len(on_span))
+    further = np.linalg.solve(mean_response, identity - on_span) - identity
+    further = further @ (span.T @ solution.temporal)
 
     # E_i = V c_i + B V (t_i c_i), and the factors with orthonormal rows again.
     n_modes, n_rows, n_replicas = modes.spatial.shape
     rows = np.concatenate([modes.spatial, modes.spatial * scales[:, None]])
     spatial, mixing = np.linalg.qr(rows.reshape(2 * n_modes, -1).T)
-    temporal = np.hstack([modes.temporal, scaled(driven)]) @ mixing.T
-    deviations = scaled(solution.deviations) @ mixing.T[n_modes:]
-    return (
-        Solution(temporal, deviations),
-        spatial.T.reshape(-1, n_rows, n_replicas),
+
+    def scaled(change):
+        return change + change[..., :n_carried] @ turn @ further
+
+    def on_rows(change):
+        return np.hstack([modes.temporal, change]) @ mixing.T
+
+    found = Solution(
+        on_rows(scaled(driven)), scaled(solution.deviations) @ mixing.T[n_modes:]
     )
+    projected = on_rows(driven + span @ (on_span @ further))
+    squares = np.maximum(found.squares(), np.finfo(float).tiny)
+    error = float(np.abs((projected**2).sum(axis=1) / squares - 1).max())
+    if not error <= UNDETERMINED:
+        return solution, modes.spatial, np.inf
+    return found, spatial.T.reshape(-1, n_rows, n_replicas), error
 
 
-def _s_less_one(matrix, scales):
-    """S(a) - 1 at a matrix whose eigenvalues are near the disc |a - 1/2| < 1/2."""
-    identity = np.eye(len(matrix))
-    value = np.zeros_like(matrix)
-    for coefficient in _polynomial(scales)[::-1]:
-        value = value @ (2 * matrix - identity) + coefficient * identity
-    return matrix @ value
+def _mean_response(matrix, scales):
+    """M = mean_i t_i (I + t_i B)^-1 where B M = ``matrix``, or None."""
+    nodes, weights = _nodes(scales)
+    weights, nodes = (weights * nodes)[:, None, None], nodes[:, None, None]
+    identity, norm = np.eye(len(matrix)), np.linalg.norm
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            solution = matrix @ np.linalg.inv(identity - matrix)  # of equal scales
+            for _ in range(MAX_ROUNDS):
+                inverses = np.linalg.inv(identity + nodes * solution)
+                mean = (weights * inverses).sum(axis=0)
+                # Half way: the whole way swings about the solution, and off it.
+                change = (matrix @ np.linalg.inv(mean) - solution) / 2
+                solution = solution + change
+                if norm(change) <= ROUNDS_TOLERANCE * norm(solution):
+                    return mean
+    except np.linalg.LinAlgError:
+        pass
+    return None
 
 
-def _polynomial(scales):
-    """Coefficients of r, with S(a) = 1 + a r(2 a - 1) as nearly as can be.
+def _nodes(scales):
+    """A few scales and their weights, with the mean of any smooth function.
 
-    S is known at b without solving for it. It is fitted where b is imaginary,
-    the rim of the disc if all scales are one, and so holds inside.
+    A quadrature of Gauss: polynomials up to twice the number of nodes have their
+    mean over all rows.
     """
-    b = 1j * np.tan((np.arange(N_NODES) + 0.5) * np.pi / (2 * N_NODES))
-    a = np.array([np.mean(scales * y / (1 + scales * y)) for y in b])
-    s = b * (1 - a) / a
-    weighted = np.vander(2 * a - 1, DEGREE + 1, increasing=True) * (a / s)[:, None]
-    aim = (s - 1) / s
-    fitted, *_ = np.linalg.lstsq(
-        np.concatenate([weighted.real, weighted.imag]),
-        np.concatenate([aim.real, aim.imag]),
-        rcond=None,
-    )
-    return fitted
+    relative = 2 * scales / scales.max() - 1
+    basis, _ = np.linalg.qr(chebvander(relative, N_NODES - 1))
+    nodes, vectors = np.linalg.eigh(basis.T @ (scales[:, None] * basis))
+    weights = len(scales) * (basis.mean(axis=0) @ vectors) ** 2
+    return nodes, weights

@@ -28,7 +28,7 @@ WIDE = 0.75
 
 
 @dataclass(frozen=True)
-class Probes:
+class TangentProbes:
     """Traces tr(X M X') / n as sums over probes of readout' M source.
 
     Every tangent is one probe driven by one temporal mode. Modes need not have
@@ -252,7 +252,7 @@ def tangent_pass(trajectory, temporal, probes, working_sets):
     ----------
     trajectory : Trajectory
     temporal : ndarray of shape (n_iterates, n_modes)
-    probes : Probes
+    probes : TangentProbes
     working_sets : iterable of WorkingSet
 
     Returns

@@ -2,18 +2,23 @@
 
 Each solves E = F + (A / n) E on the temporal modes of the residuals F, where
 A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
+:func:`solve` chooses one, and modes enough for it.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.problem import Problem
+from ..optim.trajectory import Trajectory
+from .costs import is_spectral
 from .eigenbasis import Eigenbasis
-from .modes import residual_modes
+from .labels import random_signs
+from .modes import ResidualModes, residual_modes
 from .tangents import (
-    Probes,
+    TangentProbes,
     column_working_sets,
     spectral_working_sets,
     tangent_pass,
@@ -23,8 +28,6 @@ from .tangents import (
 # For the sake of memory, only while tangents have so many entries a mode.
 EXACT_SIZE = 100
 EXACT_ENTRIES = 2_000_000
-# Linear updates take the spectrum up to this size of the smaller side.
-SPECTRAL_SIZE = 2000
 # Random probes are added until their standard error is at most this share of
 # sqrt(2 / n), the relative standard error that the estimate has on Gaussian rows
 # whatever the probes. It is asked of the rows within two such errors of the least.
@@ -122,227 +125,298 @@ class Solution:
         )
 
 
-class TraceSolver:
-    """Solves for E by the spectrum, a complete basis, or random probes.
+class Solved(NamedTuple):
+    """A solution, and the modes that it is on.
+
+    Attributes
+    ----------
+    solution : Solution
+    modes : ResidualModes
+    n_carried : int
+        Of the modes, tangents have carried the first; of these, (A / n) E is
+        known.
+    """
+
+    solution: Solution
+    modes: ResidualModes
+    n_carried: int
+
+
+@dataclass(frozen=True)
+class ReadRun:
+    """A run, and the rows of it that the memory matrix is read from.
+
+    Attributes
+    ----------
+    whole : Problem
+        With all rows.
+    problem : Problem
+    trajectory : Trajectory
+        Of the rows that no preconditioner was made from.
+    degrees : int
+        What A is divided by: rows of ``whole``, less one for an intercept.
+    """
+
+    whole: Problem
+    problem: Problem
+    trajectory: Trajectory
+    degrees: int
+
+    @classmethod
+    def of(cls, problem, trajectory, degrees):
+        """Read all rows of a run that can be."""
+        seen = trajectory.rows_seen()
+        if not len(seen):
+            return cls(problem, problem, trajectory, degrees)
+        others = np.setdiff1d(np.arange(len(problem.target)), seen)
+        return cls(problem, problem.batch(others), trajectory.of_rows(others), degrees)
+
+    @cached_property
+    def design(self):
+        """Whitened, of the rows that are read."""
+        return self.problem.whitened()[0]
+
+    @cached_property
+    def whole_design(self):
+        """Whitened, of all rows."""
+        return self.whole.whitened()[0]
+
+    @property
+    def smaller_side(self):
+        return min(self.design.shape)
+
+    @property
+    def relative_error(self):
+        """Relative standard error of the estimate on Gaussian rows."""
+        return np.sqrt(2 / self.degrees)
+
+    def represents(self, solution, modes, n_carried, tolerance):
+        """Whether what is not carried is a small share of E where E is least."""
+        carried = modes.temporal[:, :n_carried]
+        missing = modes.squared_norms - (carried**2).sum(axis=1)
+        return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
+
+
+def solve(run, method, rng):
+    """E on the temporal modes, by the spectrum, a complete basis, or random probes.
 
     Parameters
     ----------
-    problem : Problem
-    trajectory : Trajectory
-    degrees : int
-        What A is divided by: rows, less one for an intercept.
+    run : ReadRun
     method : "auto", "exact", "hutchinson" or int
         As :func:`skacv.risk.memory_matrix.estimate_risk` takes it.
+    rng : numpy Generator or RandomState
+
+    Returns
+    -------
+    Solved
     """
+    if method == "auto":
+        method = "exact" if _is_exact_cheap(run) else "hutchinson"
+    if method == "hutchinson":
+        found = _on_modes(run, partial(in_rounds, rng=rng), IN_ROUNDS)
+        return found or _on_modes(run, complete, COMPLETE)
+    if method != "exact":
+        take = partial(equally_probed, n_probes=method, rng=rng)
+        return _on_modes(run, take, EQUALLY_PROBED)
+    if run.trajectory.has_one_basis():
+        return _on_modes(run, spectral, SPECTRAL)
+    return _on_modes(run, complete, COMPLETE)
 
-    def __init__(self, problem, trajectory, degrees, method):
-        self.whole, self.whole_design = problem, problem.whitened()[0]
-        self.problem, self.trajectory = problem, trajectory
-        seen = trajectory.rows_seen()
-        if len(seen):
-            others = np.setdiff1d(np.arange(len(problem.target)), seen)
-            self.problem = problem.batch(others)
-            self.trajectory = trajectory.of_rows(others)
-        self.design, _ = self.problem.whitened()
-        self.degrees = degrees
-        self.smaller_side = min(self.design.shape)
-        if method == "auto":
-            method = "exact" if self._is_exact_cheap() else "hutchinson"
-        self._solve, self.accuracy = self._way(method)
-        self.modes = None
 
-    def _is_exact_cheap(self):
-        if self.trajectory.has_one_basis():
-            return min(self.whole_design.shape) <= SPECTRAL_SIZE
-        widest = np.count_nonzero(self.trajectory.coef[:, :, 0], axis=1).max()
-        is_small = self.smaller_side * widest <= EXACT_ENTRIES
-        return self.smaller_side <= EXACT_SIZE and is_small
+def _is_exact_cheap(run):
+    if run.trajectory.has_one_basis():
+        return is_spectral(min(run.whole_design.shape), True)
+    widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
+    is_small = run.smaller_side * widest <= EXACT_ENTRIES
+    return run.smaller_side <= EXACT_SIZE and is_small
 
-    def solve(self, rng):
-        """E on the temporal modes, which stay in ``modes``.
 
-        How small the least risk is beside the first residuals shows afterwards:
-        modes are added until they represent the iterates near it.
+def _on_modes(run, take, accuracy):
+    """Solve on as many modes as represent the iterates near the least risk.
 
-        Returns
-        -------
-        Solution
-        """
-        while True:
-            _, kept, floor = self.accuracy
-            self.modes = residual_modes(self.problem, self.trajectory, kept, floor)
-            solution = self._solve(rng)
-            if self._is_represented(solution) or floor <= LEAST_FLOOR:
-                return solution
-            self.accuracy = self.accuracy._replace(floor=floor / 10)
+    How small that is beside the first residuals shows afterwards.
 
-    def _is_represented(self, solution):
-        """Whether what is not carried is a small share of E where E is least."""
-        carried = self.modes.temporal[:, : self.n_carried()]
-        missing = self.modes.squared_norms - (carried**2).sum(axis=1)
-        share = solution.share_of(missing, self._near())
-        return share <= self.accuracy.carried**2
+    Parameters
+    ----------
+    run : ReadRun
+    take : callable
+        ``take(run, modes, n_carried)`` is a Solution, or None to give up.
+    accuracy : Accuracy
 
-    def _near(self):
-        """Twice the relative standard error of the estimate on Gaussian rows."""
-        return 2 * np.sqrt(2 / self.degrees)
+    Returns
+    -------
+    Solved or None
+    """
+    floor = accuracy.floor
+    while True:
+        modes = residual_modes(run.problem, run.trajectory, accuracy.kept, floor)
+        n_carried = modes.n_leading(accuracy.carried, floor)
+        solution = take(run, modes, n_carried)
+        if solution is None:
+            return None
+        is_enough = run.represents(solution, modes, n_carried, accuracy.carried)
+        if is_enough or floor <= LEAST_FLOOR:
+            return Solved(solution, modes, n_carried)
+        floor /= 10
 
-    def _way(self, method):
-        """What solves, as a function of the generator, and how accurately."""
-        if method == "exact" and self.trajectory.has_one_basis():
-            return self.spectral, SPECTRAL
-        if method == "exact":
-            return self.complete, COMPLETE
-        if method == "hutchinson":
-            return self.in_rounds, IN_ROUNDS
-        return partial(self.equally_probed, method), EQUALLY_PROBED
 
-    def n_carried(self):
-        """How many modes tangents carry."""
-        return self.modes.n_leading(self.accuracy.carried, self.accuracy.floor)
+def spectral(run, modes, n_carried):
+    """Linear updates: A is a function of the spectrum alone.
 
-    def spectral(self, rng):
-        """Linear updates: A is a function of the spectrum alone.
+    With a preconditioner, of that of the preconditioned objective, and of the
+    share that the rows have in its directions.
+    """
+    trajectory = run.trajectory
+    if trajectory.preconditioner() is None:
+        eigenvalues = shares = run.problem.eigenvalues()
+    else:
+        basis = Eigenbasis.of_run(run.whole, trajectory)
+        eigenvalues, shares = basis.eigenvalues, _shares(run, basis)
+        trajectory = trajectory.as_gradient_descent()
+    ones = np.ones(n_carried, int)
+    probes = TangentProbes(
+        source=np.ones((len(eigenvalues), 1)),
+        readout=shares[:, None] / run.degrees,
+        n_by_mode=ones,
+        weight=ones,
+    )
+    working_sets = spectral_working_sets(trajectory, eigenvalues)
+    return _without_error(modes, probes, trajectory, working_sets)
 
-        With a preconditioner, of that of the preconditioned objective, and of the
-        share that the rows have in its directions.
-        """
-        trajectory = self.trajectory
-        if trajectory.preconditioner() is None:
-            eigenvalues = shares = self.problem.eigenvalues()
-        else:
-            basis = Eigenbasis.of_run(self.whole, trajectory)
-            eigenvalues, shares = basis.eigenvalues, self._shares(basis)
-            trajectory = trajectory.as_gradient_descent()
-        ones = np.ones(self.n_carried(), int)
-        probes = Probes(
-            source=np.ones((len(eigenvalues), 1)),
-            readout=shares[:, None] / self.degrees,
-            n_by_mode=ones,
-            weight=ones,
-        )
-        working_sets = spectral_working_sets(trajectory, eigenvalues)
-        return self._without_error(probes, trajectory, working_sets)
 
-    def _shares(self, basis):
-        """Mean square of the rows' coordinates in a basis, (rank,)."""
-        n_rows, shares = len(self.whole.target), 0.0
-        others = np.setdiff1d(np.arange(n_rows), self.trajectory.rows_seen())
-        for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
-            shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
-        return shares / len(others)
+def _shares(run, basis):
+    """Mean square of the rows' coordinates in a basis, (rank,)."""
+    n_rows, shares = len(run.whole.target), 0.0
+    others = np.setdiff1d(np.arange(n_rows), run.trajectory.rows_seen())
+    for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
+        shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
+    return shares / len(others)
 
-    def complete(self, rng):
-        """A complete basis of the smaller side: traces without error."""
-        n_leading = self.n_carried()
-        probes = Probes(
-            *self._ends(np.eye(self.smaller_side)),
-            n_by_mode=np.full(n_leading, self.smaller_side),
-            weight=np.ones(n_leading),
-        )
-        working_sets = self._working_sets(probes)
-        return self._without_error(probes, self.trajectory, working_sets)
 
-    def in_rounds(self, rng):
-        """Random probes until their standard error is small enough.
+def complete(run, modes, n_carried):
+    """A complete basis of the smaller side: traces without error."""
+    probes = TangentProbes(
+        *_ends(run, np.eye(run.smaller_side)),
+        n_by_mode=np.full(n_carried, run.smaller_side),
+        weight=np.ones(n_carried),
+    )
+    return _without_error(modes, probes, run.trajectory, _working_sets(run, probes))
 
-        A complete basis instead, where that takes about as many.
-        """
-        target = PROBE_ERROR_SHARE * np.sqrt(2 / self.degrees)
-        wanted = self._by_size(FIRST_ROUND)
-        found, n_tangents = self.probed(wanted, rng), wanted.sum()
-        at_most = MAX_PROBES * self.n_carried()
-        while n_tangents < at_most and self._is_represented(found):
-            ratio = found.share_of(found.squares_error(), self._near()) / target
-            if ratio <= 1:
-                break
-            # As many as should do by what has been seen so far.
-            missing = int(np.ceil(found.n_probes * (ratio**2 - 1)))
-            if self._is_complete_as_cheap(missing):
-                self._solve, self.accuracy = self.complete, COMPLETE
-                return self.solve(rng)
-            share = (at_most - n_tangents) / self._by_size(missing).sum()
-            wanted = self._by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
-            found = found.pooled_with(self.probed(wanted, rng))
-            n_tangents += wanted.sum()
-        return found
 
-    def _is_complete_as_cheap(self, n_probes):
-        """Whether a complete basis carries at most twice so many probes' tangents."""
-        tangents = self.smaller_side * self.n_carried()
-        is_small = self.smaller_side <= EXACT_INSTEAD_SIZE
-        return is_small and tangents <= 2 * self._by_size(n_probes).sum()
+def in_rounds(run, modes, n_carried, rng):
+    """Random probes until their standard error is small enough.
 
-    def equally_probed(self, n_probes, rng):
-        """So many random probes for every mode: the textbook's pooled trace."""
-        return self.probed(np.full(self.n_carried(), n_probes), rng)
+    Returns
+    -------
+    Solution or None
+        None where a complete basis takes about as many.
+    """
+    target = PROBE_ERROR_SHARE * run.relative_error
+    by_size = partial(_by_size, modes.temporal[:, :n_carried])
+    wanted = by_size(FIRST_ROUND)
+    found, n_tangents = _probed(run, modes, wanted, rng), wanted.sum()
+    at_most = MAX_PROBES * n_carried
+    while n_tangents < at_most and run.represents(
+        found, modes, n_carried, IN_ROUNDS.carried
+    ):
+        error = found.share_of(found.squares_error(), 2 * run.relative_error)
+        if error <= target:
+            break
+        # As many as should do by what has been seen so far.
+        missing = int(np.ceil(found.n_probes * ((error / target) ** 2 - 1)))
+        # Where a complete basis carries at most twice their tangents.
+        is_basis_small = run.smaller_side <= EXACT_INSTEAD_SIZE
+        if (
+            is_basis_small
+            and run.smaller_side * n_carried <= 2 * by_size(missing).sum()
+        ):
+            return None
+        share = (at_most - n_tangents) / by_size(missing).sum()
+        wanted = by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
+        found = found.pooled_with(_probed(run, modes, wanted, rng))
+        n_tangents += wanted.sum()
+    return found
 
-    def probed(self, n_by_mode, rng):
-        """One tangent pass over random probes, with the error they leave."""
-        n_probes = int(n_by_mode.max())
-        signs = rng.choice([-1.0, 1.0], size=(self.smaller_side, n_probes))
-        probes = Probes(*self._ends(signs), n_by_mode, 1 / n_by_mode)
-        working_sets = self._working_sets(probes)
-        temporal, responses = self._carried(probes, self.trajectory, working_sets)
-        through = self._feedback(temporal[:, : len(n_by_mode)])
-        deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
-        for k, n in enumerate(n_by_mode):
-            own = responses[:, probes.mode == k]
-            spread = own - own.mean(axis=1, keepdims=True)
-            deviations[:, :n, k] = through(spread) / np.sqrt(n * max(n - 1, 1))
-        return Solution(temporal, deviations)
 
-    def _by_size(self, n_probes):
-        """Probes in proportion to the size of a mode, as its error matters."""
-        sizes = np.linalg.norm(self.modes.temporal[:, : self.n_carried()], axis=0)
-        wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
-        return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
+def _by_size(carried, n_probes):
+    """Probes in proportion to the size of a mode, as its error matters."""
+    sizes = np.linalg.norm(carried, axis=0)
+    wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)
+    return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 
-    def _ends(self, vectors):
-        """Source and readout of vectors on the smaller side, rows or columns.
 
-        tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
-        r'(X'X/n) M r.
-        """
-        n_rows, n_columns = self.design.shape
-        vectors = vectors.astype(self.design.dtype, copy=False)
-        if n_rows <= n_columns:
-            source = self.design.t_dot(vectors)
-            readout = source / n_rows
-        else:
-            source = vectors
-            readout = self.design.t_dot(self.design.dot(vectors)) / n_rows
-        readout = readout / self.degrees
-        return source.astype(np.float32), readout.astype(np.float32)
+def equally_probed(run, modes, n_carried, n_probes, rng):
+    """So many random probes for every mode: the textbook's pooled trace."""
+    return _probed(run, modes, np.full(n_carried, n_probes), rng)
 
-    def _working_sets(self, probes):
-        return column_working_sets(
-            self.whole_design, self.trajectory, probes.n_tangents, probes.source.dtype
-        )
 
-    def _without_error(self, probes, trajectory, working_sets):
-        temporal, _ = self._carried(probes, trajectory, working_sets)
-        return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
+def _probed(run, modes, n_by_mode, rng):
+    """One tangent pass over random probes, with the error they leave."""
+    n_probes = int(n_by_mode.max())
+    signs = random_signs((run.smaller_side, n_probes), rng)
+    probes = TangentProbes(*_ends(run, signs), n_by_mode, 1 / n_by_mode)
+    working_sets = _working_sets(run, probes)
+    temporal, responses = _carried(modes, probes, run.trajectory, working_sets)
+    through = _feedback(modes, temporal[:, : len(n_by_mode)])
+    deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
+    for k, n in enumerate(n_by_mode):
+        own = responses[:, probes.mode == k]
+        spread = own - own.mean(axis=1, keepdims=True)
+        deviations[:, :n, k] = through(spread) / np.sqrt(n * max(n - 1, 1))
+    return Solution(temporal, deviations)
 
-    def _carried(self, probes, trajectory, working_sets):
-        """Carry the leading modes; let the others follow what is known then."""
-        temporal = self.modes.temporal.copy()
-        n_leading = len(probes.n_by_mode)
-        solution, responses = tangent_pass(
-            trajectory, temporal[:, :n_leading], probes, working_sets
-        )
-        through = self._feedback(solution)
-        temporal[:, :n_leading] = solution
-        temporal[:, n_leading:] = through(temporal[:, n_leading:])
-        return temporal, responses
 
-    def _feedback(self, solution):
-        """The map x -> (I - A/n)^-1 x, as far as ``solution`` determines it.
+def _ends(run, vectors):
+    """Source and readout of vectors on the smaller side, rows or columns.
 
-        (A/n) z = z - v is known for the carried modes; elsewhere x is taken at
-        its projection on them (Galerkin).
-        """
-        driven = solution - self.modes.temporal[:, : solution.shape[1]]
-        inverse = np.linalg.pinv(solution)
-        closed = np.linalg.pinv(np.eye(solution.shape[1]) - inverse @ driven)
-        return lambda x: x + driven @ (closed @ (inverse @ x))
+    tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
+    r'(X'X/n) M r.
+    """
+    design = run.design
+    n_rows, n_columns = design.shape
+    vectors = vectors.astype(design.dtype, copy=False)
+    if n_rows <= n_columns:
+        source = design.t_dot(vectors)
+        readout = source / n_rows
+    else:
+        source = vectors
+        readout = design.t_dot(design.dot(vectors)) / n_rows
+    readout = readout / run.degrees
+    return source.astype(np.float32), readout.astype(np.float32)
+
+
+def _working_sets(run, probes):
+    return column_working_sets(
+        run.whole_design, run.trajectory, probes.n_tangents, probes.source.dtype
+    )
+
+
+def _without_error(modes, probes, trajectory, working_sets):
+    temporal, _ = _carried(modes, probes, trajectory, working_sets)
+    return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
+
+
+def _carried(modes, probes, trajectory, working_sets):
+    """Carry the leading modes; let the others follow what is known then."""
+    temporal = modes.temporal.copy()
+    n_leading = len(probes.n_by_mode)
+    solution, responses = tangent_pass(
+        trajectory, temporal[:, :n_leading], probes, working_sets
+    )
+    through = _feedback(modes, solution)
+    temporal[:, :n_leading] = solution
+    temporal[:, n_leading:] = through(temporal[:, n_leading:])
+    return temporal, responses
+
+
+def _feedback(modes, solution):
+    """The map x -> (I - A/n)^-1 x, as far as ``solution`` determines it.
+
+    (A/n) z = z - v is known for the carried modes; elsewhere x is taken at
+    its projection on them (Galerkin).
+    """
+    driven = solution - modes.temporal[:, : solution.shape[1]]
+    inverse = np.linalg.pinv(solution)
+    closed = np.linalg.pinv(np.eye(solution.shape[1]) - inverse @ driven)
+    return lambda x: x + driven @ (closed @ (inverse @ x))

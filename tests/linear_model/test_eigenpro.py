@@ -8,6 +8,14 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
+from skacv.optim.design import Design
+from skacv.optim.penalties import Zero
+from skacv.optim.preconditioner import Preconditioner
+from skacv.optim.problem import Problem
+from skacv.optim.schedules import EigenPro
+from skacv.optim.trajectory import Phase, run
+from skacv.risk import passes
+from tests.oracles import whitened
 
 EXACT = {"rtol": 0, "atol": 1e-8}
 SHAPES = [(60, 20), (40, 70)]
@@ -173,26 +181,39 @@ def test_fifty_updates_do_what_gradient_descent_does_in_five_hundred(rng):
     assert model.fit(X, y).train_path_[-1] < plain.train_path_[-1]
 
 
+@pytest.mark.parametrize("weight_of_subsample", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_risk_is_that_of_the_memory_matrix_on_the_other_rows(shape, alpha, rng):
+def test_risk_is_that_of_the_memory_matrix_on_the_other_rows(
+    shape, alpha, weight_of_subsample, rng
+):
     X, y = drawn(shape, rng)
     model = model_of(alpha, risk_row_scales=False).fit(X, y)
-    P, rows = preconditioner(model, X)
-    n, others = len(X), np.setdiff1d(np.arange(len(X)), rows)
-    Xc = X - X.mean(axis=0)
-    curvature = Xc.T @ Xc / n + alpha / n * np.eye(X.shape[1])
+    n, rows = len(X), model._phases[0].schedule.preconditioner.rows
+    others = np.setdiff1d(np.arange(n), rows)
+    weights = rng.uniform(0.5, 2, n)
+    weights[rows] *= weight_of_subsample
+    model.fit(X, y, sample_weight=weights)
+    P, found_rows = preconditioner(model, X, weights)
+    np.testing.assert_array_equal(found_rows, rows)
+    Xw, _ = whitened(X, y, weights, fit_intercept=True)
+    share = alpha / weights.sum()
+    curvature = Xw.T @ Xw / n + share * np.eye(X.shape[1])
     power = model.step_size_ * P
     A = np.zeros((N_UPDATES + 1, N_UPDATES + 1))
     for lag in range(1, N_UPDATES + 1):
-        leverage = np.einsum("ij,jk,ik->i", Xc[others], power, Xc[others])
+        leverage = np.einsum("ij,jk,ik->i", Xw[others], power, Xw[others])
         A += leverage.mean() * np.eye(N_UPDATES + 1, k=-lag)
         power = power - model.step_size_ * P @ curvature @ power
     predicted = model.coef_path_ @ X[others].T + model.intercept_path_[:, None]
     E = np.linalg.solve(np.eye(len(A)) - A / (n - 1), y[others] - predicted)
-    expected = np.mean(E**2, axis=1) * (1 + 1 / n) * n / (n - 1)
+    own = weights[others] / weights[others].sum()
+    expected = E**2 @ own * (1 + 1 / n) * n / (n - 1)
     np.testing.assert_allclose(model.risk_path_, expected, rtol=1e-4)
-    probed = model.set_params(risk=400).fit(X, y)
+    temporal, spatial = model.risk_residual_path_
+    squares = (temporal @ spatial) ** 2
+    np.testing.assert_allclose(squares @ own, expected, rtol=1e-4)
+    probed = model.set_params(risk=400).fit(X, y, sample_weight=weights)
     off = np.abs(probed.risk_path_ - expected)
     assert (off <= 4 * probed.risk_mc_se_path_ + 1e-3 * expected).all()
 
@@ -232,6 +253,42 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     assert off[0] <= 1e-10
     assert (off[1:] <= 4 * model.risk_mc_se_path_[1:]).all()
     np.testing.assert_allclose(np.diag(model.risk_gram_), model.risk_path_)
+
+
+def test_few_labels_in_batches_leave_no_bias(rng):
+    """Their noise is squared: some 2% too much with four of them, taken off again."""
+    X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
+    y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
+    none = Preconditioner(np.empty(0, int), np.empty((50, 0)), np.empty(0))
+    schedule = EigenPro(0.005, none, n_rows=80, batch_size=20)
+    problem = Problem(Design(X), y, np.full((80, 1), 1 / 80))
+    trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
+
+    def last(n_labels, seed):
+        rng = np.random.default_rng(seed)
+        estimate = passes.estimate_risk(
+            problem, trajectory, fit_intercept=False, n_labels=n_labels, rng=rng
+        )
+        temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
+        squares = np.mean((temporal @ spatial) ** 2, axis=1)
+        np.testing.assert_allclose(squares, estimate.path, rtol=1e-6)
+        return estimate.path[-1]
+
+    found = np.array([last(4, seed) for seed in range(300)])
+    error = found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - last(2000, 300)) < 2.5 * error
+
+
+def test_uneven_rows_warn_in_batches(rng):
+    """Row scales are not for passes through batches, asked for or not."""
+    X, y = drawn((200, 150), rng)
+    weights = rng.exponential(size=200) ** 3
+    model = model_of(0.0, batch_size=50, max_iter=60, loo=False)
+    with pytest.warns(UserWarning, match="very uneven norms.*cannot be taken"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.row_scale_share_ == 0
+    with pytest.warns(UserWarning, match="very uneven norms"):
+        model.set_params(risk_row_scales=False).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("batch_size", [None, 50])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import brentq
 
 from skacv import IterativeRidge, TrajectoryLasso
 from skacv.optim.design import Design
@@ -13,7 +12,7 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.trajectory import Phase, run
 from skacv.risk import memory_matrix, row_scales, traces
 from skacv.risk.memory_matrix import estimate_risk
-from skacv.risk.row_norms import row_scales as scales_of
+from skacv.risk.row_scales import scales_of_rows
 from tests import oracles
 
 SCHEDULES = {
@@ -23,8 +22,8 @@ SCHEDULES = {
 }
 PENALTIES = {"zero": Zero(), "ridge": SquaredL2(0.2), "l1": L1(0.05)}
 SHAPES = {"tall": (60, 20), "wide": (50, 75)}
-# Of the path, where traces are exact: what the polynomial and the span of the
-# modes leave. The estimate itself errs by sqrt(2 / n), 18% at these sizes.
+# Of the path, where traces are exact: what the span of the modes leaves. The
+# estimate itself errs by sqrt(2 / n), 18% at these sizes.
 TOLERANCE = 5e-3
 
 
@@ -60,7 +59,7 @@ def expected_paths(problem, trajectory, fit_intercept=False):
     )
     A = oracles.memory_matrix(X, trajectory)
     residuals = y - trajectory.coef[:, :, 0] @ X.T
-    scales, share = scales_of(problem.design)
+    scales, share = scales_of_rows(problem.design)
     assert share > 0.5
     published = np.diag(oracles.risk_gram(A, residuals, fit_intercept))
     return published, oracles.row_scaled_path(A, residuals, scales, fit_intercept)
@@ -122,7 +121,7 @@ def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
     published = estimate_risk(problem, trajectory)
     equal = np.ones(60), 1.0
-    monkeypatch.setattr(memory_matrix, "scales_of", lambda design: equal)
+    monkeypatch.setattr(memory_matrix, "scales_of_rows", lambda design: equal)
     scaled = estimate_risk(problem, trajectory, row_scales=True)
     assert scaled.temporal.shape[1] > published.temporal.shape[1]
     np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
@@ -175,18 +174,102 @@ def test_even_rows_cost_nothing(rng, monkeypatch):
     assert len(scaled) == 1
 
 
-@pytest.mark.parametrize("degrees", [5, 20])
-def test_polynomial_is_the_transform(degrees, rng):
-    scales = 1 / rng.chisquare(degrees, 300)
+UNEVEN_ROWS = {
+    "t3": lambda shape, rng: heavy_rows(shape, rng, degrees=3),
+    "lognormal": lambda shape, rng: (
+        rng.standard_normal(shape) * np.exp(rng.standard_normal((shape[0], 1)))
+    ),
+    "one_row": lambda shape, rng: (
+        rng.standard_normal(shape) * np.where(np.arange(shape[0]) == 0, 10, 1)[:, None]
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("shape", [(120, 20), (80, 120)])
+@pytest.mark.parametrize("schedule", ["gradient_descent", "nesterov"])
+@pytest.mark.parametrize("penalty", ["zero", "l1"])
+@pytest.mark.parametrize("rows", UNEVEN_ROWS)
+def test_the_span_errs_by_little_or_says_so(rows, penalty, schedule, shape, seed):
+    """The estimate errs by some 15% at these sizes; what it says is of one order."""
+    rng = np.random.default_rng(seed)
+    X = UNEVEN_ROWS[rows](shape, rng)
+    y = sparse_regression(X, rng)
+    phases = phases_for(X, PENALTIES[penalty], SCHEDULES[schedule])
+    problem, trajectory = run_on(X, y, phases)
+    _, expected = expected_paths(problem, trajectory)
+    estimate = estimate_risk(problem, trajectory, row_scales=True)
+    off = np.abs(estimate.path / expected - 1).max()
+    assert off <= max(TOLERANCE, 3 * estimate.row_scale_error)
+
+
+@pytest.mark.parametrize("rows", ["t3", "lognormal"])
+def test_moderate_scales_are_determined(rows):
+    errors = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = UNEVEN_ROWS[rows]((300, 150), rng)
+        y = sparse_regression(X, rng)
+        problem, trajectory = run_on(X, y, phases_for(X, Zero(), GradientDescent))
+        estimate = estimate_risk(problem, trajectory, row_scales=True)
+        errors.append(estimate.row_scale_error)
+    assert np.median(errors) < TOLERANCE
+
+
+def test_where_the_exact_map_grows_along_the_run_the_span_does_not():
+    """Lognormal rows and the heavy ball: within 20% of rows left out, and it warns."""
+    rng = np.random.default_rng(0)
+    X = UNEVEN_ROWS["lognormal"]((80, 120), rng)
+    y = sparse_regression(X, rng)
+    phases = phases_for(X, Zero(), SCHEDULES["heavy_ball"], 200)
+    problem, trajectory = run_on(X, y, phases)
+    eigenvalues = np.linalg.svd(X, compute_uv=False) ** 2 / 80
+    A = oracles.spectral_memory_matrix(eigenvalues, trajectory)
+    residuals = y[:, 0] - trajectory.coef[:, :, 0] @ X.T
+    scales, _ = scales_of_rows(problem.design)
+    exact = oracles.row_scaled_path(A, residuals, scales)
+    model = IterativeRidge(
+        0.0,
+        solver="heavy_ball",
+        momentum=0.6,
+        step_size=phases[0].schedule.step_size,
+        max_iter=200,
+        tol=0,
+        fit_intercept=False,
+    )
+    with pytest.warns(UserWarning, match="Row scales leave risk_path_ open"):
+        model.fit(X, y[:, 0])
+    assert exact[-1] > 1000 * model.loo_path_[-1]
+    np.testing.assert_allclose(model.risk_path_, model.loo_path_, rtol=0.2)
+
+
+@pytest.mark.parametrize("rounds", [1, 500])
+def test_without_a_solution_the_published_estimate_and_a_warning(
+    rounds, rng, monkeypatch
+):
+    monkeypatch.setattr(row_scales, "MAX_ROUNDS", rounds)
+    monkeypatch.setattr(row_scales, "UNDETERMINED", 0.0 if rounds > 1 else 1.0)
+    X = heavy_rows((80, 40), rng, degrees=3)
+    y = sparse_regression(X, rng)[:, 0]
+    with pytest.warns(UserWarning, match="very uneven norms.*loo_path_"):
+        model = IterativeRidge(0.0).fit(X, y)
+    assert model.row_scale_share_ == 0
+    with pytest.warns(UserWarning, match="risk_row_scales=True"):
+        published = IterativeRidge(0.0, risk_row_scales=False).fit(X, y)
+    np.testing.assert_array_equal(model.risk_path_, published.risk_path_)
+
+
+@pytest.mark.parametrize("rows", ["t5", "outlier"])
+def test_few_nodes_stand_for_all_scales(rows, rng):
+    scales = 1 / rng.chisquare(5, 300)
+    if rows == "outlier":
+        scales = np.r_[100, rng.uniform(0.8, 1.2, 299)]
     scales /= scales.mean()
-
-    def excess(b, a):
-        return np.mean(scales * b / (1 + scales * b)) - a
-
-    wanted = np.linspace(0.02, 0.9, 12)
-    b = np.array([brentq(excess, 0, 1e6, args=(a,)) for a in wanted])
-    found = 1 + np.diag(row_scales._s_less_one(np.diag(wanted), scales))
-    np.testing.assert_allclose(found, b * (1 - wanted) / wanted, rtol=5e-3)
+    nodes, weights = row_scales._nodes(scales)
+    for b in np.concatenate([np.geomspace(0.01, 100, 20), 1j * np.geomspace(0.01, 10)]):
+        expected = np.mean(scales / (1 + scales * b))
+        found = weights @ (nodes / (1 + nodes * b))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_targets_share_the_scales(rng):
