@@ -83,7 +83,7 @@ class TrajectoryModel(
 ``_step_size(strengths, data, folds, schedule)``
         the constant of its gradients; the automatic step; the step, where it is not
         to be the automatic one, or what is stable on the folds;
-    ``_planned_run(shape)``
+    ``_planned_run(shape)``, ``_outputs(y)``
         what leaving rows out depends on;
     ``_check_record(phases)``
         raises on phases that do not go together.
@@ -259,25 +259,31 @@ class TrajectoryModel(
         """
         self._prepared(X, y, None)
 
-    def leaves_one_out_cheaply(self, X):
+    def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little, whatever the run will do.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns
         -------
         bool
+
+        Raises
+        ------
+        ValueError
+            If y are no targets for this estimator.
         """
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        run = self._planned_run(shape)
+        run = replace(self._planned_run(shape), **self._outputs(y))
         return run.n_rows_worth(n_active=run.shape[1]) == shape[0]
 
     def _planned_run(self, shape):
-        """What is known of a run before it, on X of that shape."""
+        """What is known of a run before it, on X of that shape, of one output."""
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
         return Run(
@@ -287,6 +293,10 @@ class TrajectoryModel(
             has_one_basis=self._penalty(1.0).is_linear,
             correction=self.loo_correction,
         )
+
+    def _outputs(self, y):
+        """What is known of the outputs before a run."""
+        return {"n_outputs": np.shape(y)[1] if np.ndim(y) > 1 else 1}
 
     def changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.

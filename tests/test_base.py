@@ -1,5 +1,7 @@
 """What all trajectory models share: what is planned is what is recorded."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -50,16 +52,36 @@ def fitted(model, data):
     return model.fit(*data)
 
 
+SEVERAL_OUTPUTS = [
+    IterativeRidge(),
+    IterativeRidge(solver="eigenpro", n_components=2, batch_size=8),
+    TrajectoryLogisticRegression(),
+    TrajectoryLinearSVC(),
+]
+
+
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rows_are_left_out_of_what_was_planned(model, rng):
     """What a criterion is chosen by beforehand, and what happens then, agree."""
-    X, y = drawn(rng)
+    planned_is_recorded(model, *drawn(rng))
+
+
+@pytest.mark.parametrize("model", SEVERAL_OUTPUTS, ids=str)
+def test_several_outputs_are_planned_for(model, rng):
+    X, _ = drawn(rng)
+    label = np.arange(len(X)) % 3
+    is_regressor = isinstance(model, IterativeRidge)
+    planned_is_recorded(model, X, np.eye(3)[label] if is_regressor else label)
+
+
+def planned_is_recorded(model, X, y):
     model = fitted(model, (X, y))
     data = model._data
     coef = data.iterates(model.coef_path_, model.intercept_path_)
     trajectory = Trajectory.recorded(data.problem, coef, model._phases)
     recorded = Run.recorded(data.problem, trajectory, model.loo_correction)
-    assert model._planned_run(X.shape) == recorded
+    planned = replace(model._planned_run(X.shape), **model._outputs(y))
+    assert planned == recorded
     assert model._is_quadratic == model._loss.is_quadratic
 
 

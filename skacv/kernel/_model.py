@@ -311,12 +311,13 @@ class KernelEigenPro(
         """
         self._prepared(X, y)
 
-    def leaves_one_out_cheaply(self, X):
+    def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little: always, with enough rows.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns
         -------

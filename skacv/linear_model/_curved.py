@@ -188,6 +188,11 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
                 SeparationWarning,
             )
 
+    def _outputs(self, y):
+        classes, _ = self._classes_of(y)
+        loss, target = self._loss_and_target(np.arange(len(classes)), len(classes))
+        return {"n_outputs": target.shape[1], "is_coupled": loss.is_coupled}
+
     def _check_strengths(self, values):
         if np.isnan(values).any() or (values <= 0).any():
             raise ValueError(f"C must be positive, got {values.tolist()}.")

@@ -66,22 +66,28 @@ def setting(estimator, name):
     return plain(estimator.get_params(deep=False).get(parameter, False))
 
 
-def automatic(candidates, X):
+def automatic(candidates, X, y):
     """The criterion that "auto" stands for, one for all candidates.
 
     "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
     where some candidate does not compute that, "cv".
     """
-    if all(_leaves_one_out(candidate, X) for candidate in candidates):
+    if all(_leaves_one_out(candidate, X, y) for candidate in candidates):
         return "loo"
     has_risk = all(setting(candidate, "risk") is not False for candidate in candidates)
     return "risk" if has_risk else "cv"
 
 
-def _leaves_one_out(candidate, X):
+def _leaves_one_out(candidate, X, y):
     """Whether it leaves out every row where that is left to us."""
     loo = setting(candidate, "loo")
-    return loo is True or (loo == "auto" and candidate.leaves_one_out_cheaply(X))
+    if loo is True or loo != "auto":
+        return loo is True
+    try:
+        return candidate.leaves_one_out_cheaply(X, y)
+    except (TypeError, ValueError):
+        candidate.check_data(X, y)  # what is wrong with them is said there
+        raise
 
 
 def with_predictions(candidates):

@@ -286,7 +286,7 @@ class TrajectoryEarlyStoppingCV(
         """What judges the iterates of all candidates."""
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
-            criterion = automatic(candidates, X)
+            criterion = automatic(candidates, X, y)
         if isinstance(criterion, str) and criterion in CRITERIA:
             return PathJudge(criterion)
         routed = {}

@@ -18,6 +18,11 @@ DERIVATIVE = 30
 WORTH_LINEARISING = 4.0
 
 
+def is_decomposed(shape):
+    """Whether linear updates are read from a decomposition of X of that shape."""
+    return min(shape) <= SPECTRAL_SIZE
+
+
 class Way(Enum):
     """How rows are left out of a run, one at a time."""
 
@@ -46,6 +51,9 @@ class Run:
     n_batches : int
         Of every update, 0 if it takes all rows at once.
     has_newton_steps : bool
+    n_outputs : int
+    is_coupled : bool
+        Whether the loss is of all outputs together.
     correction : bool
         Whether what is linearised is corrected at some iterates.
     """
@@ -57,6 +65,8 @@ class Run:
     is_plain: bool = True
     n_batches: int = 0
     has_newton_steps: bool = False
+    n_outputs: int = 1
+    is_coupled: bool = False
     correction: bool = True
 
     @classmethod
@@ -70,6 +80,8 @@ class Run:
             is_plain=trajectory.is_plain(),
             n_batches=trajectory.n_batches(),
             has_newton_steps=trajectory.has_newton_steps(),
+            n_outputs=problem.target.shape[1],
+            is_coupled=problem.loss.is_coupled,
             correction=correction,
         )
 
@@ -89,7 +101,7 @@ class Run:
         """
         if not self.is_quadratic:
             return Way.LINEARISED if self.is_worth_linearising() else Way.LOCKSTEP
-        if self.has_one_basis and min(self.shape) <= SPECTRAL_SIZE:
+        if self.has_one_basis and is_decomposed(self.shape):
             return Way.SPECTRAL
         return Way.WORKING_COLUMNS if self.is_plain else Way.LOCKSTEP
 
@@ -106,7 +118,7 @@ class Run:
         if not self.correction:
             return True
         exact = self.n_updates * self._exact_cost()
-        linearised = self.n_updates * max(self.n_batches, 1) * n_columns**2
+        linearised = self.n_updates * max(self.n_batches, 1) * self._width(n_columns)
         linearised += self._n_corrected() * self._exact_cost()
         return exact > WORTH_LINEARISING * linearised
 
@@ -128,7 +140,12 @@ class Run:
     def _exact_cost(self):
         """Multiplications of an exact update, for a row left out."""
         n_rows, n_columns = self.shape
-        return n_rows * (2 * n_columns + DERIVATIVE)
+        return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
+
+    def _width(self, n_columns):
+        """Multiplications with the Hessian of so many columns."""
+        together = self.n_outputs if self.is_coupled else 1
+        return n_columns**2 * self.n_outputs * together
 
     def n_rows_worth(self, n_active):
         """How many rows it takes little to leave out.
@@ -149,6 +166,8 @@ class Run:
         # Replicas together use more columns than the recorded run.
         width = min(2 * n_active, n_columns)
         n_exact = self.n_exact_updates()
-        each = (self.n_updates - n_exact) * width * min(width, 2 * n_rows)
+        # A wide one is not formed, two products with the columns do as well.
+        hessian = min(self._width(width), 2 * n_rows * width * self.n_outputs)
+        each = (self.n_updates - n_exact) * hessian
         each += n_exact * self._exact_cost()
         return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))

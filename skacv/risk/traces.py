@@ -13,7 +13,7 @@ import numpy as np
 
 from ..optim.problem import Problem
 from ..optim.trajectory import Trajectory
-from .costs import is_spectral
+from .costs import is_decomposed
 from .eigenbasis import Eigenbasis
 from .labels import random_signs
 from .modes import ResidualModes, residual_modes
@@ -226,7 +226,7 @@ def solve(run, method, rng):
 
 def _is_exact_cheap(run):
     if run.trajectory.has_one_basis():
-        return is_spectral(min(run.whole_design.shape), True)
+        return is_decomposed(run.whole_design.shape)
     widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
     is_small = run.smaller_side * widest <= EXACT_ENTRIES
     return run.smaller_side <= EXACT_SIZE and is_small
