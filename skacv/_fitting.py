@@ -54,7 +54,7 @@ class RecordingFit:
         return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
 
     @staticmethod
-    def share_work(candidates, X, y):
+    def _share_work(candidates, X, y):
         """Let fits to the same data share what they would all do: nothing here.
 
         Parameters
@@ -63,7 +63,7 @@ class RecordingFit:
         X, y : as passed to fit
         """
 
-    def release(self):
+    def _release(self):
         """Let go of what only further updates, or fits to the same data, would need."""
 
     def _replace_fitted(self, attributes):

@@ -196,7 +196,7 @@ class RecordedRegressor(RecordedModel):
         """
         yield from map(self._prediction, self._linear_predictors(X))
 
-    def standing_in(self, predictions):
+    def _standing_in(self, predictions):
         """A copy that gives the same predictions whatever it is asked.
 
         Parameters
@@ -212,14 +212,14 @@ class RecordedRegressor(RecordedModel):
         shell.predict = predict
         return shell
 
-    def on_trial(self, y):
-        """What :meth:`standing_in` may give after a fit, made up from targets.
+    def _on_trial(self, y):
+        """What :meth:`_standing_in` may give after a fit, made up from targets.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         """
-        shell = self.standing_in(np.asarray(y))
+        shell = self._standing_in(np.asarray(y))
         shell.coef_ = None
         return shell
 

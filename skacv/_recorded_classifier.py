@@ -56,7 +56,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             return self.classes_[(decision > 0).astype(int)]
         return self.classes_[decision.argmax(axis=1)]
 
-    def standing_in(self, predictions):
+    def _standing_in(self, predictions):
         """A copy that gives the same decisions whatever it is asked.
 
         Parameters
@@ -72,8 +72,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         shell.decision_function = decision_function
         return shell
 
-    def on_trial(self, y):
-        """What :meth:`standing_in` may give after a fit, made up from labels.
+    def _on_trial(self, y):
+        """What :meth:`_standing_in` may give after a fit, made up from labels.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
-        shell = self.standing_in(decisions)
+        shell = self._standing_in(decisions)
         shell.coef_, shell.classes_ = None, classes
         return shell
 

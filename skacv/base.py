@@ -245,7 +245,7 @@ class TrajectoryModel(
         """What a user should know of the run."""
         warn_of_uneven_columns(data.problem, trajectory)
 
-    def check_data(self, X, y):
+    def _check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 
         Parameters
@@ -259,7 +259,7 @@ class TrajectoryModel(
         """
         self._prepared(X, y, None)
 
-    def leaves_one_out_cheaply(self, X, y):
+    def _leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little, whatever the run will do.
 
         Parameters
@@ -298,7 +298,7 @@ class TrajectoryModel(
         """What is known of the outputs before a run."""
         return {"n_outputs": np.shape(y)[1] if np.ndim(y) > 1 else 1}
 
-    def changes_strength(self):
+    def _changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.
 
         Returns
@@ -307,7 +307,7 @@ class TrajectoryModel(
         """
         return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
-    def strength_at(self, t):
+    def _strength_at(self, t):
         """What the recorded trajectory has chosen from, at iterate ``t``.
 
         Parameters

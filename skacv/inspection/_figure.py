@@ -47,7 +47,7 @@ def recorded(estimator, X=None):
 
 def iteration_scale(estimator):
     """Early iterates of a long run matter most; along several strengths all do."""
-    is_long = estimator.n_iter_ > LONG_RUN and not estimator.changes_strength()
+    is_long = estimator.n_iter_ > LONG_RUN and not estimator._changes_strength()
     return "symlog" if is_long else "linear"
 
 

@@ -267,7 +267,7 @@ class KernelEigenPro(
     # -------------------------------------------------- what others ask for
 
     @staticmethod
-    def share_work(candidates, X, y):
+    def _share_work(candidates, X, y):
         """Let fits to the same rows share their distances, where these fit in memory.
 
         Parameters
@@ -287,7 +287,7 @@ class KernelEigenPro(
         for candidate in candidates:
             candidate._distances = distances.values
 
-    def release(self):
+    def _release(self):
         """Let go of what is shared with others, and of what further epochs need."""
         self._live_run = self._distances = None
 
@@ -297,7 +297,7 @@ class KernelEigenPro(
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
-    def check_data(self, X, y):
+    def _check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 
         Parameters
@@ -311,7 +311,7 @@ class KernelEigenPro(
         """
         self._prepared(X, y)
 
-    def leaves_one_out_cheaply(self, X, y):
+    def _leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little: always, with enough rows.
 
         Parameters
@@ -326,7 +326,7 @@ class KernelEigenPro(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         return len(shape) == 2 and shape[0] >= FEWEST_ROWS
 
-    def changes_strength(self):
+    def _changes_strength(self):
         """Whether the record has iterates of several penalties: there is none.
 
         Returns
@@ -335,7 +335,7 @@ class KernelEigenPro(
         """
         return False
 
-    def strength_at(self, t):
+    def _strength_at(self, t):
         """No penalty is chosen along the run.
 
         Parameters

@@ -28,7 +28,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         of ones that is added to X. Centred features converge faster.
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
         Accelerated gradient descent, gradient descent, Newton's method (for few
-        columns: ten updates or so), or stochastic gradient descent in batches.
+        columns and small counts: from a start at zero it takes about as many
+        updates as the mean count), or stochastic gradient descent in batches.
     max_iter : int, default=200
         Number of updates, at each value of alpha; passes through the rows with
         "sgd". Reaching it is normal.
@@ -208,14 +209,14 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     def _prediction(predictor):
         return np.exp(predictor)
 
-    def on_trial(self, y):
+    def _on_trial(self, y):
         """A stand-in whose predictions are positive, as means of counts are.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
         """
-        return super().on_trial(np.asarray(y) + 1.0)
+        return super()._on_trial(np.asarray(y) + 1.0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -84,9 +84,9 @@ def _leaves_one_out(candidate, X, y):
     if loo is True or loo != "auto":
         return loo is True
     try:
-        return candidate.leaves_one_out_cheaply(X, y)
+        return candidate._leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        candidate.check_data(X, y)  # what is wrong with them is said there
+        candidate._check_data(X, y)  # what is wrong with them is said there
         raise
 
 
@@ -199,9 +199,9 @@ class ScorerJudge:
         scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
-            scorer(estimator.on_trial(y), X, y, **params)
+            scorer(estimator._on_trial(y), X, y, **params)
         except (TypeError, ValueError, AttributeError, IndexError) as error:
-            estimator.check_data(X, y)  # what is wrong with them comes first
+            estimator._check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
                 f"{type(estimator).__name__}: {error}"
@@ -218,9 +218,8 @@ class ScorerJudge:
         """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        return np.array(
-            [self.scorer(estimator.standing_in(p), X, y, **params) for p in predictions]
-        )
+        shells = map(estimator._standing_in, predictions)
+        return np.array([self.scorer(shell, X, y, **params) for shell in shells])
 
     def standard_error(self, estimator, t):
         """By the jackknife over groups of held-out rows."""
@@ -231,7 +230,7 @@ class ScorerJudge:
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            shell = estimator.standing_in(predictions[t][kept])
+            shell = estimator._standing_in(predictions[t][kept])
             scores.append(self.scorer(shell, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))

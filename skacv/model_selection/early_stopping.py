@@ -57,13 +57,13 @@ METHODS = [
     "predict",
     "at_iteration",
     "recorded_iterations",
-    "strength_at",
-    "leaves_one_out_cheaply",
-    "on_trial",
-    "standing_in",
-    "check_data",
-    "share_work",
-    "release",
+    "_strength_at",
+    "_leaves_one_out_cheaply",
+    "_on_trial",
+    "_standing_in",
+    "_check_data",
+    "_share_work",
+    "_release",
     "_fit_up_to",
     "_splitter",
 ]
@@ -232,7 +232,7 @@ class TrajectoryEarlyStoppingCV(
             prepare(candidate, judge.computed, combination)
         fit_params = self._routed("estimator", "fit", params)
         draw_once(candidates, self._cv_of(grid), X, y, fit_params)
-        candidates[0].share_work(candidates, X, y)
+        candidates[0]._share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
         runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
@@ -268,7 +268,7 @@ class TrajectoryEarlyStoppingCV(
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
         self.best_params_ = dict(combination)
-        self.best_params_.update(run.estimator.strength_at(choice.iteration))
+        self.best_params_.update(run.estimator._strength_at(choice.iteration))
         self.path_ = run.path
 
     @staticmethod

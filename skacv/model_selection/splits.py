@@ -67,7 +67,7 @@ def _drawn(candidate, X, y, fit_params):
         splitter, split_params = candidate._splitter(y, params)
         splits = list(splitter.split(X, y, **split_params))
     except (TypeError, ValueError):
-        candidate.check_data(X, y)  # what is wrong with them comes first
+        candidate._check_data(X, y)  # what is wrong with them comes first
         raise
     return DrawnSplits(candidate.cv, splits)
 

@@ -102,7 +102,7 @@ class Stages:
         """
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
-        estimator.release()
+        estimator._release()
         for found in warned:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):

@@ -402,14 +402,14 @@ def _divergence(problem, phase):
         problem.smoothness + phase.penalty.curvature
     )
     step_size = phase.schedule.step_size
-    limit = ""
+    advice = "use a smaller one, or another solver."
     # Batches, and losses without a bound of their curvature, may bear less.
     if step_size > stable:
-        limit = f" the largest stable step for these data is {stable:.6g}."
-    return ValueError(
-        f"The iterates diverge with step_size={step_size:.6g}:{limit} Use a smaller "
-        'one, or step_size="auto".'
-    )
+        advice = (
+            f"the largest stable step for these data is {stable:.6g}. Use a smaller "
+            'one, or step_size="auto".'
+        )
+    return ValueError(f"The iterates diverge with step_size={step_size:.6g}: {advice}")
 
 
 def _trimmed(trajectory, t):
