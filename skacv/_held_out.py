@@ -54,7 +54,12 @@ def folds_of(splitter, X, y, data, split_params):
     position[data.rows] = np.arange(len(data.rows))
     folds = []
     for number, split in enumerate(splitter.split(X, y, **split_params)):
-        fold = [position[part] for part in split]
+        try:
+            fold = [position[part] for part in split]
+        except IndexError as error:
+            raise ValueError(
+                f"Fold {number} of cv has rows beyond the {data.n_samples} samples."
+            ) from error
         fitted, judged = (part[part >= 0] for part in fold)
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
             if not rows.size:

@@ -296,7 +296,7 @@ class RecordedRegressor(RecordedModel):
         if missing:
             raise ValueError(
                 f"method={method!r} needs an estimator fitted with "
-                f"{' and '.join(missing)}."
+                f"{' and '.join(missing)}; methods are {', '.join(map(repr, NEEDS))}."
             )
         if method == "risk":
             temporal, spatial = self.risk_residual_path_

@@ -86,6 +86,8 @@ class CoefficientPathDisplay:
         ------
         TypeError
             If the model has no coefficients of features.
+        ValueError
+            If there is no such target.
         """
         inner, _ = recorded(estimator)
         if not hasattr(inner, "coef_path_"):
@@ -93,8 +95,12 @@ class CoefficientPathDisplay:
                 f"{type(inner).__name__} has no coefficients of features to draw."
             )
         path = inner.coef_path_
+        by_target = path[:, None] if path.ndim == 2 else path
+        n_targets = by_target.shape[1]
+        if target not in range(n_targets):
+            raise ValueError(f"target must be below {n_targets}, got {target}.")
         display = cls(
-            coef_path=path if path.ndim == 2 else path[:, target],
+            coef_path=by_target[:, target],
             iteration=inner.iteration_,
             feature_names=getattr(inner, "feature_names_in_", None),
             estimator_name=type(inner).__name__,

@@ -204,7 +204,8 @@ class ScorerJudge:
             estimator._check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
-                f"{type(estimator).__name__}: {error}"
+                f"{type(estimator).__name__}, which are all that it can ask for: "
+                f"{error}"
             ) from error
         return cls(name, computed, scorer, *indexable(X, y), params)
 

@@ -104,4 +104,7 @@ def adapter_of(kind):
             return FITTED_MODELS[base]
     known = [base for base, found in FITTED_MODELS.items() if found is not multi_task]
     names = ", ".join(sorted(base.__name__ for base in known))
-    raise TypeError(f"What {kind.__name__} minimises is not known; known are {names}.")
+    raise TypeError(
+        f"What {kind.__name__} minimises is not known; known are {names}. Of a search "
+        "pass the fitted estimator inside, such as best_estimator_ or estimator_."
+    )

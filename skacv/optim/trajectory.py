@@ -207,7 +207,8 @@ def remaining_phases(planned, done):
     if last.n_updates > phase.n_updates:
         raise ValueError(
             f"The trajectory has {last.n_updates} updates here already, more than "
-            f"the {phase.n_updates} asked for: continuing it needs a larger max_iter."
+            f"the {phase.n_updates} asked for: continuing it needs a larger max_iter, "
+            "and a new one warm_start=False."
         )
     return list(planned[n_begun - 1 :]), last.n_updates
 

@@ -162,6 +162,8 @@ def test_coefficient_path(n_targets, data, rng):
     X, y = data
     Y = y if n_targets == 1 else np.column_stack([rng.standard_normal(80), y])
     model = IterativeRidge().fit(X, Y)
+    with pytest.raises(ValueError, match=f"below {n_targets}"):
+        CoefficientPathDisplay.from_estimator(model, target=n_targets)
     display = CoefficientPathDisplay.from_estimator(model, target=n_targets - 1)
     path = model.coef_path_ if n_targets == 1 else model.coef_path_[:, 1]
     largest = np.abs(path[-1]).argmax()

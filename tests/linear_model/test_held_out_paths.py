@@ -302,6 +302,7 @@ def test_blocks_on_dask(rng):
         ({"cv": [(np.arange(30), [])]}, ValueError, "Fold 0 .* judge by"),
         ({"cv": [(range(9), [9]), ([], [1])]}, ValueError, "Fold 1 .* fit on"),
         ({"cv": []}, ValueError, "no folds"),
+        ({"cv": [(range(9), [30])]}, ValueError, "Fold 0 .* beyond the 30"),
         ({"cv": GroupKFold(3)}, ValueError, "groups"),
     ],
 )
