@@ -21,7 +21,7 @@ def warn_of_uneven_columns(problem, trajectory):
     """Warn where the size of the largest columns has kept most others from moving."""
     if not trajectory.coef[-1].any() or trajectory.has_newton_steps():
         return
-    if trajectory.preconditioner() is not None:
+    if len(trajectory.rows_seen()):  # by a preconditioner, which mends some of it
         return
     n_rows = len(problem.target)
     rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))

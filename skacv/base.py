@@ -296,7 +296,8 @@ class TrajectoryModel(
 
     def _outputs(self, y):
         """What is known of the outputs before a run."""
-        return {"n_outputs": np.shape(y)[1] if np.ndim(y) > 1 else 1}
+        shape = np.asarray(y).shape
+        return {"n_outputs": shape[1] if len(shape) > 1 else 1}
 
     def _changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty.

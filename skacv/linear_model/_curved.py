@@ -189,7 +189,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
             )
 
     def _outputs(self, y):
-        classes, _ = self._classes_of(y)
+        classes, _ = self._classes_of(np.asarray(y))
         loss, target = self._loss_and_target(np.arange(len(classes)), len(classes))
         return {"n_outputs": target.shape[1], "is_coupled": loss.is_coupled}
 
