@@ -100,6 +100,7 @@ class RecordedModel:
         -------
         ndarray of int
         """
+        check_is_fitted(self)
         return np.arange(self.n_iter_ + 1)
 
     def at_iteration(self, t):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 
 from skacv import (
     IterativeRidge,
@@ -140,3 +141,16 @@ def test_residuals_are_targets_less_predictions(model, rng):
     estimated = np.matmul(*model.risk_residual_path_)[5]
     np.testing.assert_allclose(model._held_out_residuals("risk"), estimated)
     assert np.corrcoef(held_out, estimated)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("model", [*SQUARED, *OTHERS], ids=name)
+def test_nothing_is_recorded_before_a_fit(model, rng):
+    X, _ = drawn(model, rng)
+    for ask in (
+        lambda: model.recorded_iterations(),
+        lambda: model.at_iteration(0),
+        lambda: next(model.staged_predict(X)),
+        lambda: model.staged_loss(X, X[:, 0]),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()

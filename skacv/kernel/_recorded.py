@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
 from .._recorded import RecordedModel
 from .gram import product
@@ -17,6 +18,7 @@ class RecordedKernelModel(RecordedModel):
         -------
         ndarray of int
         """
+        check_is_fitted(self)
         return self.stored_iterations_
 
     def _take_coefficients(self, place):
@@ -29,9 +31,10 @@ class RecordedKernelModel(RecordedModel):
 
     def _linear_predictors(self, X):
         """Of every iterate that is kept, one after the other."""
+        X = self._checked(X)
         # All from one pass over the kernel between X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
-        yield from np.moveaxis(self._combined(self._checked(X), path), -1, 0)
+        yield from np.moveaxis(self._combined(X, path), -1, 0)
 
     def _predicted(self, replicas, X):
         """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""

@@ -69,6 +69,17 @@ METHODS = [
 ]
 
 
+class Recording(HasMethods):
+    """Has all those methods; a user hears of what they come to."""
+
+    def __str__(self):
+        return (
+            "an estimator that records its trajectory, such as those of "
+            "skacv.linear_model and skacv.kernel (what one needs is in "
+            "docs/extending.md)"
+        )
+
+
 class TrajectoryEarlyStoppingCV(
     ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
 ):
@@ -169,7 +180,7 @@ class TrajectoryEarlyStoppingCV(
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(METHODS), None],
+        "estimator": [Recording(METHODS), None],
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
