@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 nitpicky = True
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

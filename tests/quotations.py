@@ -25,6 +25,7 @@ NO_QUOTATION = re.compile(
     r"\]\([^)]*\)|arXiv:[\d.]+|<[^>]*>|(?:Python|scikit-learn) [\d.]+"
 )
 TABLE_ROW = re.compile(r"^\s*\|")
+HEADER = re.compile(r"^ *\|.*\n *\|[-|]+\| *\n", re.MULTILINE)
 ITEM = re.compile(r"^\s*[*-] ")
 
 
@@ -48,17 +49,21 @@ class Quotation:
         """Numbers that no source has, to the digits that are quoted."""
         if set(self.sources) & set(HELD_ELSEWHERE):
             return []
-        printed = {
-            number
-            for source in self.sources
-            for line in lines_of(*source.split())
-            for number in NUMBER.findall(line)
-        }
+        lines = [line for source in self.sources for line in lines_of(*source.split())]
+        # A row of a table is compared with those that begin as it does, if any do.
+        alike = [line for line in lines if first_cell(line) == first_cell(self.text)]
+        is_row = TABLE_ROW.match(self.text) and first_cell(self.text)
+        compared = alike if is_row and alike else lines
+        printed = {number for line in compared for number in NUMBER.findall(line)}
         return [
             quoted
             for quoted in self.numbers
             if not any(is_rounded(quoted, number) for number in printed)
         ]
+
+
+def first_cell(line):
+    return line.strip().strip("|").split("|")[0].strip()
 
 
 def is_rounded(quoted, printed):
@@ -91,7 +96,8 @@ def lines_of(file, name, *words):
 def quotations_of(path):
     """All paragraphs, items and table rows of a page outside of code."""
     found, ahead = [], ()
-    for block in re.split(r"\n\s*\n", CODE.sub("", path.read_text())):
+    text = HEADER.sub("", CODE.sub("", path.read_text()))
+    for block in re.split(r"\n\s*\n", text):
         for text in units_of(block):
             sources = sources_of(text)
             if not COMMENT.sub("", text).strip():
