@@ -129,8 +129,22 @@ def link_to_pages(app, path, docname, content):
     content[0] = content[0].replace("(benchmarks/results/", "(docs/results/")
 
 
+# Files of the repository that have pages in the manual.
+FILES = {
+    re.compile(r"\(((?:\.\./)*)\.\./benchmarks/results/"): r"(\1results/",
+    re.compile(r"\(((?:\.\./)*)\.\./examples/(\w+)\.py\)"): r"(\1examples/\2.rst)",
+}
+
+
+def link_pages_to_pages(app, docname, content):
+    """Pages link to files, so that they can be read where the repository is."""
+    for pattern, page in FILES.items():
+        content[0] = pattern.sub(page, content[0])
+
+
 def setup(app):
     app.connect("include-read", link_to_pages)
+    app.connect("source-read", link_pages_to_pages)
     app.connect("missing-reference", link_elsewhere)
     # After numpydoc.
     app.connect("autodoc-process-docstring", keep_underscores, priority=900)

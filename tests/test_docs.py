@@ -15,6 +15,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Those of results are the results.
 PAGES = [
@@ -32,6 +33,24 @@ def test_code_of_a_page(path):
     results = doctest.DocTestRunner().run(page)
     assert results.attempted
     assert not results.failed
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=str)
+def test_links_lead_somewhere_in_the_repository(path):
+    for link in LINK.findall(path.read_text()):
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        if anchor:
+            assert anchor in {anchor_of(line) for line in headings_of(target)}, link
+
+
+def headings_of(path):
+    return re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+
+
+def anchor_of(heading):
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def test_reference_has_every_public_name():
