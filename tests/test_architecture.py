@@ -1,6 +1,7 @@
 """The layers import one way, and private imports stay in one file."""
 
 import ast
+import re
 from inspect import getattr_static, signature
 from pathlib import Path
 
@@ -11,23 +12,9 @@ import skacv
 from skacv._compat import CallbackSupportMixin
 
 ROOT = Path(skacv.__file__).parent
-# Every layer may import those to its left.
-LAYERS = [
-    "exceptions",
-    "optim",
-    "risk",
-    "_training_data",
-    "_held_out",
-    "_fitting",
-    "_reading",
-    "_recorded",
-    "_recorded_classifier",
-    "base",
-    "linear_model",
-    "kernel",
-    "model_selection",
-    "inspection",
-]
+DESIGN = ROOT.parent / "docs" / "design.md"
+# Every layer may import those before it: the list at the head of the design.
+LAYERS = re.findall(r"^skacv/(\w+)", DESIGN.read_text(), re.MULTILINE)
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
@@ -47,6 +34,12 @@ def imported(path):
 def layer(parts):
     name = parts[0].removesuffix(".py") if parts else ""
     return LAYERS.index(name) if name in LAYERS else None
+
+
+def test_every_module_is_in_the_design():
+    listed = DESIGN.read_text().split("```")[1]
+    for path in MODULES:
+        assert path.name.startswith("__init__") or path.name in listed, path
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
