@@ -89,7 +89,7 @@ def folds():
         lambda: model(10).set_params(step_size=step_size).fit(X, y),
         lambda: model(None).set_params(step_size=step_size).fit(X, y),
         runs,
-        repeats=3,
+        repeats=7,
     )
     ours = with_folds - without
     error = np.abs(np.concatenate(predictions, axis=1) - fitted.cv_prediction_path_)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigvalsh, get_blas_funcs
+from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 # Up to this many rows or columns the top eigenvalue comes from a full
@@ -14,6 +14,12 @@ LANCZOS_MARGIN = 1.02
 ROW_BLOCK = 128
 # More rows where they are short, as long as they keep to so many entries.
 BLOCK_ENTRIES = 1 << 16
+# A product of two blocks takes so many multiplications, so that threads are worth
+# their while, as long as a block keeps to so many entries.
+PRODUCT_MULTIPLICATIONS = 1 << 28
+PRODUCT_ENTRIES = 1 << 20
+# Rows of a Gram matrix that are added up at a time.
+STRIP = 256
 
 
 class Design:
@@ -152,8 +158,8 @@ class Design:
         """Memory that the entries of X take."""
         return (self.X.data if sparse.issparse(self.X) else self.X).nbytes
 
-    def _dense_blocks(self):
-        """Rows of a dense X as they are meant, a block at a time.
+    def _dense_blocks(self, size):
+        """Rows of a dense X as they are meant, so many at a time.
 
         Inner products are taken of these. To subtract what the centre adds from
         those of X would cancel all digits where means are large.
@@ -163,7 +169,6 @@ class Design:
         rows : slice
         block : ndarray
         """
-        size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1])
         for rows in _blocks(self.shape[0], size):
             block = self.X[rows]
             if self.center is not None:
@@ -176,7 +181,8 @@ class Design:
         """Inner products of the columns, dense, (n_columns, n_columns)."""
         if sparse.issparse(self.X):
             return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
-        blocks = (block.T for _, block in self._dense_blocks())
+        size = _product_size(self.shape[1])
+        blocks = (block.T for _, block in self._dense_blocks(size))
         return _sum_of_squares(blocks, self.shape[1], self.dtype)
 
     def outer_gram(self):
@@ -184,8 +190,7 @@ class Design:
         if sparse.issparse(self.X):
             product = self._sparse_outer_gram()
         else:
-            size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[0])
-            parts = _blocks(self.shape[1], size)
+            parts = _blocks(self.shape[1], _product_size(self.shape[0]))
             blocks = (self._centered_columns(columns) for columns in parts)
             product = _sum_of_squares(blocks, self.shape[0], self.dtype)
         if self.row_scale is not None:
@@ -208,7 +213,7 @@ class Design:
         if sparse.issparse(self.X):
             return self._sparse_weighted_gram(weights)
         product = np.zeros((self.shape[1], self.shape[1]), self.dtype)
-        for rows, block in self._dense_blocks():
+        for rows, block in self._dense_blocks(_product_size(self.shape[1])):
             product += block.T @ (block * weights[rows])
         return product
 
@@ -297,7 +302,8 @@ class Design:
         """Squared Euclidean norm of every row, (n_rows,)."""
         if sparse.issparse(self.X):
             return self._sparse_squared_row_norms()
-        norms = [np.einsum("ij,ij->i", b, b) for _, b in self._dense_blocks()]
+        blocks = self._dense_blocks(max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1]))
+        norms = [np.einsum("ij,ij->i", block, block) for _, block in blocks]
         return np.concatenate(norms)
 
     def _sparse_squared_row_norms(self):
@@ -321,7 +327,8 @@ class Design:
         if sparse.issparse(self.X):
             return self._sparse_column_sizes()
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
-        for _, block in self._dense_blocks():
+        size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1])
+        for _, block in self._dense_blocks(size):
             squares += np.einsum("ij,ij->j", block, block)
             np.maximum(largest, np.abs(block).max(axis=0), out=largest)
         return np.sqrt(squares), largest
@@ -339,6 +346,12 @@ class Design:
         return norms, largest
 
 
+def _product_size(side):
+    """Rows of a block, for inner products of so many columns."""
+    size = min(PRODUCT_MULTIPLICATIONS // side**2, PRODUCT_ENTRIES // side)
+    return max(ROW_BLOCK, size)
+
+
 def _blocks(n_rows, size):
     """Slices of so many rows, one after the other."""
     return [slice(first, first + size) for first in range(0, n_rows, size)]
@@ -350,21 +363,19 @@ def _subtract_outer(product, left, right):
         product[rows] -= left[rows] @ right.T
 
 
-def _sum_of_squares(blocks, size, dtype):
-    """The sum of ``block @ block.T`` over blocks with so many rows."""
-    product = np.zeros((size, size), dtype, order="F")
-    syrk = get_blas_funcs("syrk", dtype=dtype)
+def _sum_of_squares(blocks, side, dtype):
+    """The sum of ``block @ block.T`` over blocks with so many rows.
+
+    By NumPy: the threads of another BLAS beside it would be in its way.
+    """
+    product = np.zeros((side, side), dtype)
+    strips = _blocks(side, STRIP)
     for block in blocks:
-        # What lies in memory by columns goes in without a copy.
-        by_columns = block.flags.f_contiguous
-        array = block if by_columns else block.T
-        product = syrk(1.0, array, 1.0, product, trans=not by_columns, overwrite_c=True)
-    for rows in _blocks(size, ROW_BLOCK):  # the upper triangle is there
-        below = slice(rows.stop, size)
-        product[below, rows] = product[rows, below].T
-        square = product[rows, rows]
-        product[rows, rows] = np.triu(square) + np.triu(square, 1).T
-    return product.T
+        for rows in strips:
+            product[rows, rows.start :] += block[rows] @ block[rows.start :].T
+    for rows in strips:  # the lower triangle from the upper one
+        product[rows.stop :, rows] = product[rows, rows.stop :].T
+    return product
 
 
 def hessian(design, curvature):
