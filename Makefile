@@ -5,7 +5,7 @@ OLDEST := .venv-oldest
 PEERS := .venv-peers
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-oldest docs bench bench-peers studies lint clean
+.PHONY: demo test test-all test-oldest docs links bench bench-peers studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -23,6 +23,9 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+
+links: $(VENV)/installed-docs  ## whether the manual's links to other sites answer
+	$(BIN)/python -m sphinx -b linkcheck docs docs/_build/links
 
 bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
 	$(BIN)/python -m benchmarks --output benchmarks/results/bench.md
