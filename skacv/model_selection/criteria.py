@@ -81,7 +81,7 @@ def automatic(candidates, X, y):
 def _leaves_one_out(candidate, X, y):
     """Whether it leaves out every row where that is left to us."""
     loo = setting(candidate, "loo")
-    if loo is True or loo != "auto":
+    if loo != "auto":
         return loo is True
     try:
         return candidate._leaves_one_out_cheaply(X, y)

@@ -56,10 +56,13 @@ class Design:
             Of sum one.
         """
         weights = weights.astype(X.dtype, copy=False)
-        center = sum(
-            (X[rows].T @ weights[rows]).astype(np.float64)
-            for rows in _blocks(X.shape[0], ROW_BLOCK)
-        )
+        if sparse.issparse(X):
+            center = X.T @ weights.astype(np.float64)
+        else:  # without a copy of X in double precision
+            center = sum(
+                (X[rows].T @ weights[rows]).astype(np.float64)
+                for rows in _blocks(X.shape[0], ROW_BLOCK)
+            )
         center /= weights.sum(dtype=np.float64)
         return cls(X, center=center.astype(X.dtype))
 
@@ -302,7 +305,7 @@ class Design:
         """Squared Euclidean norm of every row, (n_rows,)."""
         if sparse.issparse(self.X):
             return self._sparse_squared_row_norms()
-        blocks = self._dense_blocks(max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1]))
+        blocks = self._dense_blocks(_block_size(self.shape[1]))
         norms = [np.einsum("ij,ij->i", block, block) for _, block in blocks]
         return np.concatenate(norms)
 
@@ -327,8 +330,7 @@ class Design:
         if sparse.issparse(self.X):
             return self._sparse_column_sizes()
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
-        size = max(ROW_BLOCK, BLOCK_ENTRIES // self.shape[1])
-        for _, block in self._dense_blocks(size):
+        for _, block in self._dense_blocks(_block_size(self.shape[1])):
             squares += np.einsum("ij,ij->j", block, block)
             np.maximum(largest, np.abs(block).max(axis=0), out=largest)
         return np.sqrt(squares), largest
@@ -344,6 +346,11 @@ class Design:
             norms = norms + size * np.linalg.norm(scale)
             largest = largest + size * scale.max()
         return norms, largest
+
+
+def _block_size(n_columns):
+    """Rows of a block that stays in cache."""
+    return max(ROW_BLOCK, BLOCK_ENTRIES // n_columns)
 
 
 def _product_size(side):

@@ -118,7 +118,9 @@ class Run:
         if not self.correction:
             return True
         exact = self.n_updates * self._exact_cost()
-        linearised = self.n_updates * max(self.n_batches, 1) * self._width(n_columns)
+        linearised = (
+            self.n_updates * max(self.n_batches, 1) * self._hessian_cost(n_columns)
+        )
         linearised += self._n_corrected() * self._exact_cost()
         return exact > WORTH_LINEARISING * linearised
 
@@ -142,7 +144,7 @@ class Run:
         n_rows, n_columns = self.shape
         return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
 
-    def _width(self, n_columns):
+    def _hessian_cost(self, n_columns):
         """Multiplications with the Hessian of so many columns."""
         together = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * together
@@ -167,7 +169,7 @@ class Run:
         width = min(2 * n_active, n_columns)
         n_exact = self.n_exact_updates()
         # A wide one is not formed, two products with the columns do as well.
-        hessian = min(self._width(width), 2 * n_rows * width * self.n_outputs)
+        hessian = min(self._hessian_cost(width), 2 * n_rows * width * self.n_outputs)
         each = (self.n_updates - n_exact) * hessian
         each += n_exact * self._exact_cost()
         return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
