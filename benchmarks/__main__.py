@@ -14,10 +14,11 @@ import numpy as np
 from skacv import TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, run
-from skacv.risk.memory_matrix import estimate_risk
+from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
 from . import kernels

@@ -13,10 +13,11 @@ import numpy as np
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, run
-from skacv.risk.memory_matrix import estimate_risk
+from skacv.risk.memory.memory_matrix import estimate_risk
 
 from . import alpha_paths
 from .curved_studies import converged, curved, published_levels

@@ -45,12 +45,14 @@ from threadpoolctl import threadpool_limits
 from skacv.optim.design import Design
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, Step
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import iacv, lockstep
-from skacv.risk.held_out import LeftOutRows
-from skacv.risk.iacv_moments import moments
+from skacv.risk.left_out import linearised as iacv
+from skacv.risk.left_out.choice import LeftOutRows
+from skacv.risk.left_out.moments import moments
+from skacv.risk.left_out.replicas import Replicas, replayed
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5
@@ -151,8 +153,8 @@ def exact(problem, trajectory, left_out):
     """The same, by a run without each row."""
     stays = np.ones((left_out.n_rows, len(left_out.rows)), dtype=bool)
     stays[left_out.rows, np.arange(len(left_out.rows))] = False
-    replicas = lockstep.Replicas.in_batches(problem, stays)
-    for coef, _ in lockstep.replayed(problem, trajectory, replicas):
+    replicas = Replicas.in_batches(problem, stays)
+    for coef, _ in replayed(problem, trajectory, replicas):
         yield coef[:, 0].T
 
 
@@ -334,7 +336,7 @@ def main(
     chosen = {names[k]: compare[names[k]] for k in (0, 2, 3, 4)}
     figure = figure_of(chosen, results)
     if output is not None:
-        path = Path(output) / "iacv.png"
+        path = Path(output) / "linearised.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
         print(f"\nFigure: {path}")

@@ -40,11 +40,13 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
 from skacv.optim.design import Design
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import iacv, lockstep
-from skacv.risk.held_out import LeftOutRows
+from skacv.risk.left_out import linearised as iacv
+from skacv.risk.left_out.choice import LeftOutRows
+from skacv.risk.left_out.replicas import Replicas, replayed
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10
@@ -105,8 +107,8 @@ def without_rows(problem, n_updates, rows):
     trajectory = run(problem, plan, start)
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    replicas = lockstep.Replicas.without(problem, stays, False, of_sum)
-    *_, (exact, _) = lockstep.replayed(problem, trajectory, replicas)
+    replicas = Replicas.without(problem, stays, False, of_sum)
+    *_, (exact, _) = replayed(problem, trajectory, replicas)
     left_out = LeftOutRows.of(problem, rows, False, of_sum)
     linearised, corrected = (
         iacv.leave_one_out(problem, trajectory, left_out, len(rows), map, correction)[1]

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
-from skacv.risk.costs import Run
+from skacv.risk.left_out.costs import Run
 
 MODELS = [
     TrajectoryLasso(0.1),

@@ -20,15 +20,16 @@ from skacv import (
 )
 from skacv.optim.design import Design
 from skacv.optim.penalties import Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.reach import share_of_the_way
+from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
     Nesterov,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, run
 
 LINEAR = [
     TrajectoryLasso("path", max_iter=20),

@@ -10,10 +10,11 @@ from skacv import IterativeRidge
 from skacv.optim.design import Design
 from skacv.optim.losses import SquaredError
 from skacv.optim.penalties import SquaredL2
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.optim.trajectory import Phase, run
-from skacv.risk.held_out import LeftOutRows
+from skacv.risk.left_out.choice import LeftOutRows
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

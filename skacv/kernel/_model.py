@@ -14,10 +14,10 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
-from .._fitting import RecordingFit
-from .._held_out import FEWEST_ROWS, check_loo
-from .._parameters import plain
-from .._progress import FitProgress
+from .._estimator.folds import RecordingFit
+from .._estimator.left_out import FEWEST_ROWS, check_loo
+from .._estimator.parameters import plain
+from .._estimator.progress import FitProgress
 from ..optim.losses import SquaredError
 from .gram import KernelMatrix, check_precomputed
 from .held_out import plan_of

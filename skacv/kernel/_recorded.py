@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._recorded import RecordedModel
+from .._estimator.predictions import RecordedModel
 from .gram import product
 
 

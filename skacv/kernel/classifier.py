@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .._recorded_classifier import RecordedClassifier
-from .._training_data import validated
+from .._estimator.data import validated
+from .._estimator.decisions import RecordedClassifier
 from ._model import KernelEigenPro
 from ._recorded import RecordedKernelModel
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from .._held_out import FEWEST_ROWS, unseen_folds
+from .._estimator.left_out import FEWEST_ROWS, unseen_folds
 from .leave_one_out import (
     ExactMemory,
     LeaveOneOut,

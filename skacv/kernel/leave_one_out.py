@@ -23,7 +23,7 @@ U_i the row of U as a column: what the residuals of the row would have taken awa
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
-from ..risk.labels import jackknife, label_groups
+from ..risk.random_labels import jackknife, label_groups
 
 # A row's memory is its own while it is so many of its standard errors.
 RESOLVED = 3

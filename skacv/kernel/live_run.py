@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._training_data import Samples
+from .._estimator.data import Samples
 from .paths import fitted_paths, shaped_dual_coef
 from .recorder import Recorder
 from .run import check_stable, epochs

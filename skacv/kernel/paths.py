@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .._held_out import fold_paths
-from ..risk.held_out import mean_with_error
+from .._estimator.left_out import fold_paths
+from ..risk.left_out.choice import mean_with_error
 
 
 def fitted_paths(machine, recorder, samples, is_flat):

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._recorded import RecordedRegressor
-from .._training_data import validated
+from .._estimator.data import validated
+from .._estimator.predictions import RecordedRegressor
 from ._model import KernelEigenPro
 from ._recorded import RecordedKernelModel
 from .held_out import coefficients_from_residuals, coefficients_of_replicas

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from .._compat import Interval, StrOptions, class_weights
-from .._conditioning import warn_of_far_targets
-from .._recorded import RecordedRegressor
-from .._recorded_classifier import RecordedClassifier
-from .._training_data import augmented, validated
+from .._estimator.conditioning import warn_of_far_targets
+from .._estimator.data import augmented, validated
+from .._estimator.decisions import RecordedClassifier
+from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
+from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
-from ..base import RUN_CONSTRAINTS, TrajectoryModel
 from ..exceptions import SeparationWarning
 from ..optim.penalties import ExceptLast, SquaredL2
 from ..optim.schedules import (

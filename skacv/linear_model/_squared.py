@@ -5,9 +5,9 @@ from numbers import Integral, Real
 from sklearn.base import RegressorMixin
 
 from .._compat import Interval, StrOptions
-from .._recorded import RecordedRegressor
-from .._training_data import centered, validated
-from ..base import RUN_CONSTRAINTS, TrajectoryModel
+from .._estimator.data import centered, validated
+from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
+from .._estimator.predictions import RecordedRegressor
 
 
 class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):

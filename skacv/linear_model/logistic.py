@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from .._compat import Interval, StrOptions
-from .._recorded_classifier import RecordedProbabilisticClassifier
+from .._estimator.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton

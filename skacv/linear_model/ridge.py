@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
-from .._parameters import plain
+from .._estimator.parameters import plain
 from ..optim.penalties import SquaredL2
 from ..optim.preconditioner import (
     MOST_COMPONENTS,

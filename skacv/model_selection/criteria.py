@@ -12,8 +12,8 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
-from .._held_out import FEWEST_ROWS
-from .._parameters import plain
+from .._estimator.left_out import FEWEST_ROWS
+from .._estimator.parameters import plain
 
 
 class Criterion(NamedTuple):

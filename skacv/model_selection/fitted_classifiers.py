@@ -8,8 +8,8 @@ from scipy import sparse
 
 from .._compat import class_weights
 from ..optim.losses import Logistic, Multinomial, SquaredHinge
-from ..risk.converged import ConvergedModel
-from ..risk.converged_hinge import HingeModel
+from ..risk.converged.hinge import HingeModel
+from ..risk.converged.newton import ConvergedModel
 from .minimised import COUPLED, CURVED, HINGE, FittedModel, coefficients, dense
 
 # LIBLINEAR stops when margins are right to its ``tol``; how much of that is

@@ -6,7 +6,7 @@ Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make o
 import numpy as np
 
 from ..optim.losses import Huber, Poisson, SquaredError
-from ..risk.converged import ConvergedModel
+from ..risk.converged.newton import ConvergedModel
 from .minimised import CURVED, FittedModel, coefficients
 
 SQUARED = SquaredError()

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..risk.converged import ConvergedModel, infinitesimal_jackknife, newton_step
-from ..risk.converged_hinge import HingeModel, support_stays
-from ..risk.randomized import randomized_leverages
+from ..risk.converged.hinge import HingeModel, support_stays
+from ..risk.converged.newton import ConvergedModel, infinitesimal_jackknife, newton_step
+from ..risk.converged.randomised import randomized_leverages
 
 # The approximations of a loss with a curvature, of one with coupled outputs, and
 # of the hinge.

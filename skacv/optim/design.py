@@ -55,15 +55,15 @@ class Design:
         weights : ndarray of shape (n_rows, 1)
             Of sum one.
         """
-        weights = weights.astype(X.dtype, copy=False)
+        weights = weights.astype(np.float64)
         if sparse.issparse(X):
-            center = X.T @ weights.astype(np.float64)
+            center = X.T @ weights
         else:  # without a copy of X in double precision
             center = sum(
-                (X[rows].T @ weights[rows]).astype(np.float64)
+                X[rows].astype(np.float64, copy=False).T @ weights[rows]
                 for rows in _blocks(X.shape[0], ROW_BLOCK)
             )
-        center /= weights.sum(dtype=np.float64)
+        center /= weights.sum()
         return cls(X, center=center.astype(X.dtype))
 
     @property

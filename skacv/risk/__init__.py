@@ -1,26 +1,26 @@
 """Read a recorded run: what every iterate would cost on rows that it has not seen.
 
-Three readers: the memory matrix, rows or folds left out along the run, and
+Three ways to read: the memory matrix, rows or folds left out along the run, and
 leave-one-out of a converged model. What to read first, reader by reader:
 
-========================  ======================  =================================
-entry point               exactness               what it stands on
-========================  ======================  =================================
-``memory_matrix``         an estimate; traces     ``modes``, ``tangents``,
-                          exact or probed         ``traces``; ``row_norms`` and
-                                                  ``row_scales`` for uneven rows
-``passes``                the same in batches,    ``labels``
-                          from random labels
-``held_out``              chooses, by ``costs``,
-                          one of the next four
-``spectral``              exact, linear updates   ``eigenbasis``
-``row_lockstep``          exact, with a prox      ``working_columns``
-``lockstep``              exact, any loss, any
-                          rows
-``iacv``                  linearised, curved      ``iacv_moments``,
-                          losses                  ``iacv_correction``
-``intervals``             of held-out residuals
-``converged``             one Newton step,        ``quadratic``, ``randomized``,
-                          exact for ridge         ``converged_hinge``
-========================  ======================  =================================
+==============================  ======================  ============================
+entry point                     exactness               what it stands on
+==============================  ======================  ============================
+``memory.memory_matrix``        an estimate; traces     ``modes``, ``tangents``,
+                                exact or probed         ``traces``; ``row_norms``
+                                                        and ``row_scales``
+``memory.passes``               the same in batches,    ``random_labels``
+                                from random labels
+``left_out.choice``             chooses, by ``costs``,
+                                one of the next four
+``left_out.spectral``           exact, linear updates   ``eigenbasis``
+``left_out.screened``           exact, with a prox      ``working_columns``
+``left_out.replicas``           exact, any loss, any
+                                rows
+``left_out.linearised``         linearised, curved      ``moments``,
+                                losses                  ``correction``
+``intervals``                   of held-out residuals
+``converged.newton``            one Newton step,        ``hessian``, ``randomised``,
+                                exact for ridge         ``hinge``
+==============================  ======================  ============================
 """

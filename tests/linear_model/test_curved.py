@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.exceptions import SeparationWarning
-from skacv.risk import costs
+from skacv.risk.left_out import costs
 
 TIGHT = {"max_iter": 20_000, "tol": 1e-13, "loo": False}
 EXACT = {"rtol": 0, "atol": 1e-8}

@@ -10,11 +10,12 @@ from sklearn.model_selection import KFold
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
 from skacv.optim.design import Design
 from skacv.optim.penalties import Zero
+from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import passes
+from skacv.risk.memory import passes
 from tests.oracles import whitened
 
 EXACT = {"rtol": 0, "atol": 1e-8}

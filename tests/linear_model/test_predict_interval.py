@@ -203,7 +203,7 @@ def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
         model = model_of("gd").fit(storage(X), y)
         whole = model.predict_interval(storage(X_new))
         with monkeypatch.context() as patch:
-            patch.setattr("skacv._recorded.BLOCK_BYTES", 2 * 24 * 8)
+            patch.setattr("skacv._estimator.predictions.BLOCK_BYTES", 2 * 24 * 8)
             blocks = model.predict_interval(storage(X_new))
         np.testing.assert_allclose(blocks, whole, **EXACT)
 
@@ -389,7 +389,9 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
     def refuse(estimator):
         raise AssertionError("The replicas were run.")
 
-    monkeypatch.setattr("skacv._recorded.coefficients_without_rows", refuse)
+    monkeypatch.setattr(
+        "skacv._estimator.predictions.coefficients_without_rows", refuse
+    )
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):
             model.predict_interval(X_bad, coverage)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from skacv.optim.design import Design
+from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner, automatic_subsample_size
+from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, GradientDescent
-from skacv.optim.trajectory import Phase, run
 from tests.optim.test_schedules import NO_PENALTY, final, quadratic
 
 SHAPES = [(50, 12), (20, 60), (300, 200)]

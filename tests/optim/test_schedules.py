@@ -8,7 +8,9 @@ import pytest
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import (
     SCHEDULES,
     GradientDescent,
@@ -16,7 +18,6 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, run
 
 NO_PENALTY = Zero()
 

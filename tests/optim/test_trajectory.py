@@ -8,9 +8,10 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.phases import Phase, remaining_phases
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, remaining_phases, run
 
 SCHEDULES = {
     "gradient_descent": GradientDescent(0.1),

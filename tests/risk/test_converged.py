@@ -17,16 +17,16 @@ from skacv.optim.losses import (
     SquaredError,
     SquaredHinge,
 )
-from skacv.risk import quadratic, randomized
-from skacv.risk.converged import (
+from skacv.risk.converged import hessian, randomised
+from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor
+from skacv.risk.converged.hinge import HingeModel, support_stays
+from skacv.risk.converged.newton import (
     ConvergedModel,
     expansion,
     infinitesimal_jackknife,
     newton_step,
 )
-from skacv.risk.converged_hinge import HingeModel, support_stays
-from skacv.risk.quadratic import ConjugateGradients, Spectrum, factor
-from skacv.risk.randomized import Probes, randomized_leverages, truncated_mean
+from skacv.risk.converged.randomised import Probes, randomized_leverages, truncated_mean
 
 N_CLASSES = 3
 
@@ -273,7 +273,7 @@ def test_conjugate_gradients_solve(rng):
 
 
 def test_conjugate_gradients_say_when_they_fail(rng, monkeypatch):
-    monkeypatch.setattr(quadratic, "CG_MAX_ITER", 2)
+    monkeypatch.setattr(hessian, "CG_MAX_ITER", 2)
     local = expansion(model_of(Logistic(), rng, p=12))
     with pytest.raises(ValueError, match="do not converge"):
         ConjugateGradients(local).solve(rng.standard_normal((13, 4)))
@@ -307,7 +307,7 @@ def test_many_probes_approach_the_newton_step(loss, mean, rng):
 def test_probes_do_not_mind_how_the_hessian_is_solved(rng, monkeypatch):
     model = model_of(Logistic(), rng, p=12)
     direct = randomized_leverages(model, probes_of(model, 20)).predictor
-    monkeypatch.setattr(randomized, "DIRECT_SIZE", 0)
+    monkeypatch.setattr(randomised, "DIRECT_SIZE", 0)
     iterated = randomized_leverages(model, probes_of(model, 20)).predictor
     # The factor is in single precision.
     np.testing.assert_allclose(iterated, direct, rtol=0, atol=1e-4)

@@ -8,14 +8,15 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import costs, held_out, row_lockstep, spectral, working_columns
-from skacv.risk.costs import Run
-from skacv.risk.held_out import leave_one_out, mean_with_error
-from skacv.risk.lockstep import Replicas, replayed
-from skacv.risk.working_columns import WorkingColumns
+from skacv.risk.left_out import choice, costs, screened, spectral, working_columns
+from skacv.risk.left_out.choice import leave_one_out, mean_with_error
+from skacv.risk.left_out.costs import Run
+from skacv.risk.left_out.replicas import Replicas, replayed
+from skacv.risk.left_out.working_columns import WorkingColumns
 
 LINEAR = [Zero(), SquaredL2(0.05)]
 PROXIMAL = [L1(0.05), ElasticNet(0.1, 0.5), MCP(0.1, 30.0), SCAD(0.1, 37.0)]
@@ -228,7 +229,7 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(screened, "BLOCK_BYTES", 1)
     monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1)
     monkeypatch.setattr(spectral, "ENTRIES_PER_BLOCK", 1)
     single = leave_one_out(problem, trajectory, rows, **params)
@@ -258,7 +259,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
     forwards = counted(monkeypatch, Design, "dot", lambda coef: 1)
     backwards = counted(monkeypatch, Design, "t_dot", lambda rows: 1)
-    held_out.leave_folds_out(
+    choice.leave_folds_out(
         problem, trajectory, folds, fit_intercept=True, penalty_scale=ones
     )
     assert forwards["n"] == 26
@@ -268,7 +269,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])
 def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
     """Beside X and what comes out, a block of replicas and not all of them."""
-    monkeypatch.setattr(row_lockstep, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(screened, "BLOCK_BYTES", 1 << 20)
     monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1 << 20)
     problem = problem_of((6000, 40), rng)
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
@@ -305,9 +306,9 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     problem = Problem(Design(X), y, np.full((1000, 1), 1e-3))
     phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
-    left_out = held_out.LeftOutRows.of(problem, np.arange(20), False, np.ones_like)
+    left_out = choice.LeftOutRows.of(problem, np.arange(20), False, np.ones_like)
     tracemalloc.start()
-    row_lockstep.leave_one_out(problem, trajectory, left_out, 20, map)
+    screened.leave_one_out(problem, trajectory, left_out, 20, map)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # Gradients of all iterates, a dozen arrays of the replicas, columns looked at.

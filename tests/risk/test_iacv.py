@@ -20,7 +20,9 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.penalties import L1, ElasticNet, ExceptLast, SquaredL2, Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
@@ -28,11 +30,12 @@ from skacv.optim.schedules import (
     Step,
     StochasticGradient,
 )
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import costs, held_out, iacv, iacv_correction, iacv_moments
-from skacv.risk.held_out import LeftOutRows
-from skacv.risk.iacv import leave_one_out
-from skacv.risk.iacv_correction import Correction
+from skacv.risk.left_out import choice, costs, linearised
+from skacv.risk.left_out import correction as corrections
+from skacv.risk.left_out import moments as recorded
+from skacv.risk.left_out.choice import LeftOutRows
+from skacv.risk.left_out.correction import Correction
+from skacv.risk.left_out.linearised import leave_one_out
 from tests.oracles import iterates_without
 
 SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
@@ -248,7 +251,7 @@ def test_without_correction_it_is_the_published_estimate(loss, schedule, penalty
 @pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Poisson()])
 def test_correction_is_its_definition(loss, block_bytes, rng, monkeypatch):
     """Term by term, and bounded by its length; whatever is worked on together."""
-    monkeypatch.setattr(iacv_correction, "SHIFT_BYTES", block_bytes)
+    monkeypatch.setattr(corrections, "SHIFT_BYTES", block_bytes)
     problem = problem_of(loss, (12, 4), rng)
     X, weights, target = problem.design.X, problem.row_weights, problem.target
     coef = 0.3 * rng.standard_normal((4, target.shape[1]))
@@ -427,13 +430,16 @@ def test_few_columns_give_what_all_give(
     problem, trajectory = wide_run(loss, share, penalties, schedule, rng, storage)
     left_out = left_out_of(problem, np.arange(0, 400, 40), growing)
     widths = counted(
-        monkeypatch, iacv.Replicas, "_advance", lambda self, *rest: len(self.index)
+        monkeypatch,
+        linearised.Replicas,
+        "_advance",
+        lambda self, *rest: len(self.index),
     )
     few = found_by(problem, trajectory, left_out)
     n_worked_on = sum(widths)
     widths.clear()
-    monkeypatch.setattr(iacv.Replicas, "_drop", lambda self, moment: None)
-    monkeypatch.setattr(iacv.Replicas, "_joining", all_others)
+    monkeypatch.setattr(linearised.Replicas, "_drop", lambda self, moment: None)
+    monkeypatch.setattr(linearised.Replicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     assert set(widths) == {150}
     n_used = np.count_nonzero(few[1].any(axis=(0, 2)))
@@ -451,7 +457,7 @@ def all_others(self, moment, gradient, linearized):
 
 def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     """Between evaluations, too: that of the update where it was evaluated."""
-    monkeypatch.setattr(iacv_moments, "GROWTH", 4.0)
+    monkeypatch.setattr(recorded, "GROWTH", 4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
     widened = counted(
@@ -459,7 +465,7 @@ def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     )
     few = found_by(problem, trajectory, left_out)
     assert np.count_nonzero(widened) > 3
-    monkeypatch.setattr(iacv.Replicas, "_joining", all_others)
+    monkeypatch.setattr(linearised.Replicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     np.testing.assert_allclose(few[0], every[0], rtol=0, atol=1e-11)
 
@@ -487,13 +493,13 @@ def test_bound_of_a_column_that_meets_it(rng):
     )
     value -= problem.batch(rows).design.t_dot(part.row_weights * 0.25 * shift)
     norms = np.sqrt(problem.row_weights.T @ problem.design.X**2)[0]
-    replicas = iacv.Replicas(problem, left_out, coef, (norms, 0 * norms))
+    replicas = linearised.Replicas(problem, left_out, coef, (norms, 0 * norms))
     replicas._work_on(used)
     replicas.correction = held
-    none = iacv.Linearized(point, 0 * point, np.zeros((1, 2)), 0.0)
+    none = linearised.Linearized(point, 0 * point, np.zeros((1, 2)), 0.0)
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
-        moment = iacv_moments.Moment(
+        moment = recorded.Moment(
             penalty=ExceptLast(L1(strength)),
             step=Step(0.5),
             coef=coef,
@@ -535,7 +541,7 @@ def test_blocks_agree_with_one(penalties, schedule, loss, rng, monkeypatch):
     assert sizes == [3, 2, 2]
     for each, wanted in zip(several, one):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-12)
-    monkeypatch.setattr(iacv, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(linearised, "BLOCK_BYTES", 1)
     singly = leave_one_out(problem, trajectory, left_out, 100, pickled)
     assert sizes[3:] == [1] * 7
     np.testing.assert_allclose(singly[0], one[0], rtol=0, atol=1e-12)
@@ -583,7 +589,7 @@ def test_curvature_by_either_way(shape, loss, rng):
     predictor = rng.standard_normal(problem.target.shape)
     curvature = loss.curvature_matrix(problem.target, predictor)
     point = rng.standard_normal((shape[1], problem.target.shape[1], 6))
-    found = iacv._curved(problem, curvature, point)
+    found = linearised._curved(problem, curvature, point)
     X = problem.design.X
     shift = np.einsum("ja,akr->jkr", X, point)
     turned = np.einsum("j,jkl,jlr->jkr", problem.row_weights[:, 0], curvature, shift)
@@ -725,18 +731,18 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     left_out = left_out_of(problem, rows)
     exact, last = brute_force(problem, trajectory, left_out)
     linear, _, doubt = leave_one_out(problem, trajectory, left_out, 150, map)
-    doubtful = doubt > held_out.DOUBTFUL
+    doubtful = doubt > choice.DOUBTFUL
     assert 0 < doubtful.sum() < 100
     error = np.abs(linear - exact).max(axis=(0, 2))
     # What is kept is as good as the doubt says, and what is not is not.
-    assert error[~doubtful].max() < held_out.DOUBTFUL
-    assert error[doubtful].max() > 10 * held_out.DOUBTFUL
+    assert error[~doubtful].max() < choice.DOUBTFUL
+    assert error[doubtful].max() > 10 * choice.DOUBTFUL
     monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
     params = {"fit_intercept": False, "penalty_scale": ones}
-    found = held_out.leave_one_out(problem, trajectory, rows, **params)
+    found = choice.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, doubtful], exact[:, doubtful], atol=1e-8)
     np.testing.assert_array_equal(found[:, ~doubtful], linear[:, ~doubtful])
-    coef, _ = held_out.coefficients_without(problem, trajectory, rows, **params)
+    coef, _ = choice.coefficients_without(problem, trajectory, rows, **params)
     expected = trajectory.coef[-1, :, 0] + last[doubtful, :, 0]
     np.testing.assert_allclose(coef[doubtful], expected, atol=1e-8)
 
@@ -745,7 +751,7 @@ def test_no_row_is_doubtful_where_linearising_is_good():
     problem, trajectory = logistic_run((300, 8), 1e-3, GradientDescent(0.5), 200, 0)
     left_out = left_out_of(problem, np.arange(300))
     *_, doubt = leave_one_out(problem, trajectory, left_out, 300, map)
-    assert 0 < doubt.max() < held_out.DOUBTFUL
+    assert 0 < doubt.max() < choice.DOUBTFUL
 
 
 @pytest.mark.parametrize(

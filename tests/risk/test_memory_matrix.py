@@ -6,13 +6,14 @@ from scipy import sparse
 
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import modes, tangents, traces
-from skacv.risk.memory_matrix import estimate_risk
-from skacv.risk.row_norms import uneven_rows_bias
-from skacv.risk.tangents import FactoredGram
+from skacv.risk.memory import modes, tangents, traces
+from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.memory.row_norms import uneven_rows_bias
+from skacv.risk.memory.tangents import FactoredGram
 from tests import oracles
 
 SCHEDULES = {

@@ -7,12 +7,13 @@ from scipy import sparse
 from skacv import IterativeRidge, TrajectoryLasso
 from skacv.optim.design import Design
 from skacv.optim.penalties import L1, SquaredL2, Zero
+from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
+from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.optim.trajectory import Phase, run
-from skacv.risk import memory_matrix, row_scales, traces
-from skacv.risk.memory_matrix import estimate_risk
-from skacv.risk.row_scales import scales_of_rows
+from skacv.risk.memory import memory_matrix, row_scales, traces
+from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.memory.row_scales import scales_of_rows
 from tests import oracles
 
 SCHEDULES = {

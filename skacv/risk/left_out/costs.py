@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from .iacv_moments import n_evaluations
+from .moments import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000

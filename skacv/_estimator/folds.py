@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from ._held_out import folds_of
+from .left_out import folds_of
 
 
 class RecordingFit:

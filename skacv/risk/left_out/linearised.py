@@ -9,7 +9,7 @@ theta + d_i is, with the derivatives l' and l'' at the recorded theta,
 
 followed by the update that the recorded run took. For the squared error this is
 exact with C_i = 0, which is what the paper has for every loss. The correction
-C_i (:mod:`skacv.risk.iacv_correction`) takes in what linearising misses. It is
+C_i (:mod:`skacv.risk.left_out.correction`) takes in what linearising misses. It is
 evaluated at updates 1 to 11, 13, 14, 15, 17, ... of a phase, and where the run
 settles, what is left of the error is rounding.
 
@@ -32,11 +32,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.design import hessian
-from ..optim.problem import Problem
-from ..optim.trajectory import advanced
-from .iacv_correction import Correction, curvature_matrix, pulled, turned
-from .iacv_moments import moments
+from ...optim.design import hessian
+from ...optim.problem import Problem
+from ...optim.run import advanced
+from .correction import Correction, curvature_matrix, pulled, turned
+from .moments import moments
 
 # Memory for the replicas of a block of rows, and their arrays in an update.
 BLOCK_BYTES = 1 << 28

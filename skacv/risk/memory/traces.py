@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.problem import Problem
-from ..optim.trajectory import Trajectory
-from .costs import is_decomposed
-from .eigenbasis import Eigenbasis
-from .labels import random_signs
+from ...optim.problem import Problem
+from ...optim.trajectory import Trajectory
+from ..eigenbasis import Eigenbasis
+from ..left_out.costs import is_decomposed
+from ..random_labels import random_signs
 from .modes import ResidualModes, residual_modes
 from .tangents import (
     TangentProbes,
@@ -204,7 +204,7 @@ def solve(run, method, rng):
     ----------
     run : ReadRun
     method : "auto", "exact", "hutchinson" or int
-        As :func:`skacv.risk.memory_matrix.estimate_risk` takes it.
+        As :func:`skacv.risk.memory.memory_matrix.estimate_risk` takes it.
     rng : numpy Generator or RandomState
 
     Returns

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..optim.design import Design
-from ..optim.trajectory import advanced
+from ...optim.design import Design
+from ...optim.run import advanced
 
 
 @dataclass(frozen=True)

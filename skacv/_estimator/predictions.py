@@ -8,9 +8,9 @@ from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._compat import _check_sample_weight
-from ._held_out import coefficients_without_rows
-from .risk.intervals import around_predictions, jackknife_plus, rank_of
+from .._compat import _check_sample_weight
+from ..risk.intervals import around_predictions, jackknife_plus, rank_of
+from .left_out import coefficients_without_rows
 
 # What the intervals of each method are made from, and how fit is told to keep it.
 NEEDS = {

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from ._compat import _check_sample_weight
-from .optim.design import Design
-from .optim.problem import Problem
+from .._compat import _check_sample_weight
+from ..optim.design import Design
+from ..optim.problem import Problem
 
 NAMES = ("n_features_in_", "feature_names_in_")
 

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..optim.losses import Loss
-from ..optim.penalties import soft_threshold
-from .quadratic import Expansion, factor, leverages, reduced
+from ...optim.losses import Loss
+from ...optim.penalties import soft_threshold
+from .hessian import Expansion, factor, leverages, reduced
 
 # A row without which nothing determines a coefficient has leverage 1.
 FULL_LEVERAGE = 1 - 1e-10

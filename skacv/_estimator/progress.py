@@ -1,6 +1,6 @@
 """How a fit tells where it stands: scikit-learn's callbacks, and printed lines."""
 
-from ._compat import callback_context, has_callbacks
+from .._compat import callback_context, has_callbacks
 
 PRINTED_LINES = 10
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
-from ..optim.trajectory import batch_updates
-from .labels import jackknife, label_groups, random_signs
+from ...optim.run import batch_updates
+from ..random_labels import jackknife, label_groups, random_signs
 from .memory_matrix import RiskEstimate, standard_error_over_rows
 
 # Random labels.

@@ -5,16 +5,17 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ._parameters import plain
-from .optim.trajectory import Trajectory, first_updates
-from .risk.costs import Run
-from .risk.held_out import (
+from ..optim.phases import first_updates
+from ..optim.trajectory import Trajectory
+from ..risk.left_out.choice import (
     coefficients_without,
     leave_folds_out,
     leave_one_out,
     mean_with_error,
     separate_outputs,
 )
+from ..risk.left_out.costs import Run
+from .parameters import plain
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache

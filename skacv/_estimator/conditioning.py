@@ -4,8 +4,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from ._warnings import warn
-from .optim.reach import share_of_the_way
+from .._warnings import warn
+from ..optim.reach import share_of_the_way
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500

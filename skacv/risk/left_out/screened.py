@@ -1,7 +1,7 @@
 """Leave-one-out along updates with a prox: exact, every row a replica of the run.
 
 The replica that never sees row i differs from the recorded iterate by a small
-deviation, on few columns. In the notation of :mod:`skacv.risk.spectral` its
+deviation, on few columns. In the notation of :mod:`skacv.risk.left_out.spectral` its
 gradient is
 
     c_i (gradient(b) + G d_i - w_i z_i h_i),        G = Z'Z / n,
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.design import Design
+from ...optim.design import Design
 from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows.

@@ -8,21 +8,22 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from ._compat import (
+from .._compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
     _fit_context,
     with_callbacks,
 )
-from ._conditioning import warn_of_uneven_columns
-from ._fitting import RecordingFit
-from ._held_out import FEWEST_ROWS, check_loo
-from ._progress import FitProgress
-from ._reading import read
-from ._warnings import warn
-from .optim.trajectory import Phase, first_updates, n_planned_updates, run
-from .risk.costs import Run
+from .._warnings import warn
+from ..optim.phases import Phase, first_updates, n_planned_updates
+from ..optim.run import run
+from ..risk.left_out.costs import Run
+from .conditioning import warn_of_uneven_columns
+from .folds import RecordingFit
+from .left_out import FEWEST_ROWS, check_loo
+from .progress import FitProgress
+from .readers import read
 
 N_STRENGTHS = 30
 

@@ -3,8 +3,8 @@
 Entry t of a leave-one-out path is the mean over rows of what iterate t of the
 same run, without that row, costs on it; folds are the same with sets of rows.
 Nothing is refitted. Which rows are left out, of many, and which way is taken,
-:mod:`skacv.risk.costs` decides: all ways are exact but linearising, of single rows
-of a loss that is not quadratic.
+:mod:`skacv.risk.left_out.costs` decides: all ways are exact but linearising, of
+single rows of a loss that is not quadratic.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from . import iacv, lockstep, row_lockstep, spectral
+from . import linearised, screened, spectral
 from .costs import Run, Way
+from .replicas import Replicas, check_stable, replayed
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -167,8 +168,8 @@ def _check_stable(problem, trajectory, rows, settings, predictors):
     if moved[furthest] <= FAR * np.abs(problem.target).max():
         return
     stays = np.arange(len(problem.target)) != rows[furthest]
-    replica = lockstep.Replicas.without(problem, stays[:, None], *settings)
-    lockstep.check_stable(problem, trajectory, replica, [0])
+    replica = Replicas.without(problem, stays[:, None], *settings)
+    check_stable(problem, trajectory, replica, [0])
 
 
 def _linearised(
@@ -184,7 +185,7 @@ def _linearised(
     """
     scaled = left_out.in_batches() if trajectory.has_batches() else left_out
     blocks = largest_block, map
-    predictors, deviations, doubt = iacv.leave_one_out(
+    predictors, deviations, doubt = linearised.leave_one_out(
         problem, trajectory, scaled, *blocks, correction
     )
     coef = trajectory.coef[-1] + deviations
@@ -200,7 +201,7 @@ def _linearised(
 def _on_working_columns(problem, trajectory, left_out, largest_block, map):
     """Of squared errors, exactly."""
     residuals = [
-        row_lockstep.leave_one_out(*separate, left_out, largest_block, map)[0]
+        screened.leave_one_out(*separate, left_out, largest_block, map)[0]
         for separate in separate_outputs(problem, trajectory)
     ]
     return _predictors(np.stack(residuals, axis=2), problem, left_out.rows)
@@ -243,7 +244,7 @@ def coefficients_without(
     shift = np.zeros(len(rows))
     recorded = trajectory.coef[-1].T
     if problem.loss.is_quadratic and trajectory.is_plain():
-        residuals, (deviations, place) = row_lockstep.leave_one_out(
+        residuals, (deviations, place) = screened.leave_one_out(
             problem, trajectory, left_out, *blocks
         )
         if fit_intercept:
@@ -348,22 +349,20 @@ def _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged):
         Replica after replica.
     """
     if trajectory.has_batches():
-        replicas = lockstep.Replicas.in_batches(problem, stays)
+        replicas = Replicas.in_batches(problem, stays)
     else:
-        replicas = lockstep.Replicas.without(
-            problem, stays, fit_intercept, penalty_scale
-        )
+        replicas = Replicas.without(problem, stays, fit_intercept, penalty_scale)
     rows = np.concatenate(judged)
     replica = np.repeat(np.arange(len(judged)), [len(some) for some in judged])
     n_iterates, _, n_outputs = trajectory.predictor.shape
     found = np.empty((n_iterates, len(rows), n_outputs), trajectory.predictor.dtype)
-    for t, iterate in enumerate(lockstep.replayed(problem, trajectory, replicas)):
+    for t, iterate in enumerate(replayed(problem, trajectory, replicas)):
         coef, predictors = iterate
         if t == 0:
             begun = replicas.training_error(problem, predictors)
         found[t] = predictors[rows, :, replica]
     risen = ~(replicas.training_error(problem, predictors) <= begun)
-    lockstep.check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
+    check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
     return coef, found
 
 

@@ -9,7 +9,7 @@ A_{t,s} = tr(X M_{t,s} X')/n, strictly lower triangular,
 estimates (b_t - beta)' Sigma (b_t - beta) + sigma^2 with neither Sigma nor
 sigma known. With an intercept, n becomes n - 1 in both formulas and the risk
 is multiplied by 1 + 1/n. Rows of uneven norm have residual maps of their own,
-see :mod:`skacv.risk.row_scales`.
+see :mod:`skacv.risk.memory.row_scales`.
 
 Rows that a preconditioner was made from have had a part in M. The trace and the mean
 square are then taken over the others, of which A_{t,s} is the mean leverage

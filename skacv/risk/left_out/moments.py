@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.penalties import Penalty
-from ..optim.schedules import Step
-from ..optim.trajectory import batch_updates
+from ...optim.penalties import Penalty
+from ...optim.run import batch_updates
+from ...optim.schedules import Step
 
 # The correction is evaluated at updates floor(GROWTH^k) of a phase, or at passes
 # floor(PASS_GROWTH^k): there the error is what batches differ by, not how old it is.

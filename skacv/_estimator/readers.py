@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ._held_out import read_folds, read_leave_one_out
-from ._parameters import plain
-from ._warnings import warn
-from .risk import passes
-from .risk.memory_matrix import estimate_risk
-from .risk.row_norms import uneven_rows_bias
+from .._warnings import warn
+from ..risk.memory import passes
+from ..risk.memory.memory_matrix import estimate_risk
+from ..risk.memory.row_norms import uneven_rows_bias
+from .left_out import read_folds, read_leave_one_out
+from .parameters import plain
 
 # Warn where uneven rows may make risk_path_ read low by more than this share.
 UNEVEN_ROWS_TOLERANCE = 0.1

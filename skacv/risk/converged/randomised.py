@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from .converged import (
+from ..random_labels import random_signs
+from .hessian import ConjugateGradients, factor, reduced, single_factor
+from .newton import (
     HeldOut,
     check_determined,
     drifts,
     expansion,
     relative_drift,
 )
-from .labels import random_signs
-from .quadratic import ConjugateGradients, factor, reduced, single_factor
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
 DIRECT_SIZE = 5000

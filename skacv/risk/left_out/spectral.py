@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 from threadpoolctl import threadpool_limits
 
-from .eigenbasis import NULL_DIRECTION, Eigenbasis
+from ..eigenbasis import NULL_DIRECTION, Eigenbasis
 
 # Entries of all arrays that a block of rows needs: they stay in cache.
 ENTRIES_PER_BLOCK = 1 << 19
@@ -291,7 +291,7 @@ class Stretch(NamedTuple):
         Parameters
         ----------
         updates : list
-            Of :meth:`skacv.optim.trajectory.Trajectory.updates`.
+            Of :meth:`skacv.optim.run.Trajectory.updates`.
         parts : ndarray of shape (3, n_nodes, n_rows)
             Of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.

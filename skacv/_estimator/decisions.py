@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._recorded import RecordedModel
+from .predictions import RecordedModel
 
 
 class RecordedClassifier(ClassifierMixin, RecordedModel):

@@ -1,0 +1,98 @@
+"""Plans of a run: phases that are asked for, done, and left."""
+
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from .penalties import Penalty
+
+
+@dataclass(frozen=True)
+class Phase:
+    """``n_updates`` updates with one penalty and one schedule.
+
+    In a recorded trajectory ``n_updates`` is what was done, and ``converged``
+    says that the phase ended because an update moved nothing.
+    """
+
+    penalty: Penalty
+    schedule: object
+    n_updates: int
+    converged: bool = False
+
+    def same_rule(self, other):
+        return (self.penalty, self.schedule) == (other.penalty, other.schedule)
+
+    def is_whole(self, planned):
+        """Whether this is all that ``planned`` asks for, as recorded."""
+        is_over = self.converged or self.n_updates == planned.n_updates
+        return is_over and self.same_rule(planned)
+
+    @property
+    def first_step(self):
+        """All steps of a phase are of its kind."""
+        return next(iter(self.schedule.steps()))
+
+    def steps_from(self, number):
+        """The steps from ``number`` up to ``n_updates``."""
+        return islice(self.schedule.steps(), number, self.n_updates)
+
+
+def first_updates(planned, n_updates):
+    """The beginning of a plan, at most ``n_updates``; all of it if None."""
+    if n_updates is None:
+        return list(planned)
+    phases = []
+    for phase in planned:
+        phase = replace(phase, n_updates=min(phase.n_updates, n_updates))
+        n_updates -= phase.n_updates
+        if phase.n_updates:
+            phases.append(phase)
+    return phases
+
+
+def remaining_phases(planned, done):
+    """What a plan still asks for after the phases already ``done``.
+
+    If the last of the recorded phases are a beginning of the plan, the rest of the
+    plan: the last recorded phase goes on where it stopped. Otherwise the whole plan,
+    as further phases of the same trajectory.
+
+    Returns
+    -------
+    phases : list of Phase
+    n_skipped : int
+        How many steps of the first of them are done already.
+
+    Raises
+    ------
+    ValueError
+        If the last recorded phase has more updates than the plan has for it.
+    """
+    n_begun = _n_begun(planned, done)
+    if not n_begun:
+        return list(planned), 0
+    last, phase = done[-1], planned[n_begun - 1]
+    if last.n_updates > phase.n_updates:
+        raise ValueError(
+            f"The trajectory has {last.n_updates} updates here already, more than "
+            f"the {phase.n_updates} asked for: continuing it needs a larger max_iter, "
+            "and a new one warm_start=False."
+        )
+    return list(planned[n_begun - 1 :]), last.n_updates
+
+
+def _n_begun(planned, done):
+    """How many phases of a plan the last recorded ones are, at most; 0 if none."""
+    for n in range(min(len(planned), len(done)), 0, -1):
+        *earlier, last = done[len(done) - n :]
+        if last.same_rule(planned[n - 1]) and all(
+            recorded.is_whole(phase) for recorded, phase in zip(earlier, planned)
+        ):
+            return n
+    return 0
+
+
+def n_planned_updates(planned, done):
+    """How many updates a run will add at most."""
+    phases, n_skipped = remaining_phases(planned, done)
+    return sum(phase.n_updates for phase in phases) - n_skipped
