@@ -52,8 +52,8 @@ def degrees_of_freedom(eigenvalues, schedule, n_updates):
     """
     share = previous = np.zeros_like(eigenvalues)
     traces = [0.0]
-    for _, step in zip(range(n_updates), schedule.steps()):
-        gradient = eigenvalues * (step.gradient_point(share, previous) - 1)
+    for _, step in zip(range(n_updates), schedule.updates()):
+        gradient = eigenvalues * (step.point(share, previous) - 1)
         moved = step.moved(share, previous) - step.step_size * gradient
         share, previous = moved, share
         traces.append(share.sum())

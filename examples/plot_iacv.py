@@ -48,11 +48,14 @@ from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
-from skacv.optim.schedules import GradientDescent, Step
+from skacv.optim.schedules import GradientDescent
+from skacv.optim.trajectory import iterate
+from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.choice import LeftOutRows
 from skacv.risk.left_out.moments import moments
-from skacv.risk.left_out.replicas import Replicas, replayed
+from skacv.risk.left_out.replicas import replayed
+from skacv.risk.refit import Refit
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5
@@ -83,14 +86,14 @@ class HalvedBatches:
     n_rows: int
     mean_size: int
 
-    def steps(self):
+    def updates(self):
         rng = np.random.default_rng(0)
         share = self.mean_size / self.n_rows
         for number in count():
             draws = rng.random((BATCHES_AN_ITERATE, self.n_rows)) < share
             n_halved = int(np.log2(BATCHES_AN_ITERATE * number / FIRST_HALVING + 1))
             batches = tuple(map(np.flatnonzero, draws))
-            yield Step(self.step_size / 2**n_halved, batches=batches)
+            yield Pass(ProximalGradient(self.step_size / 2**n_halved), batches)
 
     @staticmethod
     def largest_stable_step(smoothness):
@@ -140,10 +143,10 @@ def linearised(problem, trajectory, left_out, correction):
     """Coefficients without each row, (n_left_out, n_features), of every iterate."""
     scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
     sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
-    replicas = iacv.Replicas(problem, left_out, trajectory.coef[0], sizes)
-    yield trajectory.coef[0, :, 0] + replicas.deviations(trajectory.coef[0])[:, :, 0]
-    for moment in moments(problem, trajectory, correction):
-        replicas.take(moment)
+    start = trajectory.coef[0]
+    replicas = iacv.Replicas(problem, left_out, start, sizes, trajectory.whole)
+    yield start[:, 0] + replicas.deviations(start)[:, :, 0]
+    for moment in iterate(moments(problem, trajectory, correction), replicas):
         if moment.ends is not None:
             coef = trajectory.coef[moment.ends]
             yield coef[:, 0] + replicas.deviations(coef)[:, :, 0]
@@ -153,8 +156,8 @@ def exact(problem, trajectory, left_out):
     """The same, by a run without each row."""
     stays = np.ones((left_out.n_rows, len(left_out.rows)), dtype=bool)
     stays[left_out.rows, np.arange(len(left_out.rows))] = False
-    replicas = Replicas.in_batches(problem, stays)
-    for coef, _ in replayed(problem, trajectory, replicas):
+    weights = Refit(renormalises=False).without(problem, stays)
+    for coef, _ in replayed(problem, trajectory, weights):
         yield coef[:, 0].T
 
 
@@ -200,9 +203,9 @@ ESTIMATES = {
 def timed(iterates, shown):
     """Those iterates that are shown, and the seconds it took to get there."""
     found, seconds, begun = [], [], perf_counter()
-    for t, iterate in enumerate(iterates):
+    for t, coef in enumerate(iterates):
         if t in shown:
-            found.append(iterate)
+            found.append(coef)
             seconds.append(perf_counter() - begun)
     return np.array(found), np.array(seconds)
 
@@ -220,7 +223,7 @@ def without_each_row(setting, n_left_out, rng):
     trajectory = run(problem, plan, np.zeros((1, N_FEATURES, 1)), tol=-1)
     rows = np.arange(n)[:n_left_out]
     # The published objective is a sum: without a row, the others count as before.
-    left_out = LeftOutRows.of(problem, rows, False, np.ones_like).in_batches()
+    left_out = LeftOutRows.of(problem, rows, Refit(renormalises=False))
     shown = set(iterates_to_show(setting).tolist())
     found = {
         name: timed(estimate(problem, trajectory, left_out), shown)

@@ -46,7 +46,8 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.choice import LeftOutRows
-from skacv.risk.left_out.replicas import Replicas, replayed
+from skacv.risk.left_out.replicas import replayed
+from skacv.risk.refit import Refit
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10
@@ -92,9 +93,8 @@ def noisy_labels(n, p, rng):
     return X, np.where(signal + rng.standard_normal((n, 1)) > 0, 1.0, -1.0)
 
 
-def of_sum(share):
-    """Without a row, the penalty weighs more beside the mean of the others."""
-    return 1 / share
+# Without a row, the penalty of a sum weighs more beside the mean of the others.
+REFIT = Refit(is_sum=True)
 
 
 def without_rows(problem, n_updates, rows):
@@ -107,9 +107,8 @@ def without_rows(problem, n_updates, rows):
     trajectory = run(problem, plan, start)
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    replicas = Replicas.without(problem, stays, False, of_sum)
-    *_, (exact, _) = replayed(problem, trajectory, replicas)
-    left_out = LeftOutRows.of(problem, rows, False, of_sum)
+    *_, (exact, _) = replayed(problem, trajectory, REFIT.without(problem, stays))
+    left_out = LeftOutRows.of(problem, rows, REFIT)
     linearised, corrected = (
         iacv.leave_one_out(problem, trajectory, left_out, len(rows), map, correction)[1]
         for correction in (False, True)

@@ -158,15 +158,16 @@ def iterates_without(problem, trajectory, row, penalty_scale=1.0):
         return X[rows].T @ (weights[rows] * slope)
 
     path = [trajectory.coef[0]]
-    for t, before, step, penalty in trajectory.updates():
+    for t, before, update, penalty in trajectory.updates():
+        step = getattr(update, "update", update)  # of a pass, that on each batch
         coef = path[t] + step.momentum * (path[t] - path[before])
         point = path[t] + step.lookahead * (path[t] - path[before])
-        if step.batches:
-            parts = [(b, weights * n_rows / len(b)) for b in step.batches]
+        if update.n_batches:
+            parts = [(b, weights * n_rows / len(b)) for b in update.batches]
         else:
             parts = [(np.arange(n_rows), weights / weights.sum())]
         for rows, share in parts:
-            point = coef if step.batches else point
+            point = coef if update.n_batches else point
             total = gradient(rows, share, point)
             total = total + penalty_scale * penalty.smooth_gradient(point)
             coef = coef - step.step_size * total

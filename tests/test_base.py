@@ -16,6 +16,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
+from skacv.risk.left_out.choice import way_of
 from skacv.risk.left_out.costs import Run
 
 MODELS = [
@@ -80,8 +81,20 @@ def planned_is_recorded(model, X, y):
     coef = data.iterates(model.coef_path_, model.intercept_path_)
     trajectory = Trajectory.recorded(data.problem, coef, model._phases)
     recorded = Run.recorded(data.problem, trajectory, model.loo_correction)
-    planned = replace(model._planned_run(X.shape), **model._outputs(y))
-    assert planned == recorded
+    planned = model._planned_run(X.shape, y)
+    for run in (planned, recorded):
+        assert run.rules
+    known = [
+        (
+            way_of(run),
+            replace(run, rules=None),
+            run.n_batches,
+            run.is_elementwise(),
+            run.has_one_basis(),
+        )
+        for run in (planned, recorded)
+    ]
+    assert known[0] == known[1]
     assert model._is_quadratic == model._loss.is_quadratic
 
 

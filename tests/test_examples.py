@@ -15,6 +15,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out.choice import LeftOutRows
+from skacv.risk.refit import Refit
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -106,7 +107,7 @@ def test_newton_step_is_exact_at_a_converged_ridge(rng):
     plan = [Phase(SquaredL2(0.1), GradientDescent(1 / problem.smoothness), 2000)]
     trajectory = run(problem, plan, np.zeros((1, 4, 1)))
     rows = np.array([0, 7, 14])
-    left_out = LeftOutRows.of(problem, rows, False, np.ones_like)
+    left_out = LeftOutRows.of(problem, rows, Refit())
     *_, found = names["newton_steps"](problem, trajectory, left_out, own_hessian=True)
     for row, coef in zip(rows, found):
         others = np.delete(X, row, axis=0)
@@ -117,7 +118,7 @@ def test_newton_step_is_exact_at_a_converged_ridge(rng):
 
 def test_steps_of_batches_are_halved_as_published():
     schedule = names_of("plot_iacv")["HalvedBatches"](0.5, 30, 10)
-    steps = [step.step_size for step, _ in zip(schedule.steps(), range(1600))]
+    steps = [step.step_size for step, _ in zip(schedule.updates(), range(1600))]
     halved = np.flatnonzero(np.diff(steps)) + 1  # in units of ten batches
     assert halved.tolist() == [100, 300, 700, 1500]
     assert steps[0] == 0.5

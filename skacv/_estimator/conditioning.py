@@ -19,7 +19,9 @@ BETTER = 1.01
 
 def warn_of_uneven_columns(problem, trajectory):
     """Warn where the size of the largest columns has kept most others from moving."""
-    if not trajectory.coef[-1].any() or trajectory.has_newton_steps():
+    if not trajectory.coef[-1].any():
+        return
+    if not all(update.is_affine for update, _ in trajectory.first_updates()):
         return
     if len(trajectory.rows_seen()):  # by a preconditioner, which mends some of it
         return

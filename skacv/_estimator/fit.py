@@ -18,7 +18,9 @@ from .._compat import (
 from .._warnings import warn
 from ..optim.phases import Phase, first_updates, n_planned_updates
 from ..optim.run import run
+from ..risk.left_out.choice import n_rows_worth
 from ..risk.left_out.costs import Run
+from ..risk.refit import Refit
 from .conditioning import warn_of_uneven_columns
 from .folds import RecordingFit
 from .left_out import FEWEST_ROWS, check_loo
@@ -63,8 +65,9 @@ class TrajectoryModel(
         whether the loss is the squared error;
     ``_prepared(X, y, sample_weight)``
         the problem that they make, in a :class:`TrainingData`;
-    ``_penalty(strength)``
-        the penalty of a strength, in the mean form (1/n) sum_i (...) + g(b);
+    ``_penalty(strength, n_columns)``
+        the penalty of a strength on so many coefficients, an intercept among them, in
+        the mean form (1/n) sum_i (...) + g(b);
     ``_strength_name``
         the parameter that sets the penalty's strength: a number, a sequence or
         "path", which ends at ``_strength_ratio`` times where it begins;
@@ -72,20 +75,21 @@ class TrajectoryModel(
         what ``_strength_name`` means;
     ``_check_strengths(values)``
         raises on values that it does not take;
-    ``_penalty_scale(share)``
-        what the strength is multiplied by where that share of the rows'
-        weight stays.
+    ``_is_sum``
+        whether the objective is a sum over the rows and a penalty, which then weighs
+        more where rows are left out; else a mean over the rows.
 
     Where a solver is not a schedule of a step size and all rows alone, it also says
 
     ``_schedule(step_size, problem, seed)``
         the schedule;
     ``_smoothness(problem)``, ``_automatic_step(smoothness, schedule, problem)``, \
-``_step_size(strengths, data, folds, schedule)``
+``_step_size(penalties, problem, schedule)``
         the constant of its gradients; the automatic step; the step, where it is not
-        to be the automatic one, or what is stable on the folds;
-    ``_planned_run(shape)``, ``_outputs(y)``
-        what leaving rows out depends on;
+        to be the automatic one;
+    ``_planned_update(n_rows)``, ``_outputs(y)``
+        an update of the kind that a run will take, and its outputs: what leaving
+        rows out depends on;
     ``_check_record(phases)``
         raises on phases that do not go together.
 
@@ -98,6 +102,7 @@ class TrajectoryModel(
     _strength_ratio = 1e-3
     _solvers: dict = {}
     _is_quadratic = False
+    _is_sum = False
     # What a subclass has no parameter for.
     risk = False
     loo_correction = True
@@ -108,7 +113,7 @@ class TrajectoryModel(
         """Validated data as a problem; nothing is marked on the estimator."""
 
     @abstractmethod
-    def _penalty(self, strength):
+    def _penalty(self, strength, n_columns):
         """The penalty of one strength, in the mean form."""
 
     def _strength_of(self, value, data):
@@ -117,8 +122,9 @@ class TrajectoryModel(
     def _value_of(self, strength, data):
         return float(strength)
 
-    def _penalty_scale(self, share):
-        return np.ones_like(share)
+    def _n_columns(self, n_features):
+        """Coefficients of an output, an intercept among them where it is one."""
+        return n_features
 
     def _schedule(self, step_size, problem, seed):
         return self._solvers[self.solver](step_size)
@@ -178,7 +184,7 @@ class TrajectoryModel(
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
         seed = self._batch_seed(resume)
-        plan = self._plan(data, folds, seed)
+        plan = self._plan(data, seed)
         self._check_record([*done, *plan])
         planned = first_updates(plan, n_updates)
         n_planned = n_planned_updates(planned, done)
@@ -193,20 +199,22 @@ class TrajectoryModel(
         self._replace_fitted({**attributes, **self._kept(trajectory, data, seed)})
         return planned == plan
 
-    def _plan(self, data, folds, seed):
+    def _plan(self, data, seed):
         """All phases that the parameters ask for."""
-        strengths = self._strengths(data)
-        schedule = self._schedule(1.0, data.problem, seed)
-        step_size = self._step_size(strengths, data, folds, schedule)
+        problem, n_columns = data.problem, data.problem.design.shape[1]
+        penalties = [self._penalty(s, n_columns) for s in self._strengths(data)]
+        schedule = self._schedule(1.0, problem, seed)
+        step_size = self._step_size(penalties, problem, schedule)
         schedule = replace(schedule, step_size=step_size)
-        return [
-            Phase(self._penalty(strength), schedule, self.max_iter)
-            for strength in strengths
-        ]
+        return [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
+
+    def _refit(self, data):
+        """What this fit would be without some of its rows."""
+        return Refit(recentres=data.is_centered, is_sum=self._is_sum)
 
     def _check_record(self, phases):
         """Raise where recorded and planned phases do not go together in one record."""
-        if len({bool(phase.first_step.batches) for phase in phases}) > 1:
+        if len({bool(phase.first_update.n_batches) for phase in phases}) > 1:
             raise ValueError(
                 "warm_start=True goes on in batches where the run was in batches, and "
                 "on all rows where it was on all rows: a row that is left out counts "
@@ -280,20 +288,29 @@ class TrajectoryModel(
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        run = replace(self._planned_run(shape), **self._outputs(y))
-        return run.n_rows_worth(n_active=run.shape[1]) == shape[0]
+        run = self._planned_run(shape, y)
+        return n_rows_worth(run, n_active=run.shape[1]) == shape[0]
 
-    def _planned_run(self, shape):
-        """What is known of a run before it, on X of that shape, of one output."""
+    def _planned_run(self, shape, y):
+        """What is known of a run before it, on X of that shape."""
         values = getattr(self, self._strength_name)
         n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
+        n_columns = self._n_columns(shape[1])
+        update = self._planned_update(shape[0])
+        # Any strengths, if they differ: one update is that of several or not.
+        penalties = [self._penalty(1.0 + k, n_columns) for k in range(n_values)]
         return Run(
-            shape=shape,
+            shape=(shape[0], n_columns),
             lengths=[self.max_iter] * n_values,
+            rules=[(update, penalty) for penalty in penalties],
             is_quadratic=self._is_quadratic,
-            has_one_basis=self._penalty(1.0).is_linear,
             correction=self.loo_correction,
+            **self._outputs(y),
         )
+
+    def _planned_update(self, n_rows):
+        """An update of the kind that a run will take."""
+        return next(iter(self._solvers[self.solver](1.0).updates()))
 
     def _outputs(self, y):
         """What is known of the outputs before a run."""
@@ -374,7 +391,8 @@ class TrajectoryModel(
         if isinstance(values, str):
             problem = data.problem
             gradient = problem.gradient(np.zeros_like(problem.target))
-            largest = self._penalty(1.0).largest_strength(gradient, problem.smoothness)
+            penalty = self._penalty(1.0, len(gradient))
+            largest = penalty.largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
             least = self._strength_ratio * largest
             return list(np.geomspace(largest, least, N_STRENGTHS))
@@ -394,23 +412,20 @@ class TrajectoryModel(
                 f"{values.tolist()}."
             )
 
-    def _step_size(self, strengths, data, folds, schedule):
-        """1 / L, or the largest step that is stable without the rows left out.
+    def _step_size(self, penalties, problem, schedule):
+        """1 / L, or the largest step that is stable without any single row.
 
-        They raise L to at most L over the share of the weight that stays.
+        That raises L to at most L over the share of the weight that stays. What is
+        read from a run has no part in its step.
         """
         if self.step_size != "auto":
             return float(self.step_size)
-        curvature = max(self._penalty(strength).curvature for strength in strengths)
-        smoothness = self._smoothness(data.problem) + curvature
+        curvature = max(penalty.curvature for penalty in penalties)
+        smoothness = self._smoothness(problem) + curvature
         if smoothness == 0:
             return 1.0
-        step_size = self._automatic_step(smoothness, schedule, data.problem)
-        weights = data.problem.row_weights[:, 0]
-        shares = [weights[fitted].sum() for fitted, _ in folds]
-        if self.loo:
-            shares.append(1 - weights.max())
-        share = min(shares, default=1.0)
+        step_size = self._automatic_step(smoothness, schedule, problem)
+        share = 1 - float(problem.row_weights.max())
         return min(step_size, share * float(schedule.largest_stable_step(smoothness)))
 
     def _automatic_step(self, smoothness, schedule, problem):

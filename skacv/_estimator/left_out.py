@@ -8,11 +8,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..optim.phases import first_updates
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.choice import (
+    Asked,
     coefficients_without,
     leave_folds_out,
     leave_one_out,
     mean_with_error,
-    separate_outputs,
+    n_rows_worth,
 )
 from ..risk.left_out.costs import Run
 from .parameters import plain
@@ -84,7 +85,7 @@ def read_leave_one_out(estimator, trajectory, data):
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
         run = Run.recorded(problem, trajectory, estimator.loo_correction)
-        n_left_out = run.n_rows_worth(n_active)
+        n_left_out = n_rows_worth(run, n_active)
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
@@ -133,9 +134,11 @@ def coefficients_without_rows(estimator):
             "X or y has been changed in place since fit, which has kept them as they "
             "were passed (keep_data=True). Fit again, on a copy of what will change."
         )
-    for k, separate in enumerate(separate_outputs(data.problem, trajectory)):
+    settings = _replaying(estimator, data)
+    asked = Asked(data.problem, trajectory, rows, **settings)
+    for k, part in enumerate(asked.outputs()):
         found, shift = coefficients_without(
-            *separate, rows, **_replaying(estimator, data)
+            part.problem, part.trajectory, rows, **settings
         )
         yield data.without_rows(found, shift, k)
 
@@ -148,8 +151,7 @@ def read_folds(estimator, trajectory, data, folds):
             data.problem,
             trajectory,
             folds,
-            fit_intercept=data.is_centered,
-            penalty_scale=estimator._penalty_scale,
+            estimator._refit(data),
             **_parallel(estimator.n_jobs),
         )
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
@@ -210,8 +212,7 @@ def unseen_folds(folds, seen):
 def _replaying(estimator, data):
     """How replicas without single rows differ from the estimator's own run."""
     return {
-        "fit_intercept": data.is_centered,
-        "penalty_scale": estimator._penalty_scale,
+        "refit": estimator._refit(data),
         "correction": estimator.loo_correction,
         **_parallel(estimator.n_jobs),
     }

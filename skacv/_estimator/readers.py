@@ -73,7 +73,7 @@ def read_paths(estimator, trajectory, data):
 def read_risk(estimator, trajectory, data, train_path):
     """The memory-matrix estimate of the risk."""
     rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
-    if trajectory.has_batches():
+    if trajectory.n_batches():
         is_number = risk not in (True, "auto", "exact", "hutchinson")
         estimate = passes.estimate_risk(
             data.problem,

@@ -1,7 +1,6 @@
 """What the linear models of losses other than the squared error share."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,13 +14,14 @@ from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
 from ..exceptions import SeparationWarning
-from ..optim.penalties import ExceptLast, SquaredL2
+from ..optim.penalties import SquaredL2, except_last
 from ..optim.schedules import (
     GradientDescent,
     Nesterov,
     Newton,
     StochasticGradient,
 )
+from ..optim.updates import Pass, ProximalGradient
 
 CURVED_CONSTRAINTS = {
     **RUN_CONSTRAINTS,
@@ -45,12 +45,15 @@ class CurvedModel(TrajectoryModel):
     def _penalty_on_features(self, strength):
         return SquaredL2(strength)
 
-    def _penalty(self, strength):
+    def _penalty(self, strength, n_columns):
         penalty = self._penalty_on_features(strength)
-        return ExceptLast(penalty) if self.fit_intercept else penalty
+        return except_last(penalty, n_columns) if self.fit_intercept else penalty
+
+    def _n_columns(self, n_features):
+        return n_features + bool(self.fit_intercept)
 
     def _schedule(self, step_size, problem, seed):
-        if self.solver == "newton" and not self._penalty(1.0).is_linear:
+        if self.solver == "newton" and not self._penalty_on_features(1.0).is_linear:
             raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         if self.solver != "sgd":
             return super()._schedule(step_size, problem, seed)
@@ -58,20 +61,16 @@ class CurvedModel(TrajectoryModel):
             step_size, self.power_t, len(problem.target), self.batch_size, seed
         )
 
-    def _step_size(self, strengths, data, folds, schedule):
+    def _step_size(self, penalties, problem, schedule):
         if self.solver == "newton" and self.step_size == "auto":
             return 1.0
-        return super()._step_size(strengths, data, folds, schedule)
+        return super()._step_size(penalties, problem, schedule)
 
-    def _planned_run(self, shape):
-        n_rows, n_features = shape
-        run = super()._planned_run((n_rows, n_features + bool(self.fit_intercept)))
-        if self.solver == "sgd":
-            n_batches = -(-n_rows // self.batch_size)
-            return replace(
-                run, n_batches=n_batches, has_one_basis=False, is_plain=False
-            )
-        return replace(run, has_newton_steps=self.solver == "newton")
+    def _planned_update(self, n_rows):
+        if self.solver != "sgd":
+            return super()._planned_update(n_rows)
+        n_batches = -(-n_rows // self.batch_size)
+        return Pass(ProximalGradient(1.0), ((),) * n_batches)
 
     def _smoothness(self, problem):
         """Of the gradients that are taken.
@@ -145,6 +144,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _strength_name = "C"
+    _is_sum = True
 
     @abstractmethod
     def _loss_and_target(self, label, n_classes):
@@ -202,9 +202,6 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
 
     def _value_of(self, strength, data):
         return 1 / (strength * data.total_weight) if strength else np.inf
-
-    def _penalty_scale(self, share):
-        return 1 / share
 
 
 def _check_class_weights(weights, classes):

@@ -158,5 +158,5 @@ class TrajectoryElasticNet(TrajectoryRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength):
+    def _penalty(self, strength, n_columns):
         return ElasticNet(strength, float(self.l1_ratio))

@@ -173,6 +173,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         "epsilon": [Interval(Real, 1, None, closed="left")],
         "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
+    _is_sum = True
 
     def __init__(
         self,
@@ -229,9 +230,6 @@ class TrajectoryHuberRegressor(CurvedRegressor):
 
     def _value_of(self, strength, data):
         return float(strength * data.total_weight / data.names["scale_"])
-
-    def _penalty_scale(self, share):
-        return 1 / share
 
 
 def weighted_median(values, weights):

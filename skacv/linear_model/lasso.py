@@ -214,5 +214,5 @@ class TrajectoryLasso(TrajectoryRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength):
+    def _penalty(self, strength, n_columns):
         return L1(strength)

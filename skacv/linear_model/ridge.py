@@ -1,6 +1,5 @@
 """Ridge and least squares by gradient descent, with the path and its risk."""
 
-from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -18,7 +17,14 @@ from ..optim.preconditioner import (
     critical_batch_size,
     full_batch_step,
 )
-from ..optim.schedules import EigenPro, GradientDescent, HeavyBall, Nesterov
+from ..optim.schedules import (
+    EigenPro,
+    GradientDescent,
+    HeavyBall,
+    Nesterov,
+    fixed_batches,
+)
+from ..optim.updates import Pass, ProximalGradient
 from ._squared import TrajectoryRegressor
 
 # The automatic number of directions, of the smaller side of the subsample.
@@ -187,6 +193,7 @@ class IterativeRidge(TrajectoryRegressor):
     }
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _multi_output = True
+    _is_sum = True
 
     def __init__(
         self,
@@ -231,12 +238,12 @@ class IterativeRidge(TrajectoryRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength):
+    def _penalty(self, strength, n_columns):
         return SquaredL2(strength)
 
     def _check_record(self, phases):
         super()._check_record(phases)
-        if not phases[0].first_step.batches:
+        if not phases[0].first_update.n_batches:
             return
         if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
@@ -257,9 +264,6 @@ class IterativeRidge(TrajectoryRegressor):
     def _value_of(self, strength, data):
         return float(strength * data.total_weight)
 
-    def _penalty_scale(self, share):
-        return 1 / share
-
     def _schedule(self, step_size, problem, seed):
         if self.solver == "heavy_ball":
             return HeavyBall(step_size, float(self.momentum))
@@ -274,16 +278,11 @@ class IterativeRidge(TrajectoryRegressor):
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(design.shape[0], size, replace=False))
         preconditioner = Preconditioner.of(design, rows, n_components, rng)
-        schedule = EigenPro(
-            step_size,
-            preconditioner,
-            n_rows=design.shape[0],
-            batch_size=self.batch_size,
-            seed=seed,
-        )
-        parts = [design.rows(rows) for rows in schedule.batches()] or [design]
+        batches = fixed_batches(design.shape[0], self.batch_size, seed)
+        parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
-        return replace(schedule, lowered_by=problem.smoothness - largest)
+        lowered_by = problem.smoothness - largest
+        return EigenPro(step_size, preconditioner, lowered_by, batches)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -307,7 +306,7 @@ class IterativeRidge(TrajectoryRegressor):
     def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro":
             return super()._automatic_step(smoothness, schedule, problem)
-        top, batches = schedule.lowered(smoothness), schedule.batches()
+        top, batches = schedule.lowered(smoothness), schedule.batches
         if not batches:
             # Any row may be left out, which raises the top by its weight.
             stays = 1 - float(problem.row_weights.max())
@@ -319,14 +318,12 @@ class IterativeRidge(TrajectoryRegressor):
         critical = critical_batch_size(largest, top)
         return batch_step(largest, top, size, critical)
 
-    def _planned_run(self, shape):
-        run = super()._planned_run(shape)
+    def _planned_update(self, n_rows):
+        if self.solver == "heavy_ball":
+            return ProximalGradient(1.0, float(self.momentum))
         if self.solver != "eigenpro":
-            return run
-        n_batches = 0
-        if self.batch_size is not None and self.batch_size < shape[0]:
-            n_batches = -(-shape[0] // self.batch_size)
-        has_one_basis = len(run.lengths) == 1 and not n_batches
-        return replace(
-            run, has_one_basis=has_one_basis, is_plain=False, n_batches=n_batches
-        )
+            return super()._planned_update(n_rows)
+        nothing = Preconditioner(np.empty(0, int), np.empty((0, 0)), np.empty(0))
+        step = ProximalGradient(1.0, preconditioner=nothing)
+        batches = fixed_batches(n_rows, self.batch_size, seed=0)
+        return Pass(step, batches) if batches else step

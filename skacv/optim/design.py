@@ -66,6 +66,10 @@ class Design:
         center /= weights.sum()
         return cls(X, center=center.astype(X.dtype))
 
+    def recentered(self, weights):
+        """The same design, centred by other weighted means of its rows."""
+        return self.centered(self.X, weights)
+
     @property
     def shape(self):
         return self.X.shape
@@ -150,6 +154,18 @@ class Design:
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
         return Design(self.X[index], self.center, scale)
+
+    def own_predictors(self, coef, index):
+        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_index, n_columns)
+        index : ndarray of int
+        """
+        every = np.arange(self.shape[1])
+        rows = self.rows(index).dense_columns(every, self.dtype)
+        return np.einsum("ij,ij->i", rows, coef)
 
     @property
     def n_stored(self):

@@ -28,13 +28,17 @@ class Phase:
         return is_over and self.same_rule(planned)
 
     @property
-    def first_step(self):
-        """All steps of a phase are of its kind."""
-        return next(iter(self.schedule.steps()))
+    def first_update(self):
+        """All updates of a phase are of its kind."""
+        return next(iter(self.schedule.updates()))
 
-    def steps_from(self, number):
-        """The steps from ``number`` up to ``n_updates``."""
-        return islice(self.schedule.steps(), number, self.n_updates)
+    def updates_from(self, number):
+        """The updates from ``number`` up to ``n_updates``."""
+        return islice(self.schedule.updates(), number, self.n_updates)
+
+    def check(self):
+        """Raise where the updates of the schedule cannot take the penalty."""
+        self.first_update.check(self.penalty)
 
 
 def first_updates(planned, n_updates):

@@ -4,12 +4,12 @@
 def share_of_the_way(trajectory, curvature):
     """The share of its way to the minimum that a coefficient covers by a run's steps.
 
-    By the same steps on ``curvature (b - 1)^2 / 2``, begun at zero.
+    By the same updates on ``curvature (b - 1)^2 / 2``, begun at zero.
 
     Parameters
     ----------
     trajectory : Trajectory
-        Without Newton's method or a preconditioner.
+        Of gradient steps, without a preconditioner.
     curvature : float
 
     Returns
@@ -17,14 +17,20 @@ def share_of_the_way(trajectory, curvature):
     float
         Zero where it has not moved, one at the minimum.
     """
-    current = previous = 0.0
-    for t, before, step, _ in trajectory.updates():
-        if before == t:
-            previous = current
-        point = step.gradient_point(current, previous)
-        following = step.moved(current, previous)
-        following -= step.step_size * curvature * (point - 1)
-        for _ in step.batches[1:]:
-            following -= step.step_size * curvature * (following - 1)
-        previous, current = current, following
-    return current
+    return 1 - trajectory.followed_by(Distance(curvature)).current
+
+
+class Distance:
+    """The distance from the minimum in a direction of that curvature."""
+
+    def __init__(self, curvature):
+        self.curvature = curvature
+        self.current = self.earlier = 1.0
+
+    def take(self, taken):
+        """Move on by an update, or by one for every batch of a pass."""
+        if taken.restarts:
+            self.earlier = self.current
+        own, earlier = taken.update.multipliers(self.curvature)
+        following = own * self.current + earlier * self.earlier
+        self.earlier, self.current = self.current, following

@@ -1,15 +1,55 @@
-"""The run over a problem.
+"""The run over a problem, and its refits on other rows: one loop over coefficients.
 
-:func:`run` is the only loop over iterations that touches coefficients. It
-records; everything else is read from the record.
+:class:`Iterates` follows updates with coefficients. :func:`run` lets one fit follow a
+plan and records it; refits that leave rows out follow the record in the same way
+(:mod:`skacv.risk.left_out.replicas`).
 """
 
 from dataclasses import replace
 
 import numpy as np
 
+from .contracts import check_plan
+from .fits import Fits
 from .phases import n_planned_updates, remaining_phases
-from .trajectory import Trajectory
+from .trajectory import Taken, Trajectory, iterate
+from .updates import Iterate, State
+
+
+class Iterates:
+    """The iterates of all fits, one update after the other.
+
+    Parameters
+    ----------
+    fits : Fits
+    current, earlier : Iterate
+        The two last iterates; the same one at rest.
+    """
+
+    def __init__(self, fits, current, earlier):
+        self.fits = fits
+        self.state = State(current, earlier)
+
+    @classmethod
+    def at_rest(cls, fits, coef):
+        """From coefficients (n_columns, n_outputs), the same for all fits."""
+        coef = fits.start(coef)
+        first = Iterate(coef, fits.predictor(coef))
+        return cls(fits, first, first)
+
+    @property
+    def coef(self):
+        return self.state.current.coef
+
+    @property
+    def predictor(self):
+        return self.state.current.predictor
+
+    def take(self, taken):
+        """Move all fits on by an update."""
+        if taken.restarts:
+            self.state = taken.update.begin(self.state.current)
+        self.state = taken.update.advance(self.fits, taken.penalty, self.state)
 
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
@@ -19,7 +59,7 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     ----------
     problem : Problem
     planned : sequence of Phase
-    start : ndarray of shape (t + 1, n_columns, n_replicas)
+    start : ndarray of shape (t + 1, n_columns, n_outputs)
         The coefficients recorded so far: one row for a new trajectory.
     done : sequence of Phase
         The phases that led through ``start``.
@@ -37,54 +77,117 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     Raises
     ------
     ValueError
-        If the iterates diverge. The message names the largest stable step, where the
-        step is larger.
+        If an update and its penalty do not go together, or if the iterates diverge.
+        The message names the largest stable step, where the step is larger.
     """
-    phases, n_skipped = remaining_phases(planned, done)
-    n_recorded = len(start) - 1
-    n_total = n_recorded + n_planned_updates(planned, done)
-    first_penalty = done[0].penalty if done else planned[0].penalty
-    trajectory = _allocate(problem, start, n_total, done, first_penalty)
-    recorded = list(done[: len(done) - 1]) if n_skipped else list(done)
-    t, stop = n_recorded, False
+    check_plan(problem, planned)
+    recorder = Recorder(problem, planned, start, done, tol)
+    follower = recorder.follower()
     with np.errstate(over="ignore", invalid="ignore"):
-        for phase in phases:
-            first = t - n_skipped
-            for step in phase.steps_from(n_skipped):
-                if stop or _has_settled(trajectory, first, t, tol):
+        for taken in iterate(recorder.updates(planned, done), follower):
+            recorder.record(taken, follower)
+            if progress is not None and progress(*recorder.last()):
+                recorder.is_stopped = True
+    return recorder.finished()
+
+
+class Recorder:
+    """Records the iterates of a run, and says which update is taken next."""
+
+    def __init__(self, problem, planned, start, done, tol):
+        self.problem, self.tol = problem, tol
+        self.t, self.is_stopped, self.phase = len(start) - 1, False, None
+        n_total = self.t + n_planned_updates(planned, done)
+        first_penalty = done[0].penalty if done else planned[0].penalty
+        self.trajectory = _allocate(problem, start, n_total, done, first_penalty)
+
+    def follower(self):
+        """The one fit, at the last of the recorded iterates."""
+        t, record = self.t, self.trajectory
+        last = [
+            Iterate(record.coef[s, :, :, None], record.predictor[s, :, :, None])
+            for s in (t, max(t - 1, 0))
+        ]
+        return Iterates(Fits(self.problem), *last)
+
+    def updates(self, planned, done):
+        """The updates that a plan still asks for, as far as they move anything."""
+        phases, n_skipped = remaining_phases(planned, done)
+        recorded = list(done[: len(done) - 1]) if n_skipped else list(done)
+        for self.phase in phases:
+            phase, first = self.phase, self.t - n_skipped
+            for update in phase.updates_from(n_skipped):
+                if self.is_stopped or self._has_settled(first):
                     break
-                _update(problem, phase.penalty, step, trajectory, t, max(t - 1, first))
-                t += 1
-                objective = trajectory.objective[t]
-                if not np.isfinite(objective):
-                    raise _divergence(problem, phase)
-                if progress is not None:
-                    stop = progress(t, trajectory.coef[t], objective)
+                yield Taken(self.t, max(self.t - 1, first), update, phase.penalty)
             n_skipped = 0
-            if t == first:
+            if self.t == first:
                 break
-            if _has_risen(problem, phase, trajectory, first, t):
-                raise _divergence(problem, phase)
-            converged = _has_settled(trajectory, first, t, tol)
-            recorded.append(replace(phase, n_updates=t - first, converged=converged))
-    trajectory.phases = recorded
-    return _trimmed(trajectory, t)
+            if self._has_risen(phase, first):
+                raise _divergence(self.problem, phase)
+            converged = self._has_settled(first)
+            n_updates = self.t - first
+            recorded.append(replace(phase, n_updates=n_updates, converged=converged))
+        self.trajectory.phases = recorded
+
+    def record(self, taken, follower):
+        """Row t + 1, from a follower that has taken the update."""
+        self.t, record = taken.t + 1, self.trajectory
+        record.coef[self.t] = follower.coef[:, :, 0]
+        record.predictor[self.t] = follower.predictor[:, :, 0]
+        record.objective[self.t] = self._value(self.t, taken.penalty)
+        if not np.isfinite(record.objective[self.t]):
+            raise _divergence(self.problem, self.phase)
+
+    def last(self):
+        """Number, coefficients and objective of the last iterate."""
+        record = self.trajectory
+        return self.t, record.coef[self.t], record.objective[self.t]
+
+    def finished(self):
+        """The trajectory; copied where the rest would stay allocated."""
+        record, n_rows = self.trajectory, self.t + 1
+        if self.t == record.n_updates:
+            return record
+        return replace(
+            record,
+            coef=record.coef[:n_rows].copy(),
+            predictor=record.predictor[:n_rows].copy(),
+            objective=record.objective[:n_rows].copy(),
+        )
+
+    def _value(self, t, penalty):
+        record = self.trajectory
+        return self.problem.value(record.predictor[t]) + penalty.value(record.coef[t])
+
+    def _has_settled(self, first):
+        """Whether the last update of a phase begun at ``first`` moved nothing more."""
+        if self.t == first:
+            return False
+        last, previous = self.trajectory.coef[self.t], self.trajectory.coef[self.t - 1]
+        return np.abs(last - previous).max() <= self.tol * np.abs(last).max()
+
+    def _has_risen(self, phase, first):
+        """Whether a phase with too large a step ended above where it began."""
+        if self.trajectory.objective[self.t] <= self._value(first, phase.penalty):
+            return False
+        return phase.schedule.step_size > _largest_stable_step(self.problem, phase)
 
 
 def _allocate(problem, start, n_total, done, first_penalty):
     """Arrays for the whole run, their first rows filled from ``start``."""
-    n_rows, n_replicas = problem.target.shape
+    n_rows, n_outputs = problem.target.shape
     n_start, n_columns, _ = start.shape
     dtype = problem.design.dtype
     trajectory = Trajectory(
-        coef=np.empty((n_total + 1, n_columns, n_replicas), dtype),
-        predictor=np.empty((n_total + 1, n_rows, n_replicas), dtype),
+        coef=np.empty((n_total + 1, n_columns, n_outputs), dtype),
+        predictor=np.empty((n_total + 1, n_rows, n_outputs), dtype),
         objective=np.empty(n_total + 1),
         phases=list(done),
     )
     trajectory.coef[:n_start] = start
     trajectory.predictor[:n_start] = problem.predictors(start)
-    penalties = [first_penalty] + [penalty for *_, penalty in trajectory.updates()]
+    penalties = [first_penalty, *(taken.penalty for taken in trajectory.updates())]
     for t, penalty in enumerate(penalties):
         trajectory.objective[t] = problem.value(
             trajectory.predictor[t]
@@ -92,98 +195,13 @@ def _allocate(problem, start, n_total, done, first_penalty):
     return trajectory
 
 
-def advanced(penalty, step, current, earlier, gradient, penalty_scale=1.0):
-    """One update: the iterate after ``current``, which followed ``earlier``.
-
-    Parameters
-    ----------
-    penalty : Penalty
-    step : Step
-    current, earlier : ndarray of shape (n_columns, n_replicas)
-    gradient : ndarray of shape (n_columns, n_replicas)
-        Of the loss, at the step's gradient point.
-    penalty_scale : float or ndarray of shape (n_replicas,)
-        Multiplies the penalty, for every replica.
-    """
-    if penalty.curvature:
-        point = step.gradient_point(current, earlier)
-        gradient = gradient + penalty_scale * penalty.smooth_gradient(point)
-    direction = step.preconditioned(gradient)
-    moved = step.moved(current, earlier) - step.step_size * direction
-    return penalty.prox(moved, step.step_size * penalty_scale)
-
-
-def through_batches(problem, penalty, step, coef):
-    """The iterate after an update on every batch of the step, one by one."""
-    for _, _, _, following in batch_updates(problem, penalty, step, coef):
-        coef = following
-    return coef
-
-
-def batch_updates(problem, penalty, step, coef):
-    """An update on every batch of the step, from ``coef`` on.
-
-    Yields
-    ------
-    rows : ndarray of int
-        Of the batch.
-    coef : ndarray of shape (n_columns, n_replicas)
-        From which the update starts.
-    predictor : ndarray of shape (n_batch, n_replicas)
-        Linear predictors of the batch's rows there.
-    following : ndarray of shape (n_columns, n_replicas)
-        To which it leads.
-    """
-    for rows in step.batches:
-        batch = problem.batch(rows)
-        predictor = batch.design.dot(coef)
-        gradient = batch.gradient(predictor)
-        following = advanced(penalty, step, coef, coef, gradient)
-        yield rows, coef, predictor, following
-        coef = following
-
-
-def _update(problem, penalty, step, trajectory, t, before):
-    """Row t + 1 of the trajectory from rows t and ``before``."""
-    coef, predictor = trajectory.coef, trajectory.predictor
-    if step.batches:
-        coef[t + 1] = through_batches(problem, penalty, step, coef[t])
-    elif step.is_newton:
-        direction = problem.newton_direction(penalty, coef[t], predictor[t])
-        coef[t + 1] = coef[t] - step.step_size * direction
-    else:
-        point = step.gradient_point(predictor[t], predictor[before])
-        gradient = problem.gradient(point)
-        coef[t + 1] = advanced(penalty, step, coef[t], coef[before], gradient)
-    predictor[t + 1] = problem.design.dot(coef[t + 1])
-    trajectory.objective[t + 1] = problem.value(predictor[t + 1]) + penalty.value(
-        coef[t + 1]
-    )
-
-
-def _has_settled(trajectory, first, t, tol):
-    """Whether the last update of a phase begun at ``first`` moved nothing more."""
-    if t == first:
-        return False
-    last, previous = trajectory.coef[t], trajectory.coef[t - 1]
-    return np.abs(last - previous).max() <= tol * np.abs(last).max()
-
-
-def _has_risen(problem, phase, trajectory, first, last):
-    """Whether a phase with too large a step ended above where it began."""
-    penalty, coef = phase.penalty, trajectory.coef[first]
-    begun = problem.value(trajectory.predictor[first]) + penalty.value(coef)
-    if trajectory.objective[last] <= begun:
-        return False
-    smoothness = problem.smoothness + penalty.curvature
-    step = phase.schedule.step_size
-    return step > phase.schedule.largest_stable_step(smoothness)
+def _largest_stable_step(problem, phase):
+    smoothness = problem.smoothness + phase.penalty.curvature
+    return phase.schedule.largest_stable_step(smoothness)
 
 
 def _divergence(problem, phase):
-    stable = phase.schedule.largest_stable_step(
-        problem.smoothness + phase.penalty.curvature
-    )
+    stable = _largest_stable_step(problem, phase)
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."
     # Batches, and losses without a bound of their curvature, may bear less.
@@ -193,15 +211,3 @@ def _divergence(problem, phase):
             'one, or step_size="auto".'
         )
     return ValueError(f"The iterates diverge with step_size={step_size:.6g}: {advice}")
-
-
-def _trimmed(trajectory, t):
-    """The first t + 1 rows; copied where the rest would stay allocated."""
-    if t == trajectory.n_updates:
-        return trajectory
-    return replace(
-        trajectory,
-        coef=trajectory.coef[: t + 1].copy(),
-        predictor=trajectory.predictor[: t + 1].copy(),
-        objective=trajectory.objective[: t + 1].copy(),
-    )

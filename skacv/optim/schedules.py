@@ -1,4 +1,4 @@
-"""Schedules: which step each update takes.
+"""Schedules: which update is taken, t by t.
 
 Every first-order algorithm of this package is one update,
 
@@ -6,19 +6,20 @@ Every first-order algorithm of this package is one update,
     y = b_t + lookahead (b_t - b_{t-1})
     b_{t+1} = prox(v - step_size * gradient(y)),
 
-with another sequence of :class:`Step`. A schedule is a frozen dataclass with
+with another sequence of :class:`~skacv.optim.updates.ProximalGradient`. A schedule is
+a frozen dataclass with
 
 ``step_size``
     the step, or the first one: estimators put it in with
     :func:`dataclasses.replace`;
-``steps()``
-    yields that sequence, endlessly and always from its first step; a schedule
+``updates()``
+    yields that sequence, endlessly and always from its first update; a schedule
     owns no loop over the data;
 ``largest_stable_step(smoothness)``
     the largest step that converges on a quadratic of that curvature.
 
 With a penalty that has a prox, gradient descent is ISTA and Nesterov's schedule is
-FISTA. A step with batches is one pass through them, an update for each, on the
+FISTA. An update with batches is one pass through them, a step for each, on the
 gradient of its rows.
 
 Add a schedule here. If it can be made from a step size alone and multiplies the
@@ -30,54 +31,11 @@ steps) have tests of their own.
 from dataclasses import dataclass
 from itertools import count, repeat
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from .preconditioner import Preconditioner
-
-
-class Step(NamedTuple):
-    """One update: its step size, momentum, and where the gradient is taken.
-
-    With ``batches``, arrays of rows, it is one update after the other on each. With
-    ``is_newton`` the whole gradient is divided by the Hessian of the objective, with
-    a ``preconditioner`` it is multiplied by that.
-    """
-
-    step_size: float
-    momentum: float = 0.0
-    lookahead: float = 0.0
-    batches: tuple = ()
-    is_newton: bool = False
-    preconditioner: Preconditioner | None = None
-
-    def preconditioned(self, gradient):
-        """The direction that is taken for a gradient of the objective."""
-        if self.preconditioner is None:
-            return gradient
-        return self.preconditioner.dot(gradient)
-
-    @property
-    def has_memory(self):
-        """Whether the iterate before this one matters."""
-        return bool(self.momentum or self.lookahead)
-
-    def moved(self, current, previous):
-        """The point v from which the step is taken."""
-        return _extrapolate(current, previous, self.momentum)
-
-    def gradient_point(self, current, previous):
-        """The point y at which the gradient is taken.
-
-        It is affine in the iterates, so it serves their linear predictors and
-        residuals as well.
-        """
-        return _extrapolate(current, previous, self.lookahead)
-
-
-def _extrapolate(current, previous, weight):
-    return current if weight == 0 else current + weight * (current - previous)
+from .updates import NewtonStep, Pass, ProximalGradient, same_batches
 
 
 @dataclass(frozen=True)
@@ -86,8 +44,8 @@ class GradientDescent:
 
     step_size: float
 
-    def steps(self):
-        return repeat(Step(self.step_size))
+    def updates(self):
+        return repeat(ProximalGradient(self.step_size))
 
     @staticmethod
     def largest_stable_step(smoothness):
@@ -106,13 +64,13 @@ class Nesterov:
 
     step_size: float
 
-    def steps(self):
-        yield Step(self.step_size)
+    def updates(self):
+        yield ProximalGradient(self.step_size)
         s = 1.0
         while True:
             following = (1 + sqrt(1 + 4 * s * s)) / 2
             momentum = (s - 1) / following
-            yield Step(self.step_size, momentum, momentum)
+            yield ProximalGradient(self.step_size, momentum, momentum)
             s = following
 
     @staticmethod
@@ -129,8 +87,8 @@ class HeavyBall:
     step_size: float
     momentum: float = 0.9
 
-    def steps(self):
-        return repeat(Step(self.step_size, self.momentum))
+    def updates(self):
+        return repeat(ProximalGradient(self.step_size, self.momentum))
 
     def largest_stable_step(self, smoothness):
         return 2 * (1 + self.momentum) / smoothness
@@ -157,12 +115,13 @@ class StochasticGradient:
     batch_size: int
     seed: int
 
-    def steps(self):
+    def updates(self):
         rng = np.random.default_rng(self.seed)
         n_batches = -(-self.n_rows // self.batch_size)
         for number in count(1):
             batches = np.array_split(rng.permutation(self.n_rows), n_batches)
-            yield Step(self.step_size / number**self.decay, batches=tuple(batches))
+            step = ProximalGradient(self.step_size / number**self.decay)
+            yield Pass(step, tuple(batches))
 
     @staticmethod
     def largest_stable_step(smoothness):
@@ -184,31 +143,18 @@ class EigenPro:
     lowered_by : float
         How much less the top eigenvalue is that limits the step (of P times the
         second moments of a batch) than the smoothness of the problem.
-    n_rows : int
-    batch_size : int or None
-        Batches have about that many rows, at most; None takes all rows at a time.
-    seed : int
-        Draws the batches.
+    batches : tuple of ndarray of int
+        Rows of every batch; none where all rows are taken at a time.
     """
 
     step_size: float
     preconditioner: Preconditioner
     lowered_by: float = 0.0
-    n_rows: int = 0
-    batch_size: int | None = None
-    seed: int = 0
+    batches: tuple = ()
 
-    def batches(self):
-        """Rows of every batch; none where all are taken at a time."""
-        if self.batch_size is None or self.batch_size >= self.n_rows:
-            return ()
-        n_batches = -(-self.n_rows // self.batch_size)
-        order = np.random.default_rng(self.seed).permutation(self.n_rows)
-        return tuple(np.array_split(order, n_batches))
-
-    def steps(self):
-        step = Step(self.step_size, preconditioner=self.preconditioner)
-        return repeat(step._replace(batches=self.batches()))
+    def updates(self):
+        step = ProximalGradient(self.step_size, preconditioner=self.preconditioner)
+        return repeat(Pass(step, self.batches) if self.batches else step)
 
     def lowered(self, smoothness):
         """The top eigenvalue that limits the step, for a problem of that smoothness.
@@ -221,6 +167,36 @@ class EigenPro:
         """Of a quadratic of that smoothness, without the preconditioner."""
         return 2 / self.lowered(smoothness)
 
+    def __eq__(self, other):
+        if not isinstance(other, EigenPro):
+            return NotImplemented
+        return (
+            self.step_size == other.step_size
+            and self.preconditioner == other.preconditioner
+            and self.lowered_by == other.lowered_by
+            and same_batches(self.batches, other.batches)
+        )
+
+
+def fixed_batches(n_rows, batch_size, seed):
+    """Rows of every batch, drawn once; none where all rows fit in one.
+
+    Parameters
+    ----------
+    n_rows : int
+    batch_size : int or None
+        Batches have about that many rows, at most; None takes all rows at a time.
+    seed : int
+
+    Returns
+    -------
+    tuple of ndarray of int
+    """
+    if batch_size is None or batch_size >= n_rows:
+        return ()
+    order = np.random.default_rng(seed).permutation(n_rows)
+    return tuple(np.array_split(order, -(-n_rows // batch_size)))
+
 
 @dataclass(frozen=True)
 class Newton:
@@ -228,8 +204,8 @@ class Newton:
 
     step_size: float
 
-    def steps(self):
-        return repeat(Step(self.step_size, is_newton=True))
+    def updates(self):
+        return repeat(NewtonStep(self.step_size))
 
     @staticmethod
     def largest_stable_step(smoothness):

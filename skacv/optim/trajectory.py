@@ -1,11 +1,56 @@
 """The record of a run: every iterate, and the phases that led there."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from .penalties import Zero
+from .penalties import Penalty, Zero
 from .schedules import GradientDescent
+from .updates import Update
+
+
+class Taken(NamedTuple):
+    """An update of a run, and where in the run it was taken.
+
+    Attributes
+    ----------
+    t : int
+        It led from rows ``t`` and ``before`` of the record to row ``t + 1``.
+    before : int
+        ``t - 1``, but ``t`` itself in the first update of a phase: momentum starts,
+        and restarts, from rest.
+    update : Update
+    penalty : Penalty
+    """
+
+    t: int
+    before: int
+    update: Update
+    penalty: Penalty
+
+    @property
+    def restarts(self):
+        return self.before == self.t
+
+
+def iterate(updates, follower):
+    """The only loop over updates: of runs, refits, and all that follows a run.
+
+    Parameters
+    ----------
+    updates : iterable of Taken
+    follower : object
+        Its ``take(taken)`` moves it on by an update.
+
+    Yields
+    ------
+    Taken
+        After it was taken.
+    """
+    for taken in updates:
+        follower.take(taken)
+        yield taken
 
 
 @dataclass
@@ -14,11 +59,11 @@ class Trajectory:
 
     Attributes
     ----------
-    coef : ndarray of shape (T + 1, n_columns, n_replicas)
-    predictor : ndarray of shape (T + 1, n_rows, n_replicas)
+    coef : ndarray of shape (T + 1, n_columns, n_outputs)
+    predictor : ndarray of shape (T + 1, n_rows, n_outputs)
         Linear predictors, for the centred design.
     objective : ndarray of shape (T + 1,)
-        f + g, summed over the replicas. Row 0 takes the first penalty.
+        f + g, summed over the outputs. Row 0 takes the first penalty.
     phases : list of Phase
         What was done, in order.
     """
@@ -38,25 +83,32 @@ class Trajectory:
         return cls(coef, problem.predictors(coef), np.empty(0), phases)
 
     def updates(self):
-        """Every update, in order, as ``(t, before, step, penalty)``.
-
-        It led from rows ``t`` and ``before`` to row ``t + 1``. ``before`` is
-        ``t - 1``, but ``t`` itself in the first update of a phase: momentum
-        starts, and restarts, from rest.
-        """
+        """Every update, in order, as :class:`Taken`."""
         t = 0
         for phase in self.phases:
             first = t
-            for step in phase.steps_from(0):
-                yield t, max(t - 1, first), step, phase.penalty
+            for update in phase.updates_from(0):
+                yield Taken(t, max(t - 1, first), update, phase.penalty)
                 t += 1
 
-    def has_linear_updates(self):
-        """Whether every update is affine in the iterates, for the squared error."""
-        return all(phase.penalty.is_linear for phase in self.phases)
+    def followed_by(self, follower):
+        """The follower, after it has taken every update."""
+        for _ in iterate(self.updates(), follower):
+            pass
+        return follower
+
+    def first_updates(self):
+        """The first update of every phase, with its penalty: of one kind each."""
+        return [(phase.first_update, phase.penalty) for phase in self.phases]
+
+    def whole(self, mask):
+        """The columns in a mask, and those whose prox depends on theirs."""
+        for _, penalty in self.first_updates():
+            mask = penalty.whole(mask)
+        return mask
 
     def as_gradient_descent(self):
-        """The same in coordinates in which a preconditioner and a ridge are none."""
+        """The run in coordinates in which a preconditioner and a ridge are none."""
         phases = [
             replace(
                 phase,
@@ -71,24 +123,11 @@ class Trajectory:
         """What it records of some of the rows."""
         return replace(self, predictor=self.predictor[:, rows])
 
-    def has_one_basis(self):
-        """Whether linear updates are elementwise in one and the same eigenbasis.
-
-        That of the second moments where there is no preconditioner; else of the
-        preconditioned objective, which must stay the same.
-        """
-        if not self.has_linear_updates() or self.has_batches():
-            return False
-        rules = [
-            (step.preconditioner, phase.penalty)
-            for step, phase in zip(self._first_steps(), self.phases)
-        ]
-        is_plain = all(preconditioner is None for preconditioner, _ in rules)
-        return is_plain or all(rule == rules[0] for rule in rules)
-
-    def is_plain(self):
-        """Whether all rows are taken at a time, by their gradient as it is."""
-        return not self.has_batches() and not len(self.rows_seen())
+    def of_output(self, k):
+        """What it records of one output."""
+        return replace(
+            self, coef=self.coef[:, :, [k]], predictor=self.predictor[:, :, [k]]
+        )
 
     def preconditioner(self):
         """The one of all updates, None without any.
@@ -96,38 +135,27 @@ class Trajectory:
         Raises
         ------
         ValueError
-            If they do not all have the same: see :meth:`has_one_basis`.
+            If they do not all have the same.
         """
-        found = [step.preconditioner for step in self._first_steps()]
+        found = [_preconditioner(update) for update, _ in self.first_updates()]
         if any(other != found[0] for other in found):
             raise ValueError("Not all updates have the same preconditioner.")
         return found[0] if found else None
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        made_from = [
-            step.preconditioner.rows
-            for step in self._first_steps()
-            if step.preconditioner is not None
-        ]
+        found = [_preconditioner(update) for update, _ in self.first_updates()]
+        made_from = [made.rows for made in found if made is not None]
         return np.unique(np.concatenate([np.empty(0, int), *made_from]))
 
     def lengths(self):
         """Updates of every phase."""
         return [phase.n_updates for phase in self.phases]
 
-    def has_newton_steps(self):
-        """Whether any gradient is divided by the Hessian."""
-        return any(step.is_newton for step in self._first_steps())
-
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""
-        return max((len(step.batches) for step in self._first_steps()), default=0)
+        return max((update.n_batches for update, _ in self.first_updates()), default=0)
 
-    def has_batches(self):
-        """Whether updates are passes through batches of rows: all are, or none."""
-        return self.n_batches() > 0
 
-    def _first_steps(self):
-        """Of every phase."""
-        return [phase.first_step for phase in self.phases]
+def _preconditioner(update):
+    return getattr(update, "preconditioner", None)

@@ -38,7 +38,7 @@ class Eigenbasis:
         if preconditioner is None:
             return basis
         directions = cls.of(problem, preconditioner.vectors).start
-        curvature = trajectory.phases[0].penalty.curvature
+        curvature = trajectory.phases[0].penalty.common_curvature()
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):

@@ -407,7 +407,7 @@ def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, monkeypatc
     expected = np.zeros((13, len(y)))
     for i in range(len(y)):
         b = np.zeros(7)
-        for t, step in zip(range(12), schedule.steps()):
+        for t, step in zip(range(12), schedule.updates()):
             for rows in step.batches:
                 kept = rows[rows != i]
                 slope = 1 / (1 + np.exp(-ones[kept] @ b)) - label[kept]

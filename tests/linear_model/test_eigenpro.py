@@ -14,7 +14,7 @@ from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
-from skacv.optim.schedules import EigenPro
+from skacv.optim.schedules import EigenPro, fixed_batches
 from skacv.risk.memory import passes
 from tests.oracles import whitened
 
@@ -76,7 +76,7 @@ def predictions_without_in_batches(model, X, y, P, alpha, i):
     Xc, yc = X - mean, y - offset
     b, path = np.zeros(X.shape[1]), [offset]
     for _ in range(N_UPDATES):
-        for batch in model._phases[0].schedule.batches():
+        for batch in model._phases[0].schedule.batches:
             kept = batch[batch != i]
             gradient = Xc[kept].T @ (Xc[kept] @ b - yc[kept]) / len(batch)
             b = b - model.step_size_ * P @ (gradient + alpha / len(X) * b)
@@ -108,7 +108,7 @@ def test_leave_one_out_keeps_the_preconditioner(shape, alpha, n_targets, rng):
 def test_leave_one_out_in_batches(shape, alpha, rng):
     X, y = drawn(shape, rng)
     model = model_of(alpha, batch_size=13).fit(X, y)
-    assert len(model._phases[0].schedule.batches()) == -(-shape[0] // 13)
+    assert len(model._phases[0].schedule.batches) == -(-shape[0] // 13)
     P, _ = preconditioner(model, X)
     for k, i in enumerate(model.loo_indices_):
         expected = predictions_without_in_batches(model, X, y, P, alpha, i)
@@ -229,7 +229,7 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
     # Every row by itself is a label here, and the memories are exact.
     target = np.column_stack([yc, -np.eye(60)])
     b, visits, ends = np.zeros((20, 61)), [], [-target]
-    batches = model._phases[0].schedule.batches()
+    batches = model._phases[0].schedule.batches
     for _ in range(N_UPDATES):
         visited = np.empty_like(target)
         for batch in batches:
@@ -261,7 +261,7 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
     y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
     none = Preconditioner(np.empty(0, int), np.empty((50, 0)), np.empty(0))
-    schedule = EigenPro(0.005, none, n_rows=80, batch_size=20)
+    schedule = EigenPro(0.005, none, batches=fixed_batches(80, 20, 0))
     problem = Problem(Design(X), y, np.full((80, 1), 1 / 80))
     trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
 

@@ -7,7 +7,7 @@ from skacv.optim.design import Design
 from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner, automatic_subsample_size
 from skacv.optim.run import run
-from skacv.optim.schedules import EigenPro, GradientDescent
+from skacv.optim.schedules import EigenPro, GradientDescent, fixed_batches
 from tests.optim.test_schedules import NO_PENALTY, final, quadratic
 
 SHAPES = [(50, 12), (20, 60), (300, 200)]
@@ -71,15 +71,15 @@ def test_without_directions_the_schedule_is_gradient_descent(rng):
 def test_largest_stable_step(batch_size, rng):
     problem = quadratic(rng)
     made = Preconditioner.of(problem.design, np.arange(20), 3, rng)
-    schedule = EigenPro(1.0, made, 0.0, 30, batch_size, 0)
-    parts = [problem.design.rows(rows) for rows in schedule.batches()]
+    batches = fixed_batches(30, batch_size, 0)
+    parts = [problem.design.rows(rows) for rows in batches]
     largest = max(made.top_eigenvalue(part, rng) for part in parts or [problem.design])
     lowered_by = problem.smoothness - largest
     stable = EigenPro(1.0, made, lowered_by).largest_stable_step(problem.smoothness)
     assert stable == pytest.approx(2 / largest)
 
     def objective(share):
-        own = EigenPro(share * stable, made, lowered_by, 30, batch_size, 0)
+        own = EigenPro(share * stable, made, lowered_by, batches)
         start = np.zeros((1, 8, 1))
         return run(problem, [Phase(NO_PENALTY, own, 300)], start).objective
 
@@ -92,7 +92,7 @@ def test_largest_stable_step(batch_size, rng):
 def test_batches_are_the_same_in_every_pass(rng):
     problem = quadratic(rng)
     made = Preconditioner.of(problem.design, np.arange(20), 3, rng)
-    steps = EigenPro(0.1, made, 0.0, 30, 7, 5).steps()
+    steps = EigenPro(0.1, made, 0.0, fixed_batches(30, 7, 5)).updates()
     first, second = next(steps), next(steps)
     assert sorted(np.concatenate(first.batches)) == list(range(30))
     for one, other in zip(first.batches, second.batches):

@@ -36,7 +36,7 @@ def final(problem, schedule, n_updates, penalty=NO_PENALTY):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_steps_start_anew_each_time(schedule):
     some = schedule(0.1)
-    assert list(islice(some.steps(), 5)) == list(islice(some.steps(), 5))
+    assert list(islice(some.updates(), 5)) == list(islice(some.updates(), 5))
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -76,13 +76,13 @@ def test_heavy_ball_without_momentum_is_gradient_descent(rng):
 
 def test_nesterov_momentum_is_that_of_beck_and_teboulle():
     """y_1 = x_0, and y_{k+1} = x_k + (t_k - 1) / t_{k+1} (x_k - x_{k-1})."""
-    momenta = [step.momentum for step in islice(Nesterov(1.0).steps(), 4)]
+    momenta = [step.momentum for step in islice(Nesterov(1.0).updates(), 4)]
     t = [1.0]
     for _ in range(3):
         t.append((1 + sqrt(1 + 4 * t[-1] ** 2)) / 2)
     expected = [0, *((t[k] - 1) / t[k + 1] for k in range(3))]
     assert momenta == pytest.approx(expected)
-    late = next(islice(Nesterov(1.0).steps(), 1000, None))
+    late = next(islice(Nesterov(1.0).updates(), 1000, None))
     assert 0.99 < late.momentum == late.lookahead < 1
 
 
@@ -100,14 +100,14 @@ def test_fista_is_faster_than_ista(rng):
 
 def test_batches_are_a_partition_drawn_anew_in_every_pass_and_the_same_by_seed():
     schedule = StochasticGradient(0.5, 0.5, n_rows=50, batch_size=16, seed=3)
-    passes = list(islice(schedule.steps(), 4))
+    passes = list(islice(schedule.updates(), 4))
     for number, step in enumerate(passes, 1):
         assert step.step_size == pytest.approx(0.5 / sqrt(number))
         assert [len(batch) for batch in step.batches] == [13, 13, 12, 12]
         assert sorted(np.concatenate(step.batches)) == list(range(50))
     assert not np.array_equal(passes[0].batches[0], passes[1].batches[0])
-    again = list(islice(schedule.steps(), 4))
-    other = next(StochasticGradient(0.5, 0.5, 50, 16, seed=4).steps())
+    again = list(islice(schedule.updates(), 4))
+    other = next(StochasticGradient(0.5, 0.5, 50, 16, seed=4).updates())
     for step, same in zip(passes, again):
         for batch, same_batch in zip(step.batches, same.batches):
             np.testing.assert_array_equal(batch, same_batch)
@@ -133,7 +133,7 @@ def test_batches_against_the_loop_by_hand(rng):
     schedule = StochasticGradient(0.1, 1.0, n_rows=30, batch_size=7, seed=1)
     X, y, w = problem.design.X, problem.target[:, 0], weights[:, 0]
     b = np.zeros(8)
-    for step in islice(schedule.steps(), 5):
+    for step in islice(schedule.updates(), 5):
         for rows in step.batches:
             slope = w[rows] * (X[rows] @ b - y[rows]) * 30 / len(rows)
             b -= step.step_size * X[rows].T @ slope

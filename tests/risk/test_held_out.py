@@ -12,11 +12,13 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.updates import ProximalGradient
 from skacv.risk.left_out import choice, costs, screened, spectral, working_columns
-from skacv.risk.left_out.choice import leave_one_out, mean_with_error
+from skacv.risk.left_out.choice import leave_one_out, mean_with_error, n_rows_worth
 from skacv.risk.left_out.costs import Run
-from skacv.risk.left_out.replicas import Replicas, replayed
+from skacv.risk.left_out.replicas import replayed
 from skacv.risk.left_out.working_columns import WorkingColumns
+from skacv.risk.refit import Refit
 
 LINEAR = [Zero(), SquaredL2(0.05)]
 PROXIMAL = [L1(0.05), ElasticNet(0.1, 0.5), MCP(0.1, 30.0), SCAD(0.1, 37.0)]
@@ -38,36 +40,29 @@ def ran(problem, penalties, schedule, n_updates=40):
     return run(problem, plan, np.zeros((1, problem.design.shape[1], 1)))
 
 
-def ones(share):
-    return np.ones_like(share)
+MEAN, SUM = Refit(recentres=True), Refit(recentres=True, is_sum=True)
 
 
-def growing(share):
-    return 1 / share
-
-
-def in_lockstep(problem, trajectory, rows, penalty_scale):
+def by_replicas(problem, trajectory, rows, refit):
     """The oracle: every replica on its own weights, all columns of X."""
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    replicas = Replicas.without(problem, stays, True, penalty_scale)
-    paths = replayed(problem, trajectory, replicas)
-    return np.array([z[rows, 0, np.arange(len(rows))] for _, z in paths])
+    paths = replayed(problem, trajectory, refit.without(problem, stays))
+    own = rows, 0, np.arange(len(rows))
+    return np.array([iterate.predictor[own] for iterate in paths])
 
 
-@pytest.mark.parametrize("penalty_scale", [ones, growing])
+@pytest.mark.parametrize("refit", [MEAN, SUM])
 @pytest.mark.parametrize("shape", [(30, 12), (12, 60)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("penalty", LINEAR + PROXIMAL, ids=lambda p: type(p).__name__)
-def test_leave_one_out_is_lockstep(penalty, schedule, shape, penalty_scale, rng):
+def test_leave_one_out_is_that_of_replicas(penalty, schedule, shape, refit, rng):
     """Nonconvex penalties, momentum, and strengths that change with the rows."""
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [penalty], schedule)
     rows = np.arange(0, shape[0], 2)
-    expected = in_lockstep(problem, trajectory, rows, penalty_scale)
-    found = leave_one_out(
-        problem, trajectory, rows, fit_intercept=True, penalty_scale=penalty_scale
-    )
+    expected = by_replicas(problem, trajectory, rows, refit)
+    found = leave_one_out(problem, trajectory, rows, refit)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
 
 
@@ -78,7 +73,7 @@ def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch)
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
-    params = {"fit_intercept": True, "penalty_scale": growing}
+    params = {"refit": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
     monkeypatch.setattr(costs, "SPECTRAL_SIZE", 5)
     monkeypatch.setattr(spectral, "leave_one_out", None)
@@ -99,7 +94,7 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     eigenvalues = problem.whitened()[0].spectrum()
     nodes, _ = spectral._nodes(eigenvalues, trajectory)
     assert len(nodes) < len(eigenvalues) / 2
-    params = {"fit_intercept": True, "penalty_scale": growing}
+    params = {"refit": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
     monkeypatch.setattr(spectral, "NODE_TOLERANCE", 0.0)
@@ -129,16 +124,14 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
-    expected = in_lockstep(problem, trajectory, rows, ones)
+    expected = by_replicas(problem, trajectory, rows, MEAN)
     looked_at = counted(
         monkeypatch, Design, "dense_columns", lambda index, _: len(index)
     )
     products = counted(
         monkeypatch, WorkingColumns, "gram_of", lambda coef: coef.shape[1]
     )
-    found = leave_one_out(
-        problem, trajectory, rows, fit_intercept=True, penalty_scale=ones
-    )
+    found = leave_one_out(problem, trajectory, rows, refit=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
     # Of 120 updates with 600 columns each: looked at, and worked on.
     everything = 120 * 600
@@ -156,10 +149,8 @@ def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
     trajectory = ran(problem, penalties, Nesterov, n_updates=20)
     rows = np.arange(60)
-    expected = in_lockstep(problem, trajectory, rows, ones)
-    found = leave_one_out(
-        problem, trajectory, rows, fit_intercept=True, penalty_scale=ones
-    )
+    expected = by_replicas(problem, trajectory, rows, MEAN)
+    found = leave_one_out(problem, trajectory, rows, refit=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
 
 
@@ -225,7 +216,7 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     problem = problem_of((30, 50), rng)
     trajectory = ran(problem, [penalty], Nesterov)
     rows = np.arange(30)
-    params = {"fit_intercept": True, "penalty_scale": ones}
+    params = {"refit": MEAN}
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
@@ -245,9 +236,7 @@ def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
     products = counted(monkeypatch, Design, "dot", lambda coef: coef.shape[1])
     backwards = counted(monkeypatch, Design, "t_dot", lambda rows: rows.shape[1])
     blocks = 200 // (spectral.ENTRIES_PER_BLOCK // 30) + 1
-    leave_one_out(
-        problem, trajectory, np.arange(200), fit_intercept=True, penalty_scale=growing
-    )
+    leave_one_out(problem, trajectory, np.arange(200), refit=SUM)
     assert products["n"] <= 30 * blocks  # rows into the eigenbasis
     assert backwards["n"] == 1
 
@@ -259,9 +248,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
     forwards = counted(monkeypatch, Design, "dot", lambda coef: 1)
     backwards = counted(monkeypatch, Design, "t_dot", lambda rows: 1)
-    choice.leave_folds_out(
-        problem, trajectory, folds, fit_intercept=True, penalty_scale=ones
-    )
+    choice.leave_folds_out(problem, trajectory, folds, refit=MEAN)
     assert forwards["n"] == 26
     assert backwards["n"] == 25
 
@@ -275,7 +262,7 @@ def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
     rows = np.arange(6000)
     tracemalloc.start()
-    leave_one_out(problem, trajectory, rows, fit_intercept=True, penalty_scale=ones)
+    leave_one_out(problem, trajectory, rows, refit=MEAN)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     result = 11 * 6000 * 8
@@ -285,11 +272,14 @@ def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch
 
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_rows_that_are_worth_leaving_out(is_linear):
-    few = Run((200, 50), [100], True, is_linear)
-    assert few.n_rows_worth(20) == 200
-    many = Run((100_000, 500), [500], True, is_linear).n_rows_worth(500)
-    assert many == (costs.MANY_ROWS if is_linear else costs.FEW_ROWS)
-    assert Run((40, 10**6), [500], True).n_rows_worth(10**6) == 40
+    penalty = Zero() if is_linear else L1(1.0)
+    rules = [(ProximalGradient(1.0), penalty)]
+    few = Run((200, 50), [100], rules, is_quadratic=True)
+    assert n_rows_worth(few, 20) == 200
+    many = Run((100_000, 500), [500], rules, is_quadratic=True)
+    assert n_rows_worth(many, 500) == (costs.MANY_ROWS if is_linear else costs.FEW_ROWS)
+    rules = [(ProximalGradient(1.0), L1(1.0))]
+    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 10**6) == 40
 
 
 def test_mean_with_error(rng):
@@ -306,7 +296,7 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     problem = Problem(Design(X), y, np.full((1000, 1), 1e-3))
     phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
-    left_out = choice.LeftOutRows.of(problem, np.arange(20), False, np.ones_like)
+    left_out = choice.LeftOutRows.of(problem, np.arange(20), Refit())
     tracemalloc.start()
     screened.leave_one_out(problem, trajectory, left_out, 20, map)
     peak = tracemalloc.get_traced_memory()[1]

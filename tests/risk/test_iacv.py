@@ -19,7 +19,7 @@ from skacv.optim.losses import (
     SquaredError,
     SquaredHinge,
 )
-from skacv.optim.penalties import L1, ElasticNet, ExceptLast, SquaredL2, Zero
+from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero, except_last
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -27,15 +27,16 @@ from skacv.optim.schedules import (
     GradientDescent,
     HeavyBall,
     Nesterov,
-    Step,
     StochasticGradient,
 )
+from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
 from skacv.risk.left_out import choice, costs, linearised
 from skacv.risk.left_out import correction as corrections
 from skacv.risk.left_out import moments as recorded
 from skacv.risk.left_out.choice import LeftOutRows
 from skacv.risk.left_out.correction import Correction
 from skacv.risk.left_out.linearised import leave_one_out
+from skacv.risk.refit import Refit
 from tests.oracles import iterates_without
 
 SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
@@ -79,7 +80,8 @@ def problem_of(
 def ran(problem, penalties, schedule, n_updates=40):
     curvature = max(penalty.curvature for penalty in penalties)
     step_size = 0.7 / (problem.smoothness + curvature)
-    penalties = [ExceptLast(penalty) for penalty in penalties]
+    n_columns = problem.design.shape[1]
+    penalties = [except_last(penalty, n_columns) for penalty in penalties]
     plan = [Phase(penalty, schedule(step_size), n_updates) for penalty in penalties]
     return ran_from(problem, plan)
 
@@ -89,24 +91,15 @@ def ran_from(problem, plan):
     return run(problem, plan, np.zeros((1, *shape), problem.design.dtype))
 
 
-def ones(share):
-    return np.ones_like(share)
-
-
-def growing(share):
-    return 1 / share
+MEAN, SUM = Refit(), Refit(is_sum=True)
 
 
 def in_batches(step_size, n_rows, batch_size=20):
     return StochasticGradient(step_size, 0.5, n_rows, batch_size, seed=3)
 
 
-def left_out_of(problem, rows, penalty_scale=ones, batches=False):
-    left_out = LeftOutRows.of(problem, rows, False, penalty_scale)
-    if batches:
-        unit = np.ones(len(rows))
-        return replace(left_out, loss_scale=unit, penalty_scale=unit)
-    return left_out
+def left_out_of(problem, rows, refit=MEAN, batches=False):
+    return LeftOutRows.of(problem, rows, replace(refit, renormalises=not batches))
 
 
 def found_by(problem, trajectory, left_out, block=10**6, correction=True):
@@ -141,14 +134,14 @@ def path_error(problem, left_out, found, expected):
 # -------------------------------------------------------------- a quadratic loss
 
 
-@pytest.mark.parametrize("penalty_scale", [ones, growing])
+@pytest.mark.parametrize("refit", [MEAN, SUM])
 @pytest.mark.parametrize("shape", [(30, 8), (14, 40)])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: type(p).__name__)
-def test_exact_for_the_squared_error(penalty, schedule, shape, penalty_scale, rng):
+def test_exact_for_the_squared_error(penalty, schedule, shape, refit, rng):
     problem = problem_of(SquaredError(), shape, rng)
     trajectory = ran(problem, [penalty], schedule)
-    left_out = left_out_of(problem, np.arange(0, shape[0], 2), penalty_scale)
+    left_out = left_out_of(problem, np.arange(0, shape[0], 2), refit)
     expected = brute_force(problem, trajectory, left_out)
     for correction in (True, False):
         found = found_by(problem, trajectory, left_out, correction=correction)
@@ -162,7 +155,7 @@ def test_exact_over_two_phases(schedule, storage, rng):
     """Momentum restarts, the penalty changes."""
     problem = problem_of(SquaredError(), (30, 12), rng, storage=storage, share=0.5)
     trajectory = ran(problem, [L1(0.2), ElasticNet(0.02, 0.7)], schedule)
-    left_out = left_out_of(problem, np.arange(5, 30, 3), growing)
+    left_out = left_out_of(problem, np.arange(5, 30, 3), SUM)
     expected = brute_force(problem, trajectory, left_out)
     found = found_by(problem, trajectory, left_out)
     np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-10)
@@ -172,7 +165,9 @@ def test_exact_over_two_phases(schedule, storage, rng):
 @pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: type(p).__name__)
 def test_exact_in_batches(penalty, rng):
     problem = problem_of(SquaredError(), (30, 12), rng)
-    plan = [Phase(ExceptLast(penalty), in_batches(0.05, 30, 7), 6)]
+    plan = [
+        Phase(except_last(penalty, problem.design.shape[1]), in_batches(0.05, 30, 7), 6)
+    ]
     trajectory = ran_from(problem, plan)
     left_out = left_out_of(problem, np.arange(0, 30, 4), batches=True)
     expected = brute_force(problem, trajectory, left_out)
@@ -192,10 +187,11 @@ def published(problem, trajectory, row, penalty_scale):
     weights = problem.row_weights.copy()
     weights[row] = 0
     path = [trajectory.coef[0]]
-    for t, before, step, penalty in trajectory.updates():
-        if step.batches:
+    for t, before, update, penalty in trajectory.updates():
+        step = getattr(update, "update", update)  # of a pass, that on each batch
+        if update.n_batches:
             starts = trajectory.coef[t]
-            parts = [(b, weights * n_rows / len(b)) for b in step.batches]
+            parts = [(b, weights * n_rows / len(b)) for b in update.batches]
         else:
             parts = [(np.arange(n_rows), weights / weights.sum())]
             starts = trajectory.coef[t] + step.lookahead * (
@@ -204,7 +200,7 @@ def published(problem, trajectory, row, penalty_scale):
         coef = path[t] + step.momentum * (path[t] - path[before])
         point = path[t] + step.lookahead * (path[t] - path[before])
         for rows, share in parts:
-            point = coef if step.batches else point
+            point = coef if update.n_batches else point
             target, predictor = problem.target[rows], X[rows] @ starts
             slope = share[rows] * loss.derivative(target, predictor)
             matrices = share[rows, :, None] * loss.curvature_matrix(target, predictor)
@@ -217,7 +213,7 @@ def published(problem, trajectory, row, penalty_scale):
             coef = penalty.prox(
                 coef - step.step_size * total, step.step_size * penalty_scale
             )
-            if step.batches:
+            if update.n_batches:
                 full = problem.row_weights[rows] * n_rows / len(rows)
                 gradient = X[rows].T @ (full * loss.derivative(target, predictor))
                 gradient += penalty.smooth_gradient(starts)
@@ -238,7 +234,7 @@ def test_without_correction_it_is_the_published_estimate(loss, schedule, penalty
         schedule = partial(in_batches, n_rows=24, batch_size=7)
     trajectory = ran(problem, [penalty], schedule, n_updates=10)
     rows = np.arange(0, 24, 5)
-    left_out = left_out_of(problem, rows, growing, batches)
+    left_out = left_out_of(problem, rows, SUM, batches)
     _, found = found_by(problem, trajectory, left_out, correction=False)
     for i, scale, deviation in zip(rows, left_out.penalty_scale, found):
         last = published(problem, trajectory, i, scale)[-1]
@@ -353,7 +349,9 @@ IN_BATCHES = [
 )
 def test_curved_losses_in_batches(loss, published, corrected, penalty, rng):
     problem = problem_of(loss, (80, 8), rng, weighted=False)
-    plan = [Phase(ExceptLast(penalty), in_batches(0.3, 80), 30)]
+    plan = [
+        Phase(except_last(penalty, problem.design.shape[1]), in_batches(0.3, 80), 30)
+    ]
     trajectory = ran_from(problem, plan)
     left_out = left_out_of(problem, np.arange(80), batches=True)
     expected, _ = brute_force(problem, trajectory, left_out)
@@ -428,7 +426,7 @@ def test_few_columns_give_what_all_give(
     penalties, schedule, loss, share, storage, rng, monkeypatch
 ):
     problem, trajectory = wide_run(loss, share, penalties, schedule, rng, storage)
-    left_out = left_out_of(problem, np.arange(0, 400, 40), growing)
+    left_out = left_out_of(problem, np.arange(0, 400, 40), SUM)
     widths = counted(
         monkeypatch,
         linearised.Replicas,
@@ -493,15 +491,16 @@ def test_bound_of_a_column_that_meets_it(rng):
     )
     value -= problem.batch(rows).design.t_dot(part.row_weights * 0.25 * shift)
     norms = np.sqrt(problem.row_weights.T @ problem.design.X**2)[0]
-    replicas = linearised.Replicas(problem, left_out, coef, (norms, 0 * norms))
+    sizes = norms, 0 * norms
+    replicas = linearised.Replicas(problem, left_out, coef, sizes, np.asarray)
     replicas._work_on(used)
     replicas.correction = held
     none = linearised.Linearized(point, 0 * point, np.zeros((1, 2)), 0.0)
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
         moment = recorded.Moment(
-            penalty=ExceptLast(L1(strength)),
-            step=Step(0.5),
+            penalty=except_last(L1(strength), 4),
+            step=ProximalGradient(0.5),
             coef=coef,
             earlier=coef,
             following=coef,
@@ -574,7 +573,7 @@ def test_single_precision(penalties, schedule, loss, rng):
     for problem in (double, single):
         trajectory = ran(double, penalties, schedule)
         trajectory = ran_from(problem, trajectory.phases)
-        left_out = left_out_of(problem, np.arange(0, 40, 3), growing)
+        left_out = left_out_of(problem, np.arange(0, 40, 3), SUM)
         found.append(found_by(problem, trajectory, left_out))
     for each, wanted in zip(found[1], found[0]):
         assert each.dtype == np.float32
@@ -738,7 +737,7 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     assert error[~doubtful].max() < choice.DOUBTFUL
     assert error[doubtful].max() > 10 * choice.DOUBTFUL
     monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
-    params = {"fit_intercept": False, "penalty_scale": ones}
+    params = {"refit": MEAN}
     found = choice.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, doubtful], exact[:, doubtful], atol=1e-8)
     np.testing.assert_array_equal(found[:, ~doubtful], linear[:, ~doubtful])
@@ -772,12 +771,11 @@ def test_no_row_is_doubtful_where_linearising_is_good():
 def test_what_is_left_out_exactly(
     shape, lengths, n_batches, newton, correction, expected
 ):
-    run = costs.Run(
-        shape,
-        lengths,
-        is_quadratic=False,
-        n_batches=n_batches,
-        has_newton_steps=newton,
-        correction=correction,
-    )
-    assert run.n_exact_updates() == expected
+    step = ProximalGradient(1.0)
+    update = Pass(step, ((),) * n_batches) if n_batches else step
+    update = NewtonStep(1.0) if newton else update
+    rules = [(update, Zero())] * len(lengths)
+    run = costs.Run(shape, lengths, rules, is_quadratic=False, correction=correction)
+    way = choice.way_of(run)
+    exact = run.n_updates if way is choice.ByReplicas else run.n_corrected()
+    assert exact == expected

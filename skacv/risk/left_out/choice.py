@@ -1,10 +1,10 @@
-"""What iterates cost on rows that their replica has never seen.
+"""What iterates cost on rows that their replica has never seen: where to begin.
 
 Entry t of a leave-one-out path is the mean over rows of what iterate t of the
 same run, without that row, costs on it; folds are the same with sets of rows.
-Nothing is refitted. Which rows are left out, of many, and which way is taken,
-:mod:`skacv.risk.left_out.costs` decides: all ways are exact but linearising, of
-single rows of a loss that is not quadratic.
+Nothing is refitted. Four ways leave out single rows, listed in ``WAYS`` in the order
+of what they cost; each says what it requires, and the first that can read a run does.
+All are exact but linearising, of a loss that is not quadratic. Folds are replicas.
 """
 
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from functools import partial
 import numpy as np
 
 from . import linearised, screened, spectral
-from .costs import Run, Way
-from .replicas import Replicas, check_stable, replayed
+from .costs import MANY_ROWS, Run, is_decomposed
+from .replicas import check_stable, held_out_predictors
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
 DOUBTFUL = 0.01
 # Predictors that have moved by so many times the largest target are looked into.
 FAR = 10
-# Memory for replicas in lockstep.
+# Memory for replicas.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
 
@@ -35,7 +35,7 @@ class LeftOutRows:
     Attributes
     ----------
     n_rows : int
-        Of the whole problem.
+        Number of rows of the whole problem.
     rows : ndarray of int
     loss_scale : ndarray
         c = 1 / (1 - w): what the weights of the others are multiplied by.
@@ -45,7 +45,7 @@ class LeftOutRows:
     penalty_scale : ndarray
         What the penalty's strength is multiplied by.
     whitening : ndarray
-        sqrt(n w), by which :meth:`Problem.whitened` scales rows.
+        sqrt(n w), by which :meth:`Problem.sqrt_weighted` scales rows.
     """
 
     n_rows: int
@@ -56,23 +56,18 @@ class LeftOutRows:
     whitening: np.ndarray
 
     @classmethod
-    def of(cls, problem, rows, fit_intercept, penalty_scale):
+    def of(cls, problem, rows, refit):
         """Describe the rows left out of a problem with shared weights."""
         weights = problem.row_weights[rows, 0].astype(np.float64)
-        loss_scale = 1 / (1 - weights)
+        loss_scale = refit.loss_scale(1 - weights)
         return cls(
             n_rows=len(problem.target),
             rows=rows,
             loss_scale=loss_scale,
-            residual_scale=loss_scale if fit_intercept else np.ones(len(rows)),
-            penalty_scale=np.broadcast_to(penalty_scale(1 - weights), len(rows)),
+            residual_scale=loss_scale if refit.recentres else np.ones(len(rows)),
+            penalty_scale=refit.penalty_scale(1 - weights),
             whitening=np.sqrt(len(problem.target) * weights),
         )
-
-    def in_batches(self):
-        """The same of a run in batches, which count as if all their rows were there."""
-        ones = np.ones(len(self.rows))
-        return replace(self, loss_scale=ones, penalty_scale=ones)
 
     def blocks(self, size):
         """The same in blocks of equal length, at most ``size`` rows each."""
@@ -90,36 +85,246 @@ class LeftOutRows:
         return self.loss_scale[:n_scales], self.penalty_scale[:n_scales]
 
 
-def leave_one_out(
-    problem,
-    trajectory,
-    rows,
-    *,
-    fit_intercept,
-    penalty_scale,
-    correction=True,
-    n_blocks=1,
-    map=map,
-):
-    """Linear predictors of rows, by the iterates that have never seen them.
+@dataclass(frozen=True)
+class Asked:
+    """Rows to be left out of a recorded run, one at a time.
 
-    Parameters
+    Attributes
     ----------
     problem : Problem
         With weights shared by its outputs.
     trajectory : Trajectory
     rows : ndarray of int, shape (n_left_out,)
-    fit_intercept : bool
-        Whether the design and the target were centred by their means.
-    penalty_scale : callable
-        ``penalty_scale(share)`` is what the penalty's strength is multiplied
-        by where a share of the rows' weight stays.
+    refit : Refit
+        As it is for a run like this one.
     correction : bool
         Whether what is linearised is corrected at some iterates.
     n_blocks : int
         Blocks of rows wanted at least, as many as are worked on at a time.
     map : callable
         ``map(function, blocks)``; blocks are independent of each other.
+    """
+
+    problem: object
+    trajectory: object
+    rows: np.ndarray
+    refit: object
+    correction: bool = True
+    n_blocks: int = 1
+    map: object = map
+
+    @property
+    def left_out(self):
+        return LeftOutRows.of(self.problem, self.rows, self.refit)
+
+    @property
+    def blocks(self):
+        """Rows of a block at most, and what goes through the blocks."""
+        return -(-len(self.rows) // self.n_blocks), self.map
+
+    @property
+    def run(self):
+        return Run.recorded(self.problem, self.trajectory, self.correction)
+
+    def outputs(self):
+        """The same for every output that has a loss by itself."""
+        if self.problem.loss.is_coupled:
+            return [self]
+        return [
+            replace(
+                self,
+                problem=replace(self.problem, target=self.problem.target[:, [k]]),
+                trajectory=self.trajectory.of_output(k),
+            )
+            for k in range(self.problem.target.shape[1])
+        ]
+
+    def take(self, places):
+        """The same for some of the rows."""
+        return replace(self, rows=self.rows[places])
+
+
+class ByDecomposition:
+    """All rows by one decomposition: linear updates with the squared error."""
+
+    @staticmethod
+    def refusal(run):
+        """Why this cannot read a run, a sentence; None where it can."""
+        if not run.is_quadratic:
+            return "Rows are left out by one decomposition with the squared error only."
+        if not run.has_one_basis():
+            return (
+                "Rows are left out by one decomposition where all updates are linear "
+                "and elementwise in one eigenbasis only."
+            )
+        return None
+
+    @staticmethod
+    def is_worth(run):
+        return is_decomposed(run.shape)
+
+    @staticmethod
+    def n_rows_worth(run, n_active):
+        return min(run.shape[0], MANY_ROWS)
+
+    @staticmethod
+    def predictors(asked):
+        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
+        residuals = spectral.leave_one_out(
+            asked.problem, asked.trajectory, asked.left_out, *asked.blocks
+        )
+        return _predictors(residuals, asked.problem, asked.rows)
+
+
+class OnWorkingColumns:
+    """Rows by what they change, on few columns: a prox, with the squared error."""
+
+    @staticmethod
+    def refusal(run):
+        """Why this cannot read a run, a sentence; None where it can."""
+        if not run.is_quadratic:
+            return "Rows are left out on few columns with the squared error only."
+        if not (run.is_elementwise() and run.takes_all_rows()):
+            return (
+                "Rows are left out on few columns where updates take all rows, and "
+                "every coefficient goes by its own gradient, only."
+            )
+        return None
+
+    @staticmethod
+    def is_worth(run):
+        return True
+
+    @staticmethod
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, n_exact=0)
+
+    @staticmethod
+    def predictors(asked):
+        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
+        residuals = [
+            screened.leave_one_out(
+                part.problem, part.trajectory, asked.left_out, *asked.blocks
+            )[0]
+            for part in asked.outputs()
+        ]
+        return _predictors(np.stack(residuals, axis=2), asked.problem, asked.rows)
+
+    @staticmethod
+    def coefficients(asked):
+        """The last iterate of one output without each row, and intercepts' shifts."""
+        left_out = asked.left_out
+        residuals, (deviations, place) = screened.leave_one_out(
+            asked.problem, asked.trajectory, left_out, *asked.blocks
+        )
+        shift = np.zeros(len(asked.rows))
+        if asked.refit.recentres:
+            shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
+        recorded = asked.trajectory.coef[-1].T
+        return _with_deviations(recorded, deviations, len(shift))[place], shift
+
+
+class Linearised:
+    """Rows by what they change, with derivatives at the recorded run."""
+
+    @staticmethod
+    def refusal(run):
+        """Why this cannot read a run, a sentence; None where it can."""
+        if run.is_quadratic:
+            return "A quadratic loss needs no linearising."
+        if not run.is_elementwise():
+            return (
+                "Replicas are linearised where every coefficient goes by its own "
+                "gradient only."
+            )
+        return None
+
+    @staticmethod
+    def is_worth(run):
+        return run.is_worth_linearising()
+
+    @staticmethod
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_corrected())
+
+    @staticmethod
+    def predictors(asked):
+        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
+        found = [_linearised(part)[0] for part in asked.outputs()]
+        return np.concatenate(found, axis=2)
+
+    @staticmethod
+    def coefficients(asked):
+        """The last iterate of one output without each row, and intercepts' shifts."""
+        _, coef = _linearised(asked)
+        return coef[:, :, 0], np.zeros(len(asked.rows))
+
+
+class ByReplicas:
+    """Rows by runs of their own, side by side: exact for any update and any loss."""
+
+    @staticmethod
+    def refusal(run):
+        """None: this reads every run."""
+        return None
+
+    @staticmethod
+    def is_worth(run):
+        return True
+
+    @staticmethod
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_updates)
+
+    @staticmethod
+    def predictors(asked):
+        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
+        return np.concatenate([z for _, z in _rows_by_replicas(asked)], axis=1)
+
+    @staticmethod
+    def coefficients(asked):
+        """The last iterate of one output without each row, and intercepts' shifts."""
+        found = _rows_by_replicas(asked)
+        coef = np.concatenate([coef[:, 0].T for coef, _ in found])
+        shift = np.zeros(len(asked.rows))
+        if asked.refit.recentres:
+            last = np.concatenate([z[-1, :, 0] for _, z in found])
+            shift = last - asked.problem.design.own_predictors(coef, asked.rows)
+        return coef, shift
+
+
+WAYS = (ByDecomposition, OnWorkingColumns, Linearised, ByReplicas)
+# Those that give coefficients besides.
+COEFFICIENT_WAYS = (OnWorkingColumns, Linearised, ByReplicas)
+
+
+def way_of(run, ways=WAYS):
+    """The first of the ways that can read a run, and is worth it."""
+    return next(way for way in ways if way.refusal(run) is None and way.is_worth(run))
+
+
+def n_rows_worth(run, n_active):
+    """How many rows it takes little to leave out of a run; all where that is cheap.
+
+    Parameters
+    ----------
+    run : Run
+    n_active : int
+        Columns that the run uses at most.
+    """
+    return way_of(run).n_rows_worth(run, n_active)
+
+
+def leave_one_out(problem, trajectory, rows, refit, **settings):
+    """Linear predictors of rows, by the iterates that have never seen them.
+
+    Parameters
+    ----------
+    problem, trajectory, rows
+        As :class:`Asked` takes them.
+    refit : Refit
+    **settings
+        ``correction``, ``n_blocks`` and ``map`` of :class:`Asked`.
 
     Returns
     -------
@@ -132,106 +337,19 @@ def leave_one_out(
         If the iterates without a row diverge. The message names the largest stable
         step.
     """
-    blocks = -(-len(rows) // n_blocks), map
-    settings = fit_intercept, penalty_scale
-    found = _without_rows(problem, trajectory, rows, settings, blocks, correction)
-    _check_stable(problem, trajectory, rows, settings, found)
+    asked = Asked(problem, trajectory, rows, refit.of_run(trajectory), **settings)
+    found = way_of(asked.run).predictors(asked)
+    _check_stable(asked, found)
     return found
 
 
-def _without_rows(problem, trajectory, rows, settings, blocks, correction):
-    """The predictors, in the way that suits the run."""
-    left_out = LeftOutRows.of(problem, rows, *settings)
-    way = Run.recorded(problem, trajectory, correction).way()
-    if way is Way.SPECTRAL:
-        residuals = spectral.leave_one_out(problem, trajectory, left_out, *blocks)
-        return _predictors(residuals, problem, rows)
-    if way is Way.WORKING_COLUMNS:
-        return _on_working_columns(problem, trajectory, left_out, *blocks)
-    if way is Way.LOCKSTEP:
-        found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
-        return np.concatenate([predictors for _, predictors in found], axis=1)
-    found = [
-        _linearised(*separate, left_out, settings, *blocks, correction)[0]
-        for separate in separate_outputs(problem, trajectory)
-    ]
-    return np.concatenate(found, axis=2)
-
-
-def _check_stable(problem, trajectory, rows, settings, predictors):
-    """Raise where a row's predictors are far away because a step is too large."""
-    if trajectory.has_batches():
-        return
-    moved = np.abs(predictors[-1] - predictors[0]).max(axis=1)
-    furthest = moved.argmax()
-    # The largest step is found for it alone; predictors that overflow are not less.
-    if moved[furthest] <= FAR * np.abs(problem.target).max():
-        return
-    stays = np.arange(len(problem.target)) != rows[furthest]
-    replica = Replicas.without(problem, stays[:, None], *settings)
-    check_stable(problem, trajectory, replica, [0])
-
-
-def _linearised(
-    problem, trajectory, left_out, settings, largest_block, map, correction
-):
-    """By linearisation; rows that it does badly for, exactly.
-
-    Returns
-    -------
-    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
-    coef : ndarray of shape (n_left_out, n_columns, n_outputs)
-        Of the last iterate.
-    """
-    scaled = left_out.in_batches() if trajectory.has_batches() else left_out
-    blocks = largest_block, map
-    predictors, deviations, doubt = linearised.leave_one_out(
-        problem, trajectory, scaled, *blocks, correction
-    )
-    coef = trajectory.coef[-1] + deviations
-    doubtful = np.flatnonzero(doubt > DOUBTFUL * problem.loss.scale)
-    if doubtful.size:
-        again = left_out.rows[doubtful]
-        found = _rows_in_lockstep(problem, trajectory, settings, again, *blocks)
-        predictors[:, doubtful] = np.concatenate([z for _, z in found], axis=1)
-        coef[doubtful] = np.concatenate([np.moveaxis(b, 2, 0) for b, _ in found])
-    return predictors, coef
-
-
-def _on_working_columns(problem, trajectory, left_out, largest_block, map):
-    """Of squared errors, exactly."""
-    residuals = [
-        screened.leave_one_out(*separate, left_out, largest_block, map)[0]
-        for separate in separate_outputs(problem, trajectory)
-    ]
-    return _predictors(np.stack(residuals, axis=2), problem, left_out.rows)
-
-
-def _predictors(residuals, problem, rows):
-    """From residuals, in their place: they may be the largest array of a fit."""
-    residuals += problem.target[rows]
-    return residuals
-
-
-def coefficients_without(
-    problem,
-    trajectory,
-    rows,
-    *,
-    fit_intercept,
-    penalty_scale,
-    correction=True,
-    n_blocks=1,
-    map=map,
-):
+def coefficients_without(problem, trajectory, rows, refit, **settings):
     """The last iterate of one output, as it is without each of some rows.
 
     Parameters
     ----------
-    problem, trajectory, rows, fit_intercept, penalty_scale, correction
+    problem, trajectory, rows, refit, **settings
         As in :func:`leave_one_out`, of one output.
-    n_blocks, map
-        As in :func:`leave_one_out`.
 
     Returns
     -------
@@ -239,54 +357,16 @@ def coefficients_without(
     shift : ndarray of shape (n_left_out,)
         By how much a replica's intercept, on the centred data, is not zero.
     """
-    left_out = LeftOutRows.of(problem, rows, fit_intercept, penalty_scale)
-    blocks = -(-len(rows) // n_blocks), map
-    shift = np.zeros(len(rows))
-    recorded = trajectory.coef[-1].T
-    if problem.loss.is_quadratic and trajectory.is_plain():
-        residuals, (deviations, place) = screened.leave_one_out(
-            problem, trajectory, left_out, *blocks
-        )
-        if fit_intercept:
-            shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
-        return _with_deviations(recorded, deviations, len(rows))[place], shift
-    settings = fit_intercept, penalty_scale
-    if Run.recorded(problem, trajectory, correction).way() is not Way.LINEARISED:
-        found = _rows_in_lockstep(problem, trajectory, settings, rows, *blocks)
-        coef = np.concatenate([coef[:, 0].T for coef, _ in found])
-        if fit_intercept:
-            last = np.concatenate([z[-1, :, 0] for _, z in found])
-            shift = last - _own_predictors(problem.design, coef, rows)
-        return coef, shift
-    _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
-    return coef[:, :, 0], shift
+    asked = Asked(problem, trajectory, rows, refit.of_run(trajectory), **settings)
+    return way_of(asked.run, COEFFICIENT_WAYS).coefficients(asked)
 
 
-def _own_predictors(design, coef, rows):
-    """Predictor of every row by its own coefficients, (n_rows,)."""
-    every = np.arange(design.shape[1])
-    return np.einsum(
-        "ij,ij->i", design.rows(rows).dense_columns(every, design.dtype), coef
-    )
-
-
-def _with_deviations(coef, deviations, n_left_out):
-    """Coefficients (1, n_columns) with what blocks of rows change in columns."""
-    coef, first = np.repeat(coef, n_left_out, axis=0), 0
-    for index, deviation in deviations:
-        coef[first : first + len(deviation), index] += deviation
-        first += len(deviation)
-    return coef
-
-
-def leave_folds_out(
-    problem, trajectory, folds, *, fit_intercept, penalty_scale, n_blocks=1, map=map
-):
+def leave_folds_out(problem, trajectory, folds, refit, *, n_blocks=1, map=map):
     """Linear predictors of sets of rows, every fold a replica of the run: exact.
 
     Parameters
     ----------
-    problem, trajectory, fit_intercept, penalty_scale, n_blocks, map
+    problem, trajectory, refit, n_blocks, map
         As in :func:`leave_one_out`; blocks are folds.
     folds : list of (ndarray of int, ndarray of int)
         Rows that a replica is fitted on, and those that it is judged by.
@@ -304,10 +384,34 @@ def leave_folds_out(
     """
     size = min(_replicas_at_a_time(problem), -(-len(folds) // n_blocks))
     blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
-    replay = partial(_folds_left_out, problem, trajectory, fit_intercept, penalty_scale)
+    replay = partial(_folds_left_out, problem, trajectory, refit.of_run(trajectory))
     found = [predictors for _, predictors in map(replay, blocks)]
     ends = np.cumsum([len(judged) for _, judged in folds])
     return np.split(np.concatenate(found, axis=1), ends[:-1], axis=1)
+
+
+def _folds_left_out(problem, trajectory, refit, folds):
+    """One block of folds; their predictors one after the other."""
+    stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
+    for fold, (fitted, _) in enumerate(folds):
+        stays[fitted, fold] = True
+    judged = [judged for _, judged in folds]
+    return held_out_predictors(problem, trajectory, refit, stays, judged)
+
+
+def _rows_by_replicas(asked):
+    """Coefficients and predictors of blocks of rows, by replicas."""
+    largest_block, map = asked.blocks
+    size = min(_replicas_at_a_time(asked.problem), largest_block)
+    blocks = np.array_split(asked.rows, -(-len(asked.rows) // size))
+    replay = partial(_rows_left_out, asked.problem, asked.trajectory, asked.refit)
+    return list(map(replay, blocks))
+
+
+def _rows_left_out(problem, trajectory, refit, rows):
+    stays = np.ones((len(problem.target), len(rows)), dtype=bool)
+    stays[rows, np.arange(len(rows))] = False
+    return held_out_predictors(problem, trajectory, refit, stays, rows[:, None])
 
 
 def _replicas_at_a_time(problem):
@@ -315,71 +419,60 @@ def _replicas_at_a_time(problem):
     return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))
 
 
-def _folds_left_out(problem, trajectory, fit_intercept, penalty_scale, folds):
-    """One block of folds; their predictors one after the other."""
-    stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
-    for fold, (fitted, _) in enumerate(folds):
-        stays[fitted, fold] = True
-    judged = [judged for _, judged in folds]
-    return _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged)
-
-
-def _rows_in_lockstep(problem, trajectory, settings, rows, largest_block, map):
-    """Blocks of rows left out, each a replica of its own: exact for any loss."""
-    size = min(_replicas_at_a_time(problem), largest_block)
-    blocks = np.array_split(rows, -(-len(rows) // size))
-    return list(map(partial(_rows_left_out, problem, trajectory, *settings), blocks))
-
-
-def _rows_left_out(problem, trajectory, fit_intercept, penalty_scale, rows):
-    stays = np.ones((len(problem.target), len(rows)), dtype=bool)
-    stays[rows, np.arange(len(rows))] = False
-    judged = rows[:, None]
-    return _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged)
-
-
-def _left_out(problem, trajectory, fit_intercept, penalty_scale, stays, judged):
-    """Replicas on the rows that stay, and their predictors of the rows judged by.
+def _linearised(asked):
+    """By linearisation; rows that it does badly for, exactly.
 
     Returns
     -------
-    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
-        Of the last iterate.
-    predictors : ndarray of shape (n_iterates, n_judged, n_outputs)
-        Replica after replica.
+    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
+    coef : ndarray of shape (n_left_out, n_columns, n_outputs)
+        Coefficients of the last iterate.
     """
-    if trajectory.has_batches():
-        replicas = Replicas.in_batches(problem, stays)
-    else:
-        replicas = Replicas.without(problem, stays, fit_intercept, penalty_scale)
-    rows = np.concatenate(judged)
-    replica = np.repeat(np.arange(len(judged)), [len(some) for some in judged])
-    n_iterates, _, n_outputs = trajectory.predictor.shape
-    found = np.empty((n_iterates, len(rows), n_outputs), trajectory.predictor.dtype)
-    for t, iterate in enumerate(replayed(problem, trajectory, replicas)):
-        coef, predictors = iterate
-        if t == 0:
-            begun = replicas.training_error(problem, predictors)
-        found[t] = predictors[rows, :, replica]
-    risen = ~(replicas.training_error(problem, predictors) <= begun)
-    check_stable(problem, trajectory, replicas, np.flatnonzero(risen))
-    return coef, found
+    predictors, deviations, doubt = linearised.leave_one_out(
+        asked.problem,
+        asked.trajectory,
+        asked.left_out,
+        *asked.blocks,
+        asked.correction,
+    )
+    coef = asked.trajectory.coef[-1] + deviations
+    doubtful = np.flatnonzero(doubt > DOUBTFUL * asked.problem.loss.scale)
+    if doubtful.size:
+        found = _rows_by_replicas(asked.take(doubtful))
+        predictors[:, doubtful] = np.concatenate([z for _, z in found], axis=1)
+        last = [np.moveaxis(coef, 2, 0) for coef, _ in found]
+        coef[doubtful] = np.concatenate(last)
+    return predictors, coef
 
 
-def separate_outputs(problem, trajectory):
-    """Problem and trajectory of every output that has a loss by itself."""
-    if problem.loss.is_coupled:
-        yield problem, trajectory
+def _check_stable(asked, predictors):
+    """Raise where a row's predictors are far away because a step is too large."""
+    if asked.trajectory.n_batches():
         return
-    for k in range(problem.target.shape[1]):
-        yield (
-            replace(problem, target=problem.target[:, [k]]),
-            replace(
-                trajectory,
-                coef=trajectory.coef[:, :, [k]],
-                predictor=trajectory.predictor[:, :, [k]],
-            ),
-        )
+    problem = asked.problem
+    moved = np.abs(predictors[-1] - predictors[0]).max(axis=1)
+    furthest = moved.argmax()
+    # The largest step is found for it alone; predictors that overflow are not less.
+    if moved[furthest] <= FAR * np.abs(problem.target).max():
+        return
+    stays = np.arange(len(problem.target)) != asked.rows[furthest]
+    weights = asked.refit.without(problem, stays[:, None])
+    check_stable(problem, asked.trajectory, weights, [0])
+
+
+def _predictors(residuals, problem, rows):
+    """From residuals, in their place: they may be the largest array of a fit."""
+    residuals += problem.target[rows]
+    return residuals
+
+
+def _with_deviations(coef, deviations, n_left_out):
+    """Coefficients (1, n_columns) with what blocks of rows change in columns."""
+    coef, first = np.repeat(coef, n_left_out, axis=0), 0
+    for index, deviation in deviations:
+        coef[first : first + len(deviation), index] += deviation
+        first += len(deviation)
+    return coef
 
 
 def mean_with_error(costs, weights):

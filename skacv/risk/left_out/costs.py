@@ -1,7 +1,6 @@
 """What leaving rows out costs: which way is taken, and how many rows are worth it."""
 
 from dataclasses import dataclass
-from enum import Enum
 
 from .moments import n_evaluations
 
@@ -23,15 +22,6 @@ def is_decomposed(shape):
     return min(shape) <= SPECTRAL_SIZE
 
 
-class Way(Enum):
-    """How rows are left out of a run, one at a time."""
-
-    SPECTRAL = "all by one decomposition"
-    WORKING_COLUMNS = "by what they change, on few columns"
-    LINEARISED = "by what they change, with derivatives at the recorded run"
-    LOCKSTEP = "by runs of their own, side by side"
-
-
 @dataclass(frozen=True)
 class Run:
     """A run, planned or recorded, as far as leaving rows out of it goes.
@@ -39,18 +29,13 @@ class Run:
     Attributes
     ----------
     shape : tuple of int
-        Of the design.
+        Shape of the design.
     lengths : list of int
         Updates of every phase.
+    rules : list of (Update, Penalty)
+        The first update of every phase, which stands for all, and its penalty.
     is_quadratic : bool
         Whether the loss is.
-    has_one_basis : bool
-        Whether updates are linear and elementwise in one basis.
-    is_plain : bool
-        Whether all rows are taken at a time, by their gradient as it is.
-    n_batches : int
-        Of every update, 0 if it takes all rows at once.
-    has_newton_steps : bool
     n_outputs : int
     is_coupled : bool
         Whether the loss is of all outputs together.
@@ -60,26 +45,20 @@ class Run:
 
     shape: tuple
     lengths: list
+    rules: list
     is_quadratic: bool
-    has_one_basis: bool = False
-    is_plain: bool = True
-    n_batches: int = 0
-    has_newton_steps: bool = False
     n_outputs: int = 1
     is_coupled: bool = False
     correction: bool = True
 
     @classmethod
-    def recorded(cls, problem, trajectory, correction):
+    def recorded(cls, problem, trajectory, correction=True):
         """The run that a trajectory is the record of."""
         return cls(
             shape=problem.design.shape,
             lengths=trajectory.lengths(),
+            rules=trajectory.first_updates(),
             is_quadratic=problem.loss.is_quadratic,
-            has_one_basis=trajectory.has_one_basis(),
-            is_plain=trajectory.is_plain(),
-            n_batches=trajectory.n_batches(),
-            has_newton_steps=trajectory.has_newton_steps(),
             n_outputs=problem.target.shape[1],
             is_coupled=problem.loss.is_coupled,
             correction=correction,
@@ -89,87 +68,85 @@ class Run:
     def n_updates(self):
         return sum(self.lengths)
 
-    def way(self):
-        """How rows are left out of it.
+    @property
+    def n_batches(self):
+        """Batches that an update goes through at most, 0 if it takes all rows."""
+        return max((update.n_batches for update, _ in self.rules), default=0)
 
-        Returns
-        -------
-        Way
-            Of squared errors: without runs of their own where all rows are taken at
-            a time, by their gradient as it is, or where there is one basis, not too
-            large. Of other losses see :meth:`is_worth_linearising`.
+    def takes_all_rows(self):
+        """Whether every update takes the gradient of all rows."""
+        return self.n_batches == 0
+
+    def is_elementwise(self):
+        """Whether every coefficient goes by its own gradient."""
+        return all(update.is_elementwise for update, _ in self.rules)
+
+    def has_one_basis(self):
+        """Whether updates are linear, and elementwise in one and the same eigenbasis.
+
+        That of the second moments where there is no preconditioner; else of the
+        preconditioned objective, which must stay the same.
         """
-        if not self.is_quadratic:
-            return Way.LINEARISED if self.is_worth_linearising() else Way.LOCKSTEP
-        if self.has_one_basis and is_decomposed(self.shape):
-            return Way.SPECTRAL
-        return Way.WORKING_COLUMNS if self.is_plain else Way.LOCKSTEP
+        is_linear = all(
+            update.is_affine and penalty.common_curvature() is not None
+            for update, penalty in self.rules
+        )
+        if not (is_linear and self.takes_all_rows()):
+            return False
+        bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
+        is_plain = all(preconditioner is None for preconditioner, _ in bases)
+        return is_plain or all(basis == bases[0] for basis in bases)
 
     def is_worth_linearising(self):
         """Whether linearising is many times cheaper than an exact run per row.
 
-        It is not with few rows to a column, in small batches, of short phases, whose
-        first updates are all corrected, and of Newton's method, which needs every
-        replica's own Hessian.
+        It is not with few rows to a column, in small batches, or of short phases, whose
+        first updates are all corrected.
         """
         n_rows, n_columns = self.shape
-        if n_columns >= n_rows or self.has_newton_steps:
+        if n_columns >= n_rows:
             return False
         if not self.correction:
             return True
-        exact = self.n_updates * self._exact_cost()
-        linearised = (
-            self.n_updates * max(self.n_batches, 1) * self._hessian_cost(n_columns)
-        )
-        linearised += self._n_corrected() * self._exact_cost()
+        exact = self.n_updates * self.exact_cost()
+        n_steps = self.n_updates * max(self.n_batches, 1)
+        linearised = n_steps * self.hessian_cost(n_columns)
+        linearised += self.n_corrected() * self.exact_cost()
         return exact > WORTH_LINEARISING * linearised
 
-    def n_exact_updates(self):
-        """How many updates cost a row that is left out two products with X.
+    def n_corrected(self):
+        """How many updates are corrected where rows are left out by linearising."""
+        return n_evaluations(self.lengths, self.n_batches > 0) if self.correction else 0
 
-        All in lockstep, those that are corrected where the others are linearised.
-        """
-        way = self.way()
-        if way is Way.LOCKSTEP:
-            return self.n_updates
-        return self._n_corrected() if way is Way.LINEARISED else 0
-
-    def _n_corrected(self):
-        if not self.correction:
-            return 0
-        return n_evaluations(self.lengths, self.n_batches > 0)
-
-    def _exact_cost(self):
+    def exact_cost(self):
         """Multiplications of an exact update, for a row left out."""
         n_rows, n_columns = self.shape
         return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
 
-    def _hessian_cost(self, n_columns):
+    def hessian_cost(self, n_columns):
         """Multiplications with the Hessian of so many columns."""
         together = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * together
 
-    def n_rows_worth(self, n_active):
+    def n_rows_worth(self, n_active, n_exact):
         """How many rows it takes little to leave out.
 
         Parameters
         ----------
         n_active : int
             Columns that the run uses at most.
+        n_exact : int
+            Updates that cost a row that is left out two products with X.
 
         Returns
         -------
         int
-            All rows where that is cheap; at least ``FEW_ROWS``, if there are.
+            At least ``FEW_ROWS``, if there are so many.
         """
         n_rows, n_columns = self.shape
-        if self.way() is Way.SPECTRAL:
-            return min(n_rows, MANY_ROWS)
         # Replicas together use more columns than the recorded run.
         width = min(2 * n_active, n_columns)
-        n_exact = self.n_exact_updates()
-        # A wide one is not formed, two products with the columns do as well.
-        hessian = min(self._hessian_cost(width), 2 * n_rows * width * self.n_outputs)
-        each = (self.n_updates - n_exact) * hessian
-        each += n_exact * self._exact_cost()
+        # A wide Hessian is not formed, two products with the columns do as well.
+        hessian = min(self.hessian_cost(width), 2 * n_rows * width * self.n_outputs)
+        each = (self.n_updates - n_exact) * hessian + n_exact * self.exact_cost()
         return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))

@@ -33,8 +33,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.design import hessian
+from ...optim.penalties import OnColumns
 from ...optim.problem import Problem
-from ...optim.run import advanced
+from ...optim.trajectory import iterate
 from .correction import Correction, curvature_matrix, pulled, turned
 from .moments import moments
 
@@ -111,7 +112,7 @@ def _rows_at_a_time(trajectory):
     _, n_columns, n_outputs = trajectory.coef.shape
     used = trajectory.coef.any(axis=2).sum(axis=1).max()
     # Replicas together use more columns than the recorded run.
-    screened = not any(phase.penalty.is_linear for phase in trajectory.phases)
+    screened = not any(penalty.is_linear for _, penalty in trajectory.first_updates())
     widest = min(2 * int(used) + 1, n_columns) if screened else n_columns
     each = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
     return max(1, BLOCK_BYTES // each)
@@ -119,11 +120,10 @@ def _rows_at_a_time(trajectory):
 
 def _replayed(problem, trajectory, column_sizes, correction, left_out):
     """Predictors, deviations and doubt of one block of rows."""
-    replicas = Replicas(problem, left_out, trajectory.coef[0], column_sizes)
-    rows = left_out.rows
+    start, rows = trajectory.coef[0], left_out.rows
+    replicas = Replicas(problem, left_out, start, column_sizes, trajectory.whole)
     predictors = trajectory.predictor[:, rows]
-    for moment in moments(problem, trajectory, correction):
-        replicas.take(moment)
+    for moment in iterate(moments(problem, trajectory, correction), replicas):
         if moment.ends is not None:
             predictors[moment.ends] += replicas.predicted(moment.following)
     return predictors, replicas.deviations(trajectory.coef[-1]), replicas.doubt
@@ -164,9 +164,11 @@ class Replicas:
         Where the recorded run starts, and every replica.
     column_sizes : tuple of ndarray of shape (n_columns,)
         Weighted norms of the columns, and their largest entries.
+    whole : callable
+        Of a mask of columns: with those whose prox depends on theirs.
     """
 
-    def __init__(self, problem, left_out, start, column_sizes):
+    def __init__(self, problem, left_out, start, column_sizes, whole):
         self.problem, self.left_out = problem, left_out
         self.norms, self.largest = column_sizes
         dtype = problem.design.dtype
@@ -174,7 +176,8 @@ class Replicas:
         self.penalty_scale = left_out.penalty_scale.astype(dtype)
         used = start.any(axis=1)
         used[-1] = True
-        self._work_on(np.flatnonzero(used))
+        self.whole = whole
+        self._work_on(np.flatnonzero(whole(used)))
         started = start[self.index, :, None]
         self.current = np.repeat(started, len(left_out.rows), axis=2)
         self.earlier = self.current
@@ -213,7 +216,7 @@ class Replicas:
 
     def _work_on(self, index):
         """Let ``index`` be the working columns of the data."""
-        self.index = index
+        self.index, self._penalty_on = index, OnColumns(index)
         dtype = self.problem.design.dtype
         rows = self.problem.design.rows(self.left_out.rows)
         self.rows = np.ascontiguousarray(rows.dense_columns(index, dtype).T)
@@ -237,8 +240,8 @@ class Replicas:
 
     def _point(self, moment):
         """Deviations at the gradient point."""
-        recorded = moment.step.gradient_point(moment.coef, moment.earlier)
-        point = moment.step.gradient_point(self.current, self.earlier)
+        recorded = moment.step.point(moment.coef, moment.earlier)
+        point = moment.step.point(self.current, self.earlier)
         return point - recorded[self.index, :, None]
 
     def _place(self, rows):
@@ -282,12 +285,11 @@ class Replicas:
         following *= self.loss_scale
         self.earlier, self.current = (
             self.current,
-            advanced(
-                moment.penalty,
-                moment.step,
+            moment.step.apply(
                 self.current,
                 self.earlier,
                 following,
+                self._penalty_on(moment.penalty),
                 self.penalty_scale,
             ),
         )
@@ -308,6 +310,7 @@ class Replicas:
         weakest = min(1.0, self.penalty_scale.min())
         moves = moment.penalty.prox(size, step_size * weakest) != 0
         moves |= moment.following.any(axis=1)
+        moves = self.whole(moves)
         moves[self.index] = False
         return moves
 
@@ -334,10 +337,11 @@ class Replicas:
 
     def _drop(self, moment):
         """Drop working columns that are zero everywhere in this iterate and before."""
-        used = moment.coef[self.index].any(axis=1)
-        used |= moment.earlier[self.index].any(axis=1)
-        used |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
+        used = moment.coef.any(axis=1) | moment.earlier.any(axis=1)
+        used[self.index] |= self.current.any(axis=(1, 2))
+        used[self.index] |= self.earlier.any(axis=(1, 2))
         used[-1] = True
+        used = self.whole(used)[self.index]
         if used.all():
             return
         self._work_on(self.index[used])

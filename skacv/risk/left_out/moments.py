@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...optim.fits import Fits
 from ...optim.penalties import Penalty
-from ...optim.run import batch_updates
-from ...optim.schedules import Step
+from ...optim.updates import ProximalGradient
 
 # The correction is evaluated at updates floor(GROWTH^k) of a phase, or at passes
 # floor(PASS_GROWTH^k): there the error is what batches differ by, not how old it is.
@@ -20,7 +20,7 @@ class Moment(NamedTuple):
     Attributes
     ----------
     penalty : Penalty
-    step : Step
+    step : ProximalGradient
     coef, earlier, following : ndarray of shape (n_columns, n_outputs)
         The recorded update led from the first two to the last.
     rows : ndarray of int or None
@@ -36,7 +36,7 @@ class Moment(NamedTuple):
     """
 
     penalty: Penalty
-    step: Step
+    step: ProximalGradient
     coef: np.ndarray
     earlier: np.ndarray
     following: np.ndarray
@@ -64,14 +64,13 @@ def moments(problem, trajectory, correction):
     n_updates = trajectory.n_updates if correction else 0
     due, due_passes = _powers(GROWTH, n_updates), _powers(PASS_GROWTH, n_updates)
     number = 0
-    for update in trajectory.updates():
-        t, before, step, _ = update
-        number = 1 if t == before else number + 1
-        if step.batches:
+    for taken in trajectory.updates():
+        number = 1 if taken.restarts else number + 1
+        if taken.update.n_batches:
             evaluates = number in due_passes, number - 1 in due_passes
-            yield from _batch_moments(problem, trajectory, update, *evaluates)
+            yield from _batch_moments(problem, trajectory, taken, *evaluates)
         else:
-            yield _moment(trajectory, update, number in due)
+            yield _moment(trajectory, taken, number in due)
 
 
 def n_evaluations(lengths, has_batches):
@@ -95,11 +94,11 @@ def _powers(growth, largest):
     return set(numbers[numbers <= largest].tolist())
 
 
-def _moment(trajectory, update, evaluates):
+def _moment(trajectory, taken, evaluates):
     """An update on all rows; ``evaluates`` the correction there or not."""
-    t, before, step, penalty = update
+    t, before, step, penalty = taken
     coef, predictor = trajectory.coef, trajectory.predictor
-    point = step.gradient_point(predictor[t], predictor[before])
+    point = step.point(predictor[t], predictor[before])
     return Moment(
         penalty=penalty,
         step=step,
@@ -114,19 +113,20 @@ def _moment(trajectory, update, evaluates):
     )
 
 
-def _batch_moments(problem, trajectory, update, on_batches, on_all_rows):
-    """The updates of a pass, evaluating on every batch, or on all rows at its start."""
-    t, _, step, penalty = update
+def _batch_moments(problem, trajectory, taken, on_batches, on_all_rows):
+    """The steps of a pass, evaluating on every batch, or on all rows at its start."""
+    t, _, update, penalty = taken
     first = (None, trajectory.predictor[t]) if on_all_rows else None
-    last = len(step.batches) - 1
-    parts = batch_updates(problem, penalty, step, trajectory.coef[t])
-    for k, (rows, coef, predictor, following) in enumerate(parts):
+    last, fits = update.n_batches - 1, Fits(problem)
+    parts = update.parts(fits, penalty, fits.start(trajectory.coef[t]))
+    for k, part in enumerate(parts):
+        rows, coef, predictor = part.rows, part.coef[:, :, 0], part.predictor[:, :, 0]
         yield Moment(
             penalty=penalty,
-            step=step,
+            step=update.update,
             coef=coef,
             earlier=coef,
-            following=following,
+            following=part.following[:, :, 0],
             rows=rows,
             predictor=predictor,
             evaluates=(rows, predictor) if on_batches else first,

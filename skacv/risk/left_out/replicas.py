@@ -1,153 +1,95 @@
-"""Replicas of the recorded run that leave rows out, in lockstep: exact, any loss.
+"""Replicas of the recorded run that leave rows out: exact, any update, any loss.
 
-Every replica takes the steps of the recorded run, on rows weighted its own
+Every replica takes the updates of the recorded run, on rows weighted its own
 way; all share each pass over X. Leaving out folds and leaving out single rows
 are the same thing here.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ...optim.design import Design
-from ...optim.run import advanced
+from ...optim.fits import Fits
+from ...optim.run import Iterates
+from ...optim.trajectory import iterate
 
 
-@dataclass(frozen=True)
-class Replicas:
-    """Runs of one problem with other row weights.
-
-    Attributes
-    ----------
-    row_weights : ndarray of shape (n_rows, n_replicas)
-        Zero on the rows left out; every column sums to one.
-    penalty_scale : ndarray of shape (n_replicas,)
-        What the penalty's strength is multiplied by.
-    fit_intercept : bool
-        Whether every replica centres X and y by its own means.
-    """
-
-    row_weights: np.ndarray
-    penalty_scale: np.ndarray
-    fit_intercept: bool
-
-    @classmethod
-    def without(cls, problem, stays, fit_intercept, penalty_scale):
-        """Replicas on the rows that stay, (n_rows, n_replicas) of bool.
-
-        The weights of a problem with shared weights are brought back to a sum
-        of one; ``penalty_scale`` is a function of the share of them that stays.
-        """
-        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
-        share = weights.sum(axis=0)
-        scale = np.broadcast_to(penalty_scale(share), share.shape)
-        return cls(weights / share, scale, fit_intercept)
-
-    @classmethod
-    def in_batches(cls, problem, stays):
-        """The same of a run in batches, which count as if all their rows were there."""
-        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
-        return cls(weights, np.ones(stays.shape[1]), fit_intercept=False)
-
-    def __len__(self):
-        return self.row_weights.shape[1]
-
-    def training_error(self, problem, predictors):
-        """Loss of every replica on its own rows, (n_replicas,)."""
-        loss = problem.loss.value(problem.target[:, :, None], predictors)
-        return np.einsum("ir,ikr->r", self.row_weights, loss.astype(np.float64))
-
-
-def replayed(problem, trajectory, replicas):
-    """The iterates of a run, as every replica would have them.
+def replayed(problem, trajectory, weights):
+    """The iterates of a run, as fits with other weights would have them.
 
     Parameters
     ----------
     problem : Problem
     trajectory : Trajectory
         Of that problem: its start and its updates are taken.
-    replicas : Replicas
+    weights : Weights
 
     Yields
     ------
-    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
-    predictors : ndarray of shape (n_rows, n_outputs, n_replicas)
-        Of all rows, with the replicas' own intercepts; for every iterate.
+    Iterate
+        From the start to the last; predictors are of all rows, with the fits' own
+        intercepts.
     """
-    dtype = problem.design.dtype
-    target = problem.target[:, :, None]
-    weights = replicas.row_weights.astype(dtype)[:, None, :]
-    scale = replicas.penalty_scale.astype(dtype)
-
-    def predictor(coef):
-        """Linear predictors, with every replica's own intercept."""
-        product = _side_by_side(problem.design.dot, coef)
-        if replicas.fit_intercept:
-            product -= (weights * (product - target)).sum(axis=0)
-        return product
-
-    coef = before_coef = np.repeat(trajectory.coef[0][:, :, None], len(replicas), 2)
-    found = before_found = predictor(coef)
-    yield coef, found
-    for t, before, step, penalty in trajectory.updates():
-        if before == t:
-            before_coef, before_found = coef, found
-        if step.batches:
-            following = _through_batches(problem, penalty, step, coef, weights, scale)
-        elif step.is_newton:
-            directions = [
-                replace(problem, row_weights=weights[:, :, r]).newton_direction(
-                    penalty, coef[:, :, r], found[:, :, r], scale[r]
-                )
-                for r in range(len(replicas))
-            ]
-            following = coef - step.step_size * np.stack(directions, axis=2)
-        else:
-            point = step.gradient_point(found, before_found)
-            gradient = _gradient(problem, point, weights)
-            following = advanced(penalty, step, coef, before_coef, gradient, scale)
-        before_coef, coef = coef, following
-        before_found, found = found, predictor(coef)
-        yield coef, found
+    iterates = Iterates.at_rest(Fits(problem, weights), trajectory.coef[0])
+    yield iterates.state.current
+    for _ in iterate(trajectory.updates(), iterates):
+        yield iterates.state.current
 
 
-def _through_batches(problem, penalty, step, coef, weights, scale):
-    """The replicas' iterates after an update on every batch of the step."""
-    for rows in step.batches:
-        batch = problem.batch(rows)
-        point = _side_by_side(batch.design.dot, coef)
-        own_weights = weights[rows] * (len(weights) / len(rows))
-        gradient = _gradient(batch, point, own_weights)
-        coef = advanced(penalty, step, coef, coef, gradient, scale)
-    return coef
+def held_out_predictors(problem, trajectory, refit, stays, judged):
+    """Linear predictors of rows by replicas that leave them out.
+
+    Parameters
+    ----------
+    problem : Problem
+    trajectory : Trajectory
+    refit : Refit
+        As it is for a run like this one (:meth:`Refit.of_run`).
+    stays : ndarray of bool, shape (n_rows, n_replicas)
+    judged : sequence of ndarray of int
+        Rows that every replica is judged by.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_columns, n_outputs, n_replicas)
+        Coefficients of the last iterate.
+    predictors : ndarray of shape (n_iterates, n_judged, n_outputs)
+        Replica after replica.
+
+    Raises
+    ------
+    ValueError
+        If a replica diverges. The message names the largest stable step.
+    """
+    weights = refit.without(problem, stays)
+    rows = np.concatenate(judged)
+    replica = np.repeat(np.arange(len(judged)), [len(some) for some in judged])
+    n_iterates, _, n_outputs = trajectory.predictor.shape
+    found = np.empty((n_iterates, len(rows), n_outputs), trajectory.predictor.dtype)
+    fits, begun = Fits(problem, weights), None
+    for t, last in enumerate(replayed(problem, trajectory, weights)):
+        begun = fits.value(last.predictor) if t == 0 else begun
+        found[t] = last.predictor[rows, :, replica]
+    risen = ~(fits.value(last.predictor) <= begun)
+    check_stable(problem, trajectory, weights, np.flatnonzero(risen))
+    return last.coef, found
 
 
-def _gradient(problem, point, weights):
-    """Gradient of every replica's loss, at linear predictors, of coef's shape."""
-    slope = problem.loss.derivative(problem.target[:, :, None], point)
-    return _side_by_side(problem.design.t_dot, weights * slope)
-
-
-def _side_by_side(product, array):
-    """A product with a matrix, of all columns of (n, n_outputs, n_replicas)."""
-    found = product(array.reshape(len(array), -1))
-    return found.reshape(len(found), *array.shape[1:])
-
-
-def check_stable(problem, trajectory, replicas, suspects):
+def check_stable(problem, trajectory, weights, suspects):
     """Raise where a step of the run is too large for a replica.
 
     On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
     replicas whose training error has risen.
     """
+    scale = np.broadcast_to(weights.penalty_scale, weights.rows.shape[1])
     for r in suspects:
-        weights = replicas.row_weights[:, [r]].astype(problem.design.dtype)
+        own_weights = weights.rows[:, [r]].astype(problem.design.dtype)
         design = problem.design
-        if replicas.fit_intercept:
-            design = Design.centered(design.X, weights)
-        own = replace(problem, design=design, row_weights=weights)
+        if weights.recentres:
+            design = design.recentered(own_weights)
+        own = replace(problem, design=design, row_weights=own_weights)
         for phase in trajectory.phases:
-            curvature = phase.penalty.curvature * replicas.penalty_scale[r]
+            curvature = phase.penalty.curvature * scale[r]
             stable = phase.schedule.largest_stable_step(own.smoothness + curvature)
             if phase.schedule.step_size > stable:
                 raise ValueError(

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.design import Design
+from ...optim.penalties import OnColumns
 from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows.
@@ -73,7 +74,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
         column_sizes=design.column_sizes(),
         gram=whole_gram(design),
     )
-    replay = partial(_replayed, common, list(trajectory.updates()))
+    replay = partial(_replayed, common, trajectory)
     size = min(_rows_at_a_time(trajectory), largest_block)
     # Rows that matter alike together: a block's bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
@@ -93,17 +94,13 @@ def _rows_at_a_time(trajectory):
     return max(1, BLOCK_BYTES // (ARRAYS_PER_REPLICA * coef.itemsize * int(widest)))
 
 
-def _replayed(common, updates, block):
+def _replayed(common, trajectory, block):
     """Residuals of one block of rows, and its deviations at the end."""
-    left_out, residuals = block
-    replicas = RowReplicas(common, block)
-    held_out = np.empty_like(residuals)
-    held_out[0] = replicas.held_out(0)
-    for update in updates:
-        replicas.take(update, held_out)
-        held_out[update[0] + 1] = replicas.held_out(update[0] + 1)
+    left_out, _ = block
+    replicas = RowReplicas(common, block, trajectory.whole)
+    trajectory.followed_by(replicas)
     deviations = replicas.working.index, replicas.current
-    return held_out / left_out.whitening, deviations
+    return replicas.held_out / left_out.whitening, deviations
 
 
 class Common(NamedTuple):
@@ -135,17 +132,25 @@ class RowReplicas:
     common : Common
     block : tuple of LeftOutRows and ndarray of shape (n_iterates, n_replicas)
         The rows left out, and their whitened recorded residuals.
+    whole : callable
+        Of a mask of columns: with those whose prox depends on theirs.
+
+    Attributes
+    ----------
+    held_out : ndarray of shape (n_iterates, n_replicas)
+        Whitened residuals of the rows left out, as far as the run has come.
     """
 
-    def __init__(self, common, block):
+    def __init__(self, common, block, whole):
         self.coef, self.gradient = common.coef, common.gradient
         self.column_sizes = common.column_sizes
         self.left_out, self.residuals = block
         dtype = common.design.dtype
         rows = self.left_out.rows
         self.working = WorkingColumns(common.design, rows, common.gram)
-        started = np.flatnonzero(self.coef[0])
+        started = np.flatnonzero(whole(self.coef[0] != 0))
         self.working.joined_by(started)
+        self.whole, self._penalty_on = whole, OnColumns(started)
         shape = len(rows), len(started)
         # Deviations of this iterate and the one before, (n_replicas, n_working).
         self.current = self.before = np.zeros(shape, dtype)
@@ -158,28 +163,30 @@ class RowReplicas:
         self.reach = np.zeros(self.coef.shape[1])
         self.loss_scale = self.left_out.loss_scale.astype(dtype)
         self.penalty_scale = self.left_out.penalty_scale.astype(dtype)
+        self.held_out = np.empty_like(self.residuals)
+        self._hold_out(0)
 
-    def held_out(self, t):
+    def _hold_out(self, t):
         """Whitened residuals of the rows left out, at iterate t."""
         predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
-        return self.left_out.residual_scale * (self.residuals[t] + predicted)
+        self.held_out[t] = self.left_out.residual_scale * (
+            self.residuals[t] + predicted
+        )
 
-    def take(self, update, held_out):
-        """Take the update that leads from iterate t to t + 1.
-
-        ``held_out`` has the whitened residuals of the rows left out up to t.
-        """
-        t, before, step, penalty = update
-        if before == t:
+    def take(self, taken):
+        """Take the update that leads from iterate t to t + 1."""
+        t, before, update, penalty = taken
+        if taken.restarts:
             self.before = self.current
-        point = step.gradient_point(self.current, self.before)
-        gradient = step.gradient_point(self.gradient[t], self.gradient[before])
-        pull = step.gradient_point(held_out[t], held_out[before]) / self.working.n_rows
-        self._travel(point, pull)
-        self._look(point, gradient, step, penalty)
-        self._advance(update, gradient)
+        point = update.point(self.current, self.before)
+        gradient = update.point(self.gradient[t], self.gradient[before])
+        pull = update.point(self.held_out[t], self.held_out[before])
+        self._travel(point, pull / self.working.n_rows)
+        self._look(point, gradient, update, penalty)
+        self._advance(taken, gradient)
         if t % DROP_EVERY == DROP_EVERY - 1:
             self._drop(t + 1)
+        self._hold_out(t + 1)
 
     def _travel(self, point, pull):
         """Let every column's reach grow by what the deviations have moved."""
@@ -194,16 +201,18 @@ class RowReplicas:
         self.reach += norms * travelled + largest * turned
         self.shift, self.length, self.pull = shift, length, pull
 
-    def _look(self, point, gradient, step, penalty):
+    def _look(self, point, gradient, update, penalty):
         """Take in the columns outside that some replica moves."""
-        outside = self._moves(np.abs(gradient) + self.reach, step, penalty)
+        outside = self._moves(np.abs(gradient) + self.reach, update, penalty)
+        outside = self.whole(outside)
         outside[self.working.index] = False
         outside = np.flatnonzero(outside)
         for part in self.working.looked_at(outside):
             index = outside[part]
             self.reach[index] = self.working.largest_shift(point, self.pull, index)
         bound = np.abs(gradient[outside]) + self.reach[outside]
-        joins = outside[self._moves(bound, step, penalty)]
+        part = penalty.on(outside)
+        joins = outside[part.whole(self._moves(bound, update, part))]
         if joins.size:
             shift = self.working.gradient_shift(point, joins)
             self.shift = np.concatenate([self.shift, shift], axis=1)
@@ -211,34 +220,33 @@ class RowReplicas:
             self.current = _widened(self.current, len(self.working))
             self.before = _widened(self.before, len(self.working))
 
-    def _moves(self, bound, step, penalty):
+    def _moves(self, bound, update, penalty):
         """Whether zero coefficients may become nonzero, in any replica or the run.
 
         ``bound`` is of the gradient before it is scaled by the loss.
         """
-        size = step.step_size * self.loss_scale.max() * bound
+        size = update.step_size * self.loss_scale.max() * bound
         scale = min(1.0, self.penalty_scale.min())
-        return penalty.prox(size, step.step_size * scale) != 0
+        return penalty.prox(size, update.step_size * scale) != 0
 
-    def _advance(self, update, gradient):
+    def _advance(self, taken, gradient):
         """The update itself, for every replica on the working columns."""
-        t, before, step, penalty = update
+        t, before, update, penalty = taken
         index = self.working.index
-        loss_scale = self.loss_scale[:, None]
-        recorded, recorded_before = self.coef[t, index], self.coef[before, index]
-        change = self.working.left_out * self.pull[:, None]
-        change -= self.shift
-        change -= gradient[index]
-        change *= step.step_size * loss_scale
-        if penalty.curvature:
-            point = step.gradient_point(self.current, self.before)
-            point = point + step.gradient_point(recorded, recorded_before)
-            scale = step.step_size * penalty.curvature * self.penalty_scale
-            change -= scale[:, None] * point
-        change += step.moved(self.current, self.before)
-        change += step.moved(recorded, recorded_before)
-        size = step.step_size * self.penalty_scale[:, None]
-        following = penalty.prox(change, size)
+        if index is not self._penalty_on.index:
+            self._penalty_on = OnColumns(index)
+        penalty = self._penalty_on(penalty)
+        own = self.working.left_out * self.pull[:, None]
+        slope = gradient[index] + self.shift
+        slope -= own
+        slope *= self.loss_scale[:, None]
+        following = update.apply(
+            (self.coef[t, index] + self.current).T,
+            (self.coef[before, index] + self.before).T,
+            slope.T,
+            penalty,
+            self.penalty_scale,
+        ).T
         following -= self.coef[t + 1, index]
         self.before, self.current = self.current, following
 
@@ -247,6 +255,9 @@ class RowReplicas:
         index = self.working.index
         used = (self.coef[t, index] != 0) | (self.coef[t - 1, index] != 0)
         used |= self.current.any(axis=0) | self.before.any(axis=0)
+        wanted = np.zeros(self.coef.shape[1], dtype=bool)
+        wanted[index[used]] = True
+        used = self.whole(wanted)[index]
         if used.all():
             return
         turned = self.working.left_out[:, ~used] * self.pull[:, None]

@@ -72,8 +72,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     if trajectory.preconditioner() is not None:
         trajectory = trajectory.as_gradient_descent()
     nodes, transfer = _nodes(basis.eigenvalues, trajectory)
-    updates = list(trajectory.updates())
-    replay = partial(_replayed, basis, target, updates, nodes, transfer)
+    replay = partial(_replayed, basis, target, trajectory, nodes, transfer)
     per_row = ARRAYS_OF_NODES * len(nodes) + STRETCH * (STRETCH + 1) // 2
     size = max(1, min(ENTRIES_PER_BLOCK // per_row, largest_block))
     blocks = list(map(replay, left_out.blocks(size)))
@@ -119,93 +118,115 @@ def _nodes(eigenvalues, trajectory):
 
 def _sampled_responses(eigenvalues, trajectory):
     """Responses of every direction to random drives, (n_functions, rank)."""
-    rng = np.random.default_rng(0)
-    last = max(trajectory.n_updates, 1)
-    times = set(np.unique(np.geomspace(1, last, N_TIMES).astype(int)))
-    state = before_state = np.zeros((N_DRIVES, len(eigenvalues)))
-    sampled, rule = [], None
-    for t, before, step, penalty in trajectory.updates():
-        if before == t:
-            before_state = state
-        if (step, penalty) != rule:
-            rule = step, penalty
-            own, earlier = _multipliers(step, eigenvalues + penalty.curvature)
-        following = own * state + earlier * before_state
-        following += rng.standard_normal((N_DRIVES, 1))
-        before_state, state = state, following
-        if t + 1 in times:
-            sampled.append(state / np.abs(state).max(axis=1, keepdims=True))
+    responses = Responses(eigenvalues, trajectory.n_updates)
+    trajectory.followed_by(responses)
     # As many combinations of them as there are directions lose nothing.
-    sampled = np.concatenate(sampled)
+    sampled = np.concatenate(responses.sampled)
     n_kept = min(len(sampled), len(eigenvalues))
-    return rng.standard_normal((n_kept, len(sampled))) @ sampled
+    return responses.rng.standard_normal((n_kept, len(sampled))) @ sampled
 
 
-def _multipliers(step, curvature):
-    """What an update multiplies this iterate and the one before by."""
-    slope = step.step_size * curvature
-    own = (1 + step.momentum) - (1 + step.lookahead) * slope
-    return own, step.lookahead * slope - step.momentum
+class Responses:
+    """What random drives make of every direction, update by update."""
+
+    def __init__(self, eigenvalues, n_updates):
+        self.eigenvalues, self.rng = eigenvalues, np.random.default_rng(0)
+        times = np.geomspace(1, max(n_updates, 1), N_TIMES).astype(int)
+        self.times, self.sampled = set(np.unique(times)), []
+        self.current = self.earlier = np.zeros((N_DRIVES, len(eigenvalues)))
+        self._rule = self._multipliers = None
+
+    def take(self, taken):
+        """Move all responses on by an update."""
+        rule = taken.update, taken.penalty
+        if rule != self._rule:
+            self._rule = rule
+            curvature = self.eigenvalues + taken.penalty.common_curvature()
+            self._multipliers = taken.update.multipliers(curvature)
+        if taken.restarts:
+            self.earlier = self.current
+        own, earlier = self._multipliers
+        following = own * self.current + earlier * self.earlier
+        following += self.rng.standard_normal((N_DRIVES, 1))
+        self.earlier, self.current = self.current, following
+        if taken.t + 1 in self.times:
+            size = np.abs(following).max(axis=1, keepdims=True)
+            self.sampled.append(following / size)
 
 
 @_in_one_thread
-def _replayed(basis, target, updates, nodes, transfer, left_out):
+def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
-    rows, target = basis.rows(left_out.rows), target[left_out.rows]
-    moved = transfer.T
-    leverage = moved @ (rows**2).T * (left_out.loss_scale / left_out.n_rows)
-    held_out = np.empty((len(updates) + 1, *target.shape))
-    parts = np.empty((target.shape[1], 3, *leverage.shape))
-    for k, own in enumerate(parts):
-        own[:2] = moved @ (rows * basis.start[:, k]).T
-        own[2] = moved @ (rows * basis.drive[:, k]).T * left_out.loss_scale
-        predictor = own[0].sum(axis=0)
-        held_out[0, :, k] = left_out.residual_scale * (predictor - target[:, k])
-    for together, stretch in _stretches(updates, nodes, leverage, left_out):
-        for k, own in enumerate(parts):
-            stretch.replay(together, own, target[:, k], left_out, held_out[:, :, k])
-    held_out /= left_out.whitening[:, None]
-    return held_out
+    held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
+    trajectory.followed_by(held_out).replay()
+    held_out.residuals /= left_out.whitening[:, None]
+    return held_out.residuals
 
 
-def _stretches(updates, nodes, leverage, left_out):
-    """Updates that follow each other, and what takes them together.
+class HeldOut:
+    """The residuals of a block of rows, some updates at a time.
 
-    One at a time where rows do not share their scales.
+    Updates that follow each other in a phase are taken together; one at a time where
+    rows do not share their scales.
     """
-    loss_scale, penalty_scale = left_out.shared_scales()
-    is_shared = len(loss_scale) == 1
-    n_kept = 2 if any(step.has_memory for _, _, step, _ in updates) else 1
-    found = rules = None
-    for together in _together(updates, STRETCH if is_shared else 1):
-        if [update[2:] for update in together] != rules:
-            rules = [update[2:] for update in together]
-            multipliers = [
-                _multipliers(
-                    step,
-                    loss_scale * nodes[:, None] + penalty_scale * penalty.curvature,
-                )
-                for step, penalty in rules
-            ]
-            if is_shared:
-                steps = [step.step_size for step, _ in rules]
-                found = Stretch.of(multipliers, steps, leverage, n_kept)
-            else:
-                found = Single(*multipliers[0], leverage, n_kept)
-        yield together, found
 
+    def __init__(self, basis, target, trajectory, nodes, transfer, left_out):
+        rows, self.target = basis.rows(left_out.rows), target[left_out.rows]
+        self.nodes, self.left_out, moved = nodes, left_out, transfer.T
+        scale = left_out.loss_scale
+        self.leverage = moved @ (rows**2).T * (scale / left_out.n_rows)
+        n_iterates, n_targets = trajectory.n_updates + 1, target.shape[1]
+        self.residuals = np.empty((n_iterates, len(left_out.rows), n_targets))
+        self.parts = np.empty((n_targets, 3, *self.leverage.shape))
+        for k, own in enumerate(self.parts):
+            own[:2] = moved @ (rows * basis.start[:, k]).T
+            own[2] = moved @ (rows * basis.drive[:, k]).T * scale
+            away = own[0].sum(axis=0) - self.target[:, k]
+            self.residuals[0, :, k] = left_out.residual_scale * away
+        self.scales = left_out.shared_scales()
+        self.is_shared = len(self.scales[0]) == 1
+        has_memory = [update.has_memory for _, _, update, _ in trajectory.updates()]
+        self.n_kept = 2 if any(has_memory) else 1
+        self._together, self._rules, self._stretch = [], None, None
 
-def _together(updates, n_together):
-    """Lists of updates that follow each other in one phase, or even fewer."""
-    together = []
-    for update in updates:
-        t, before, *_ = update
-        if together and (before == t or len(together) == n_together):
-            yield together
-            together = []
-        together.append(update)
-    if together:
-        yield together
+    def take(self, taken):
+        """Note an update; those before it are done where it cannot join them."""
+        longest = STRETCH if self.is_shared else 1
+        if self._together and (taken.restarts or len(self._together) == longest):
+            self.replay()
+        self._together.append(taken)
+
+    def replay(self):
+        """Do the updates that have been noted."""
+        if not self._together:
+            return
+        rules = [(taken.update, taken.penalty) for taken in self._together]
+        if rules != self._rules:
+            self._rules, self._stretch = rules, self._stretch_of(rules)
+        for k, own in enumerate(self.parts):
+            self._stretch.replay(
+                self._together,
+                own,
+                self.target[:, k],
+                self.left_out,
+                self.residuals[:, :, k],
+            )
+        self._together = []
+
+    def _stretch_of(self, rules):
+        """What takes some updates together."""
+        loss_scale, penalty_scale = self.scales
+        multipliers = [
+            update.multipliers(
+                loss_scale * self.nodes[:, None]
+                + penalty_scale * penalty.common_curvature()
+            )
+            for update, penalty in rules
+        ]
+        if not self.is_shared:
+            return Single(*multipliers[0], self.leverage, self.n_kept)
+        steps = [update.step_size for update, _ in rules]
+        return Stretch.of(multipliers, steps, self.leverage, self.n_kept)
 
 
 class Single(NamedTuple):
@@ -228,12 +249,12 @@ class Single(NamedTuple):
 
     def replay(self, updates, parts, target, left_out, held_out):
         """As :meth:`Stretch.replay`, of a single update."""
-        t, before, step, _ = updates[0]
-        following = self.leverage * step.gradient_point(held_out[t], held_out[before])
+        t, before, update, _ = updates[0]
+        following = self.leverage * update.point(held_out[t], held_out[before])
         following += parts[2]
-        following *= step.step_size
+        following *= update.step_size
         following += self.own * parts[0]
-        if step.has_memory:
+        if update.has_memory:
             following += self.earlier * parts[0 if before == t else 1]
         if self.n_kept == 2:
             parts[1] = parts[0]
@@ -290,8 +311,7 @@ class Stretch(NamedTuple):
 
         Parameters
         ----------
-        updates : list
-            Of :meth:`skacv.optim.run.Trajectory.updates`.
+        updates : list of Taken
         parts : ndarray of shape (3, n_nodes, n_rows)
             Of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.
@@ -305,8 +325,8 @@ class Stretch(NamedTuple):
         over_parts = self.response[1:, :3].reshape(len(updates), -1)
         away = over_parts @ parts.reshape(-1, parts.shape[2]) - target
         slopes, first = np.empty_like(away), 0
-        for j, (t, before, step, _) in enumerate(updates):
-            slopes[j] = step.gradient_point(held_out[t], held_out[before])
+        for j, (t, before, update, _) in enumerate(updates):
+            slopes[j] = update.point(held_out[t], held_out[before])
             feedback = self.feedback[first : first + j + 1]
             away[j] += np.einsum("sr,sr->r", feedback, slopes[: j + 1])
             np.multiply(left_out.residual_scale, away[j], out=held_out[t + 1])

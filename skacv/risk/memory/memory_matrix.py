@@ -99,8 +99,7 @@ def estimate_risk(
     RiskEstimate
     """
     n_rows, n_replicas = problem.target.shape
-    if n_replicas > 1 and not trajectory.has_linear_updates():
-        raise ValueError("Updates with a prox need a single target.")
+    check_run(problem, trajectory)
     degrees = n_rows - 1 if fit_intercept else n_rows
     run = ReadRun.of(problem, trajectory, degrees)
     solved = solve(run, method, rng)
@@ -130,6 +129,34 @@ def estimate_risk(
         row_scale_share=share if np.isfinite(scale_error) else 0.0,
         row_scale_error=scale_error,
     )
+
+
+def check_run(problem, trajectory):
+    """Raise where the memory matrix is not what a run of this kind is read from.
+
+    Raises
+    ------
+    ValueError
+        With one sentence that says what is missing.
+    """
+    if not problem.loss.is_quadratic:
+        raise ValueError(
+            "The memory matrix is read with the squared error only, not with "
+            f"{type(problem.loss).__name__}."
+        )
+    for update, penalty in trajectory.first_updates():
+        if not update.is_affine:
+            raise ValueError(
+                "The memory matrix needs the derivative of every update, and "
+                f"{type(update).__name__} has none here."
+            )
+        if update.n_batches:
+            raise ValueError(
+                "The memory matrix of passes through batches is read from random "
+                "labels: see skacv.risk.memory.passes."
+            )
+        if problem.target.shape[1] > 1 and not penalty.is_linear:
+            raise ValueError("Updates with a prox need a single target.")
 
 
 def standard_error_over_rows(temporal, spatial, block=512):

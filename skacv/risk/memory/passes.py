@@ -15,12 +15,13 @@ read from random labels that the run carries beside the targets.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
 from scipy.linalg import solve_triangular, toeplitz
 
-from ...optim.run import batch_updates
+from ...optim.fits import Fits
+from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from .memory_matrix import RiskEstimate, standard_error_over_rows
 
@@ -50,13 +51,15 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
     RiskEstimate
         Of the rows that no preconditioner was made from, without row scales.
     """
+    check_run(problem, trajectory)
     n_rows = len(problem.target)
     labels = random_signs((n_rows, n_labels), rng)
     others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
-    batches = next(iter(trajectory.phases[0].schedule.steps())).batches
+    batches = trajectory.phases[0].first_update.batches
     batches = [np.intersect1d(rows, others) for rows in batches]
     batches = [rows for rows in batches if len(rows)]
-    carried = _carried(problem, trajectory, labels, batches)
+    carried = LabelledRun(problem, trajectory, labels, batches)
+    trajectory.followed_by(carried)
     scale = n_rows / (n_rows - 1) if fit_intercept else 1.0
     kept = label_groups(n_labels)
     found = np.empty((len(kept), *carried.ended.shape))
@@ -71,57 +74,77 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
     return _estimate(problem, found[:, :, others], others, n_labels)
 
 
-class Carried(NamedTuple):
-    """What the run says of the targets and of the labels beside them.
+class LabelledRun:
+    """A run again, with random labels beside the targets, and what it says of both.
 
     Attributes
     ----------
     visited : ndarray of shape (n_updates, n_rows, n_targets)
         Residuals just before each row's batch.
     ended : ndarray of shape (n_updates + 1, n_rows, n_targets)
-        After every pass.
+        Residuals after every pass.
     memory, end_memory : ndarray of shape (..., n_batches, n_labels)
         Means over the rows of a batch of labels times their residuals, before the
         batch and after every pass.
     """
 
-    visited: np.ndarray
-    ended: np.ndarray
-    memory: np.ndarray
-    end_memory: np.ndarray
+    def __init__(self, problem, trajectory, labels, batches):
+        (n_rows, n_targets), n_labels = problem.target.shape, labels.shape[1]
+        self.labels, self.batches, self.n_targets = labels, batches, n_targets
+        target = np.concatenate([problem.target, -labels], axis=1)
+        beside = replace(problem, target=target.astype(problem.target.dtype))
+        start = trajectory.coef[0]
+        zeros = np.zeros((len(start), n_labels), start.dtype)
+        coef = np.concatenate([start, zeros], axis=1)
+        self.target, self.iterates = target, Iterates.at_rest(Fits(beside), coef)
+        n_updates = trajectory.n_updates
+        self.visited = np.empty((n_updates, n_rows, n_targets))
+        self.ended = np.empty((n_updates + 1, n_rows, n_targets))
+        self.memory = np.empty((n_updates, len(batches), n_labels))
+        self.end_memory = np.empty((n_updates + 1, len(batches), n_labels))
+        self._note(self.iterates.predictor, self.ended[0], self.end_memory[0])
+
+    def take(self, taken):
+        """Move the run on by a pass."""
+        self.iterates.take(taken)
+        t, state = taken.t, self.iterates.state
+        self._note(state.visited, self.visited[t], self.memory[t])
+        ended = state.current.predictor
+        self._note(ended, self.ended[t + 1], self.end_memory[t + 1])
+
+    def _note(self, predictor, residuals, memory):
+        found = predictor[:, :, 0] - self.target
+        residuals[:] = found[:, : self.n_targets]
+        signed = found[:, self.n_targets :] * self.labels
+        memory[:] = [signed[rows].mean(axis=0) for rows in self.batches]
 
 
-def _carried(problem, trajectory, labels, batches):
-    """Run again, with the labels beside the targets."""
-    (n_rows, n_targets), n_updates = problem.target.shape, trajectory.n_updates
-    target = np.concatenate([problem.target, -labels], axis=1)
-    beside = replace(problem, target=target.astype(problem.target.dtype))
-    start = trajectory.coef[0]
-    coef = np.concatenate([start, np.zeros((len(start), labels.shape[1]))], axis=1)
-    coef = coef.astype(start.dtype)
-    found = Carried(
-        np.empty((n_updates, n_rows, n_targets)),
-        np.empty((n_updates + 1, n_rows, n_targets)),
-        np.empty((n_updates, len(batches), labels.shape[1])),
-        np.empty((n_updates + 1, len(batches), labels.shape[1])),
-    )
+def check_run(problem, trajectory):
+    """Raise where random labels do not tell what rows left out of a run would cost.
 
-    def memories(residuals):
-        signed = residuals[:, n_targets:] * labels
-        return [signed[rows].mean(axis=0) for rows in batches]
-
-    ended = problem.design.dot(coef) - target
-    found.ended[0], found.end_memory[0] = ended[:, :n_targets], memories(ended)
-    for t, _, step, penalty in trajectory.updates():
-        visited = np.empty_like(target)
-        for rows, _, predictor, following in batch_updates(beside, penalty, step, coef):
-            visited[rows] = predictor - target[rows]
-            coef = following
-        ended = problem.design.dot(coef) - target
-        found.visited[t], found.memory[t] = visited[:, :n_targets], memories(visited)
-        found.ended[t + 1] = ended[:, :n_targets]
-        found.end_memory[t + 1] = memories(ended)
-    return found
+    Raises
+    ------
+    ValueError
+        With one sentence that says what is missing.
+    """
+    if not problem.loss.is_quadratic:
+        raise ValueError(
+            "The risk of passes is read with the squared error only, not with "
+            f"{type(problem.loss).__name__}."
+        )
+    rules = trajectory.first_updates()
+    if not all(update.is_affine and penalty.is_linear for update, penalty in rules):
+        raise ValueError(
+            "The risk of passes is read where updates are linear: without a prox."
+        )
+    first = trajectory.phases[0]
+    same = all(phase.same_rule(first) for phase in trajectory.phases)
+    one, other = islice(first.schedule.updates(), 2)
+    if not same or one != other:
+        raise ValueError(
+            "The risk of passes is read where every pass takes the same batches, in "
+            "the same order, under the same penalty."
+        )
 
 
 def _held_out(visited, ended, memory, end_memory):

@@ -8,10 +8,12 @@ one vector that all past shocks add up to; no M_{t,s} and no memory matrix is
 ever formed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
+
+from ...optim.penalties import OnColumns, SquaredL2
 
 # A working set is kept while it is at most this much larger than needed, and
 # for at least so many updates.
@@ -113,22 +115,29 @@ class WorkingSet:
     n_updates : int
     index : ndarray of int, increasing
     gram : operator with ``dot``
-    derivative : callable
-        ``derivative(t, step, penalty)`` is the derivative of the prox at row
-        ``t``, on ``index``, as a column; or 1.0.
+    coef : callable
+        ``coef(t)`` are the recorded coefficients of row ``t`` there, (n_index, 1).
+    penalty_on : callable
+        What a penalty is there.
     """
 
     n_updates: int
     index: np.ndarray
     gram: object
-    derivative: object
+    coef: Callable
+    penalty_on: Callable
 
 
 def spectral_working_sets(trajectory, eigenvalues):
     """Linear updates commute with the Gram matrix: one diagonal working set."""
     index = np.arange(len(eigenvalues))
-    gram = DiagonalGram(eigenvalues)
-    yield WorkingSet(trajectory.n_updates, index, gram, lambda t, step, penalty: 1.0)
+    yield WorkingSet(
+        n_updates=trajectory.n_updates,
+        index=index,
+        gram=DiagonalGram(eigenvalues),
+        coef=lambda t: None,  # no prox looks at them
+        penalty_on=lambda penalty: SquaredL2(penalty.common_curvature()),
+    )
 
 
 def column_working_sets(design, trajectory, n_tangents, dtype):
@@ -170,11 +179,13 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
             position = np.searchsorted(shared, index)
             operator = ExplicitGram(gram[np.ix_(position, position)])
 
-        def derivative(t, step, penalty, index=index):
-            slope = penalty.prox_derivative(coef[t, index], step.step_size)
-            return slope.astype(dtype, copy=False)[:, None]
-
-        yield WorkingSet(n_updates, index, operator, derivative)
+        yield WorkingSet(
+            n_updates=n_updates,
+            index=index,
+            gram=operator,
+            coef=lambda t, index=index: coef[t, index, None],
+            penalty_on=OnColumns(index),
+        )
         del operator  # before the columns of the next one are copied
 
 
@@ -220,7 +231,7 @@ def _unions(trajectory):
     first, union, smallest = 0, None, 0
     for t in range(trajectory.n_updates):
         # An update needs rows t and t - 1, and leads to row t + 1.
-        needed = active[max(t - 1, 0) : t + 2].any(axis=0)
+        needed = trajectory.whole(active[max(t - 1, 0) : t + 2].any(axis=0))
         if union is not None:
             joined, least = union | needed, min(smallest, needed.sum())
             is_tight = joined.sum() <= WORKING_SET_SLACK * least
@@ -237,8 +248,8 @@ def _active_sets(trajectory):
     """Where the prox derivative is not zero; nowhere at the start."""
     coef = trajectory.coef[:, :, 0]
     active = np.zeros(coef.shape, dtype=bool)
-    for t, _, step, penalty in trajectory.updates():
-        active[t + 1] = penalty.prox_derivative(coef[t + 1], step.step_size) != 0
+    for t, _, update, penalty in trajectory.updates():
+        active[t + 1] = penalty.support(coef[t + 1], update.step_size)
     return active
 
 
@@ -261,37 +272,63 @@ def tangent_pass(trajectory, temporal, probes, working_sets):
     responses : ndarray of shape (n_iterates, n_tangents)
         What every tangent's probe says of (A / n) z for its mode.
     """
-    mode, probe, mixing = probes.mode, probes.probe, probes.mixing
-    dtype = probes.source.dtype
-    solution = temporal.copy()
-    responses = np.zeros((len(temporal), len(mode)))
-    held = np.empty(0, int)
-    current = previous = np.zeros((0, len(mode)), dtype)
-    updates = trajectory.updates()
-    for working_set in working_sets:
-        index, gram = working_set.index, working_set.gram
-        previous = _moved_to(index, held, previous)
-        current = _moved_to(index, held, current)
-        held = index
-        source = probes.source[np.ix_(index, probe)]
-        readout = probes.readout[np.ix_(index, probe)]
-        for t, before, step, penalty in islice(updates, working_set.n_updates):
-            earlier = current if before == t else previous
-            point = step.gradient_point(current, earlier)
-            shock = step.gradient_point(solution[t], solution[before])[mode]
-            change = gram.dot(point)
-            change -= source * shock.astype(dtype)
-            if penalty.curvature:
-                change += penalty.curvature * point
-            change = step.preconditioned(change)
-            change *= -step.step_size
-            change += step.moved(current, earlier)
-            change *= working_set.derivative(t + 1, step, penalty)
-            previous, current = current, change
-            responses[t + 1] = np.einsum("jc,jc->c", readout, current)
-            solution[t + 1] += responses[t + 1] @ mixing
-        del working_set, gram  # before the columns of the next one are copied
-    return solution, responses
+    tangents = trajectory.followed_by(Tangents(temporal, probes, working_sets))
+    return tangents.solution, tangents.responses
+
+
+class Tangents:
+    """The tangents of all probes and modes, one update after the other.
+
+    Parameters are those of :func:`tangent_pass`.
+    """
+
+    def __init__(self, temporal, probes, working_sets):
+        self.probes, self.mode = probes, probes.mode
+        self.probe, self.mixing = probes.probe, probes.mixing
+        self.solution = temporal.copy()
+        self.responses = np.zeros((len(temporal), len(self.mode)))
+        self._working_sets, self._n_left = iter(working_sets), 0
+        self._set, self._index = None, np.empty(0, int)
+        dtype = probes.source.dtype
+        self.current = self.earlier = np.zeros((0, len(self.mode)), dtype)
+
+    def take(self, taken):
+        """Move all tangents on by an update."""
+        if not self._n_left:
+            self._enter_next_set()
+        self._n_left -= 1
+        t, before, update, penalty = taken
+        if taken.restarts:
+            self.earlier = self.current
+        point = update.point(self.current, self.earlier)
+        shock = update.point(self.solution[t], self.solution[before])[self.mode]
+        change = self._set.gram.dot(point)
+        change -= self._source * shock.astype(change.dtype)
+        self.earlier, self.current = (
+            self.current,
+            update.tangent(
+                self.current,
+                self.earlier,
+                change,
+                self._set.penalty_on(penalty),
+                self._set.coef(t + 1),
+            ),
+        )
+        found = np.einsum("jc,jc->c", self._readout, self.current)
+        self.responses[t + 1] = found
+        self.solution[t + 1] += found @ self.mixing
+
+    def _enter_next_set(self):
+        """Move the tangents to the columns of the next working set."""
+        self._set = None  # before the columns of the next one are copied
+        working_set = next(self._working_sets)
+        index = working_set.index
+        self.earlier = _moved_to(index, self._index, self.earlier)
+        self.current = _moved_to(index, self._index, self.current)
+        self._index, self._n_left = index, working_set.n_updates
+        self._source = self.probes.source[np.ix_(index, self.probe)]
+        self._readout = self.probes.readout[np.ix_(index, self.probe)]
+        self._set = working_set
 
 
 def _moved_to(index, held, tangents):

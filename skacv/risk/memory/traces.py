@@ -14,7 +14,7 @@ import numpy as np
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..eigenbasis import Eigenbasis
-from ..left_out.costs import is_decomposed
+from ..left_out.costs import Run, is_decomposed
 from ..random_labels import random_signs
 from .modes import ResidualModes, residual_modes
 from .tangents import (
@@ -181,6 +181,11 @@ class ReadRun:
         """Whitened, of all rows."""
         return self.whole.whitened()[0]
 
+    @cached_property
+    def has_one_basis(self):
+        """Whether updates are linear, and elementwise in one eigenbasis."""
+        return Run.recorded(self.whole, self.trajectory).has_one_basis()
+
     @property
     def smaller_side(self):
         return min(self.design.shape)
@@ -219,13 +224,13 @@ def solve(run, method, rng):
     if method != "exact":
         take = partial(equally_probed, n_probes=method, rng=rng)
         return _on_modes(run, take, EQUALLY_PROBED)
-    if run.trajectory.has_one_basis():
+    if run.has_one_basis:
         return _on_modes(run, spectral, SPECTRAL)
     return _on_modes(run, complete, COMPLETE)
 
 
 def _is_exact_cheap(run):
-    if run.trajectory.has_one_basis():
+    if run.has_one_basis:
         return is_decomposed(run.whole_design.shape)
     widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
     is_small = run.smaller_side * widest <= EXACT_ENTRIES

@@ -1,0 +1,147 @@
+"""What losses, penalties and schedules say of themselves, checked before a run.
+
+Estimates are read from a record by what its parts claim: derivatives, the family of a
+penalty, updates that can be repeated. A claim that does not hold would give wrong
+numbers without a word, so each is checked at a random point, once for every class.
+"""
+
+from itertools import islice
+from weakref import WeakSet
+
+import numpy as np
+
+# Rows, and columns, that claims are checked on.
+N_CHECKED = 16
+# The step of finite differences, and the share of an entry that they may be off by.
+DIFFERENCE = 1e-6
+TOLERANCE = 1e-4
+# Kinks near a random point spoil single differences: so many must be right.
+MOST = 0.8
+
+_checked = WeakSet()
+
+
+def check_plan(problem, planned):
+    """Raise where the parts of a plan do not go together, or not do what they say.
+
+    Parameters
+    ----------
+    problem : Problem
+    planned : sequence of Phase
+
+    Raises
+    ------
+    ValueError
+        With one sentence that says which part, and what of it.
+    """
+    check_loss(problem.loss, problem.target)
+    for phase in planned:
+        phase.check()
+        _once(phase.schedule, check_schedule)
+        check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
+
+
+def _once(part, check, *arguments):
+    """Check a part if no other one of its class has been."""
+    if type(part) not in _checked:
+        check(part, *arguments)
+        _checked.add(type(part))
+
+
+def check_schedule(schedule):
+    """Raise where a schedule does not begin with the same updates every time."""
+    first, again = (list(islice(schedule.updates(), 3)) for _ in range(2))
+    if first != again:
+        raise ValueError(
+            f"{type(schedule).__name__}.updates() must yield the same updates every "
+            "time: estimates follow the run once more."
+        )
+
+
+def check_loss(loss, target):
+    """Raise where derivatives of a loss are not those of its value."""
+    _once(loss, _check_loss, target[:N_CHECKED])
+
+
+def _check_loss(loss, target):
+    rng = np.random.default_rng(0)
+    target = target.astype(np.float64)
+    point, along = rng.standard_normal((2, *target.shape))
+
+    def difference(function):
+        ahead, behind = (
+            function(target, point + s * DIFFERENCE * along) for s in (1, -1)
+        )
+        return (ahead - behind) / (2 * DIFFERENCE)
+
+    slope = loss.derivative(target, point)
+    rise = difference(loss.value).sum(axis=1)
+    if not _agree((slope * along).sum(axis=1), rise):
+        raise ValueError(
+            f"{type(loss).__name__}.derivative is not the derivative of its value."
+        )
+    curvature = loss.curvature_matrix(target, point)
+    bend = np.einsum("ikl,il->ik", curvature, along)
+    if not _agree(bend, difference(loss.derivative)):
+        raise ValueError(
+            f"{type(loss).__name__}.curvature is not the derivative of its derivative."
+        )
+    elsewhere = loss.curvature_matrix(target, 2 * point + 1)
+    if loss.is_quadratic and not np.allclose(curvature, elsewhere):
+        raise ValueError(
+            f"{type(loss).__name__} says that it is quadratic, but its curvature "
+            "changes with the predictor."
+        )
+
+
+def check_penalty(penalty, n_columns, step_size):
+    """Raise where a penalty's prox is not what its family says."""
+    penalty.check(n_columns)
+    uniform = getattr(penalty, "penalty", penalty)  # weights are ours
+    _once(uniform, _check_penalty, n_columns, step_size)
+
+
+def _check_penalty(penalty, n_columns, step_size):
+    name, rng = type(penalty).__name__, np.random.default_rng(0)
+    point = (1 + penalty.strength) * rng.standard_normal((n_columns, 1, 2))
+    steps = step_size * np.array([1, 0.5])
+    found = np.asarray(penalty.prox(point.copy(), steps))
+    if found.shape != point.shape:
+        raise ValueError(
+            f"{name}.prox must keep the shape of its point, (n_columns, ...): got "
+            f"{found.shape} for {point.shape}. Weights of coefficients belong in "
+            "skacv.optim.penalties.Weighted."
+        )
+    own, step = point[:, :, 0], steps[0]
+    coef = penalty.prox(own.copy(), step)
+    if not np.allclose(coef, found[:, :, 0]):
+        raise ValueError(f"{name}.prox must take every fit by itself (the last axis).")
+    index = _some_columns(penalty, n_columns, rng)
+    part = penalty.on(index)
+    if not np.allclose(part.prox(own[index], step), coef[index]):
+        raise ValueError(
+            f"{name}.prox of some columns is not what it is among all of them: a "
+            "penalty with a weight for every coefficient is "
+            "skacv.optim.penalties.Weighted, one of groups derives from Grouped."
+        )
+    along = rng.standard_normal(own.shape)
+    ahead, behind = (penalty.prox(own + s * DIFFERENCE * along, step) for s in (1, -1))
+    if not _agree(
+        penalty.prox_tangent(coef, step, along), (ahead - behind) / (2 * DIFFERENCE)
+    ):
+        raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
+    if penalty.is_linear and not np.array_equal(coef, own):
+        raise ValueError(f"{name} says that it is linear, but its prox moves points.")
+
+
+def _some_columns(penalty, n_columns, rng):
+    """A few columns, with all that their prox depends on."""
+    mask = np.zeros(n_columns, dtype=bool)
+    mask[rng.permutation(n_columns)[: min(N_CHECKED, (n_columns + 1) // 2)]] = True
+    return np.flatnonzero(penalty.whole(mask))
+
+
+def _agree(found, expected):
+    """Whether most entries are right."""
+    right = np.abs(found - expected) <= TOLERANCE * (1 + np.abs(expected))
+    return right.mean() >= MOST

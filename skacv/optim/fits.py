@@ -1,0 +1,106 @@
+"""Fits of one problem, side by side: what a run and its refits share.
+
+The recorded run is one fit; refits without some rows are the same problem with other
+row weights. All of them share every pass over X.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much every row counts in every fit.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_fits)
+        Zero where a fit leaves a row out.
+    penalty_scale : float or ndarray of shape (n_fits,)
+        What multiplies the penalty of every fit.
+    recentres : bool
+        Whether every fit centres X and the target by the means of its own rows. The
+        problem is centred by those of all rows then.
+    """
+
+    rows: np.ndarray
+    penalty_scale: float | np.ndarray = 1.0
+    recentres: bool = False
+
+
+class Fits:
+    """One problem with several weights of its rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    weights : Weights or None
+        None is the one fit on all rows, with the problem's own weights.
+    """
+
+    def __init__(self, problem, weights=None):
+        weights = Weights(problem.row_weights) if weights is None else weights
+        dtype = problem.design.dtype
+        self.problem = problem
+        self.recentres = weights.recentres
+        self.row_weights = weights.rows.astype(dtype, copy=False)[:, None, :]
+        self.penalty_scale = weights.penalty_scale
+        if np.ndim(self.penalty_scale):
+            self.penalty_scale = self.penalty_scale.astype(dtype)
+        self.target = problem.target[:, :, None]
+
+    @property
+    def n_fits(self):
+        return self.row_weights.shape[2]
+
+    def start(self, coef):
+        """Coefficients (n_columns, n_outputs), the same for every fit."""
+        return np.repeat(coef[:, :, None], self.n_fits, axis=2)
+
+    def linear_predictor(self, coef):
+        """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
+        return _side_by_side(self.problem.design.dot, coef)
+
+    def predictor(self, coef):
+        """Linear predictors, with the intercepts of fits that centre for themselves."""
+        product = self.linear_predictor(coef)
+        if self.recentres:
+            product -= (self.row_weights * (product - self.target)).sum(axis=0)
+        return product
+
+    def gradient(self, predictor):
+        """Gradient of every fit's loss, (n_columns, n_outputs, n_fits)."""
+        slope = self.problem.loss.derivative(self.target, predictor)
+        return _side_by_side(self.problem.design.t_dot, self.row_weights * slope)
+
+    def newton_direction(self, penalty, iterate):
+        """The gradient over the Hessian, fit by fit."""
+        scale = np.broadcast_to(self.penalty_scale, self.n_fits)
+        directions = [
+            replace(
+                self.problem, row_weights=self.row_weights[:, :, r]
+            ).newton_direction(
+                penalty, iterate.coef[:, :, r], iterate.predictor[:, :, r], scale[r]
+            )
+            for r in range(self.n_fits)
+        ]
+        return np.stack(directions, axis=2)
+
+    def batch(self, rows):
+        """The fits on some rows; their gradients are those of all on average."""
+        share = len(self.target) / len(rows)
+        weights = Weights(self.row_weights[rows, 0] * share, self.penalty_scale)
+        return Fits(self.problem.batch(rows), weights)
+
+    def value(self, predictor):
+        """Loss of every fit on its own rows, summed over the outputs, (n_fits,)."""
+        loss = self.problem.loss.value(self.target, predictor)
+        weighted = np.broadcast_to(self.row_weights * loss, predictor.shape)
+        return weighted.sum(axis=(0, 1), dtype=np.float64)
+
+
+def _side_by_side(product, array):
+    """A product with a matrix, of all columns of (n, n_outputs, n_fits)."""
+    found = product(array.reshape(len(array), -1))
+    return found.reshape(len(found), *array.shape[1:])

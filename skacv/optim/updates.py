@@ -1,0 +1,349 @@
+"""Updates: what leads from one iterate to the next.
+
+An update is one of four kinds, each a class with the algebra of its step:
+
+``ProximalGradient``
+    a gradient step with momentum, then the prox;
+``NewtonStep``
+    the gradient over the Hessian;
+``Pass``
+    a gradient step on every batch of rows, one after the other.
+
+All of them have
+
+``step_size``
+``is_affine``, ``is_elementwise``, ``n_batches``
+    what readers may rely on; an update of another kind promises nothing;
+``check(penalty)``
+    raises where the update and a penalty do not go together;
+``advance(fits, penalty, state)``
+    the state after the update, for all fits that run side by side.
+
+Whoever reads a run asks :class:`ProximalGradient` for the pieces: ``point``, ``apply``,
+``tangent`` and ``multipliers`` are the same step for coefficients, for derivatives and
+in an eigenbasis.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .preconditioner import Preconditioner
+
+
+class Iterate(NamedTuple):
+    """Coefficients and linear predictors of all fits that run side by side.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_columns, n_outputs, n_fits)
+    predictor : ndarray of shape (n_rows, n_outputs, n_fits)
+    """
+
+    coef: np.ndarray
+    predictor: np.ndarray
+
+
+class State(NamedTuple):
+    """What a run goes on from.
+
+    Attributes
+    ----------
+    current, earlier : Iterate
+        The two last iterates, which momentum needs; the same one at rest.
+    visited : ndarray of shape (n_rows, n_outputs, n_fits) or None
+        After a pass, the linear predictor of every row just before its batch.
+    """
+
+    current: Iterate
+    earlier: Iterate
+    visited: np.ndarray | None = None
+
+
+class Update:
+    """What every update starts from.
+
+    Attributes
+    ----------
+    is_affine : bool
+        Whether, but for the prox, the next iterate is an affine map of the last two
+        and of the gradient. Readers that follow derivatives ask for it.
+    is_elementwise : bool
+        Whether the next value of a coefficient depends on its own last values, its own
+        gradient and, through the prox, on its group. Readers that work on few columns
+        ask for it.
+    n_batches : int
+        Batches of rows that it takes one after the other, 0 where it takes all rows.
+    """
+
+    is_affine = False
+    is_elementwise = False
+    n_batches = 0
+
+    def check(self, penalty):
+        """Raise a ValueError where the update cannot take this penalty."""
+
+    def begin(self, iterate):
+        """The state of a run that starts, or restarts, at an iterate: at rest."""
+        return State(iterate, iterate)
+
+
+@dataclass(frozen=True)
+class ProximalGradient(Update):
+    """One step of (accelerated, preconditioned) proximal gradient descent.
+
+        v = b_t + momentum (b_t - b_{t-1})
+        y = b_t + lookahead (b_t - b_{t-1})
+        b_{t+1} = prox(v - step_size P (gradient(y) + penalty's smooth gradient(y)))
+
+    Parameters
+    ----------
+    step_size : float
+    momentum : float
+    lookahead : float
+    preconditioner : Preconditioner or None
+        P; None is the identity.
+    """
+
+    step_size: float
+    momentum: float = 0.0
+    lookahead: float = 0.0
+    preconditioner: Preconditioner | None = None
+
+    is_affine = True
+
+    @property
+    def is_elementwise(self):
+        return self.preconditioner is None
+
+    def check(self, penalty):
+        if self.preconditioner is not None and not penalty.is_linear:
+            raise ValueError(
+                f"A preconditioned gradient step cannot take the prox of "
+                f"{type(penalty).__name__}, which is that of the plain norm: use a "
+                "smooth penalty, or no preconditioner."
+            )
+
+    @property
+    def has_memory(self):
+        """Whether the iterate before the last one matters."""
+        return bool(self.momentum or self.lookahead)
+
+    def point(self, current, earlier):
+        """The point y at which the gradient is taken.
+
+        It is affine in the iterates, so it serves their linear predictors,
+        residuals and tangents as well.
+        """
+        return _extrapolated(current, earlier, self.lookahead)
+
+    def forward(self, current, earlier, gradient):
+        """The point whose prox is the next iterate.
+
+        Parameters
+        ----------
+        current, earlier : ndarray of shape (n_columns, ...)
+        gradient : ndarray of the same shape
+            At :meth:`point`, with the smooth part of the penalty.
+        """
+        if self.preconditioner is not None:
+            gradient = self.preconditioner.dot(gradient)
+        ahead = -self.step_size * gradient
+        ahead += _extrapolated(current, earlier, self.momentum)
+        return ahead
+
+    def apply(self, current, earlier, gradient, penalty, scale=1.0):
+        """The iterate after ``current``, which followed ``earlier``.
+
+        Parameters
+        ----------
+        current, earlier : ndarray of shape (n_columns, ..., n_fits)
+        gradient : ndarray of the same shape
+            Gradient of the loss at :meth:`point`.
+        penalty : Penalty
+        scale : float or ndarray of shape (n_fits,)
+            What multiplies the penalty, fit by fit.
+        """
+        if penalty.curvature:
+            point = self.point(current, earlier)
+            gradient = gradient + scale * penalty.smooth_gradient(point)
+        ahead = self.forward(current, earlier, gradient)
+        return penalty.prox(ahead, self.step_size * scale)
+
+    def tangent(self, current, earlier, d_gradient, penalty, coef):
+        """The derivative of :meth:`apply`: how tangents of iterates go on.
+
+        Parameters
+        ----------
+        current, earlier : ndarray of shape (n_columns, n_tangents)
+            Tangents of the last two iterates.
+        d_gradient : ndarray of the same shape
+            The tangent of the loss's gradient at :meth:`point`.
+        penalty : Penalty
+        coef : ndarray of shape (n_columns, 1)
+            The iterate that the recorded update led to.
+        """
+        if penalty.curvature:
+            point = self.point(current, earlier)
+            d_gradient = d_gradient + penalty.smooth_gradient(point)
+        ahead = self.forward(current, earlier, d_gradient)
+        return penalty.prox_tangent(coef, self.step_size, ahead)
+
+    def multipliers(self, curvature):
+        """What an affine update multiplies this iterate and the one before by.
+
+        Parameters
+        ----------
+        curvature : ndarray
+            Eigenvalues of the objective's Hessian, direction by direction.
+        """
+        slope = self.step_size * curvature
+        own = (1 + self.momentum) - (1 + self.lookahead) * slope
+        return own, self.lookahead * slope - self.momentum
+
+    def advance(self, fits, penalty, state):
+        """The state after this update of all fits."""
+        current, earlier, _ = state
+        point = self.point(current.predictor, earlier.predictor)
+        coef = self.apply(
+            current.coef,
+            earlier.coef,
+            fits.gradient(point),
+            penalty,
+            fits.penalty_scale,
+        )
+        return State(Iterate(coef, fits.predictor(coef)), current)
+
+
+def _extrapolated(current, earlier, weight):
+    return current if weight == 0 else current + weight * (current - earlier)
+
+
+@dataclass(frozen=True)
+class NewtonStep(Update):
+    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), the penalty in both."""
+
+    step_size: float
+
+    def check(self, penalty):
+        if not penalty.is_linear:
+            raise ValueError(
+                "A Newton step needs a smooth penalty, and "
+                f"{type(penalty).__name__} has a prox: use gradient steps."
+            )
+
+    def advance(self, fits, penalty, state):
+        """The state after this update of all fits."""
+        current = state.current
+        coef = current.coef - self.step_size * fits.newton_direction(penalty, current)
+        return State(Iterate(coef, fits.predictor(coef)), current)
+
+
+@dataclass(frozen=True, eq=False)
+class Pass(Update):
+    """One gradient step on every batch of rows, one after the other.
+
+    Parameters
+    ----------
+    update : ProximalGradient
+        The step taken on each batch, without momentum.
+    batches : tuple of ndarray of int
+        Rows of every batch.
+
+    Raises
+    ------
+    ValueError
+        If the step has momentum, which has no meaning across batches here.
+    """
+
+    update: ProximalGradient
+    batches: tuple
+
+    is_affine = True
+
+    def __post_init__(self):
+        if self.update.has_memory:
+            raise ValueError(
+                "A pass through batches takes steps without momentum, got "
+                f"{self.update}."
+            )
+
+    def __eq__(self, other):
+        if not isinstance(other, Pass):
+            return NotImplemented
+        return self.update == other.update and same_batches(self.batches, other.batches)
+
+    @property
+    def step_size(self):
+        return self.update.step_size
+
+    @property
+    def preconditioner(self):
+        return self.update.preconditioner
+
+    @property
+    def is_elementwise(self):
+        return self.update.is_elementwise
+
+    @property
+    def n_batches(self):
+        return len(self.batches)
+
+    def check(self, penalty):
+        self.update.check(penalty)
+
+    def multipliers(self, curvature):
+        """Those of a step on every batch, were all of them alike."""
+        own, _ = self.update.multipliers(curvature)
+        return own**self.n_batches, 0.0
+
+    def advance(self, fits, penalty, state):
+        """The state after a step on every batch, of all fits."""
+        coef = state.current.coef
+        visited = np.empty_like(state.current.predictor)
+        for part in self.parts(fits, penalty, coef):
+            visited[part.rows], coef = part.predictor, part.following
+        return State(Iterate(coef, fits.predictor(coef)), state.current, visited)
+
+    def parts(self, fits, penalty, coef):
+        """The steps on the batches, from ``coef`` on.
+
+        Yields
+        ------
+        BatchStep
+        """
+        for rows in self.batches:
+            batch = fits.batch(rows)
+            predictor = batch.linear_predictor(coef)
+            gradient = batch.gradient(predictor)
+            scale = fits.penalty_scale
+            following = self.update.apply(coef, coef, gradient, penalty, scale)
+            yield BatchStep(rows, coef, predictor, following)
+            coef = following
+
+
+class BatchStep(NamedTuple):
+    """A step on one batch of a pass.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Rows of the batch.
+    coef : ndarray of shape (n_columns, n_outputs, n_fits)
+        Coefficients from which the step starts.
+    predictor : ndarray of shape (n_batch, n_outputs, n_fits)
+        Linear predictors of the batch's rows there.
+    following : ndarray of shape (n_columns, n_outputs, n_fits)
+        Coefficients to which it leads.
+    """
+
+    rows: np.ndarray
+    coef: np.ndarray
+    predictor: np.ndarray
+    following: np.ndarray
+
+
+def same_batches(batches, others):
+    """Whether two sequences of batches have the same rows, in the same order."""
+    return len(batches) == len(others) and all(map(np.array_equal, batches, others))

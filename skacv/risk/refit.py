@@ -1,0 +1,68 @@
+"""What a fit without some of the rows would be: the definition that readers hold to."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..optim.fits import Weights
+
+
+@dataclass(frozen=True)
+class Refit:
+    """How the objective of a fit changes when rows are left out of it.
+
+    A refit takes the steps of the run. All rows at a time, its weights are brought back
+    to a sum of one. In batches it takes the batches of the run without the rows; the
+    others keep their weights, and X and the target their centre.
+
+    Attributes
+    ----------
+    recentres : bool
+        Whether a refit centres X and the target by the means of its own rows: it does
+        where that is how an intercept is fitted.
+    is_sum : bool
+        Whether the objective is a sum over the rows and a penalty, as that of ridge
+        regression, so that the penalty weighs more where rows are left out. In a mean
+        over the rows, as in the lasso, it does not.
+    renormalises : bool
+        Whether the weights of the rows that stay are brought back to a sum of one.
+    """
+
+    recentres: bool = False
+    is_sum: bool = False
+    renormalises: bool = True
+
+    def of_run(self, trajectory):
+        """The same for a run, which may be in batches."""
+        if not trajectory.n_batches():
+            return self
+        return replace(self, recentres=False, renormalises=False)
+
+    def loss_scale(self, share):
+        """What multiplies the weights of rows that stay, where that share stays."""
+        return 1 / share if self.renormalises else np.ones_like(share)
+
+    def penalty_scale(self, share):
+        """What multiplies the penalty where that share of the weight stays."""
+        return self.loss_scale(share) if self.is_sum else np.ones_like(share)
+
+    def without(self, problem, stays):
+        """The weights of refits on the rows that stay.
+
+        Parameters
+        ----------
+        problem : Problem
+            With weights shared by its outputs.
+        stays : ndarray of bool, shape (n_rows, n_fits)
+
+        Returns
+        -------
+        Weights
+        """
+        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
+        share = weights.sum(axis=0)
+        return Weights(
+            rows=weights * self.loss_scale(share),
+            penalty_scale=self.penalty_scale(share),
+            recentres=self.recentres,
+        )
