@@ -54,7 +54,7 @@ def degrees_of_freedom(eigenvalues, schedule, n_updates):
     traces = [0.0]
     for _, step in zip(range(n_updates), schedule.updates()):
         gradient = eigenvalues * (step.point(share, previous) - 1)
-        moved = step.moved(share, previous) - step.step_size * gradient
+        moved = step.forward(share, previous, gradient)
         share, previous = moved, share
         traces.append(share.sum())
     return np.array(traces)

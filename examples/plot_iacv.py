@@ -339,7 +339,7 @@ def main(
     chosen = {names[k]: compare[names[k]] for k in (0, 2, 3, 4)}
     figure = figure_of(chosen, results)
     if output is not None:
-        path = Path(output) / "linearised.png"
+        path = Path(output) / "iacv.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
         print(f"\nFigure: {path}")

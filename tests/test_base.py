@@ -139,7 +139,7 @@ def test_warm_start_does_not_mix_batches_and_all_rows(model, changes, reverse, r
 
 
 @pytest.mark.parametrize(
-    "changes", [{"alpha": 3000.0}, {"step_size": 0.01}, {"batch_size": 9}]
+    "changes", [{"alpha": 3000.0}, {"step_size": 0.01}, {"batch_size": 20}]
 )
 def test_passes_in_batches_stay_alike(changes, rng):
     """The risk, and rows left out, are read from one and the same map."""

@@ -35,6 +35,11 @@ def check_plan(problem, planned):
         With one sentence that says which part, and what of it.
     """
     check_loss(problem.loss, problem.target)
+    if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
+        raise ValueError(
+            "A run is in batches all along, or takes all rows all along: a row that "
+            "is left out counts otherwise in batches."
+        )
     for phase in planned:
         phase.check()
         _once(phase.schedule, check_schedule)
@@ -102,8 +107,14 @@ def check_penalty(penalty, n_columns, step_size):
 
 
 def _check_penalty(penalty, n_columns, step_size):
+    # Around the threshold of an l1 norm, and beyond what any penalty bends.
+    for scale in (2 * step_size * penalty.strength, 10 * (1 + penalty.strength)):
+        _check_prox(penalty, n_columns, step_size, scale or 1.0)
+
+
+def _check_prox(penalty, n_columns, step_size, scale):
     name, rng = type(penalty).__name__, np.random.default_rng(0)
-    point = (1 + penalty.strength) * rng.standard_normal((n_columns, 1, 2))
+    point = scale * rng.standard_normal((n_columns, 1, 2))
     steps = step_size * np.array([1, 0.5])
     found = np.asarray(penalty.prox(point.copy(), steps))
     if found.shape != point.shape:
@@ -125,9 +136,10 @@ def _check_penalty(penalty, n_columns, step_size):
             "skacv.optim.penalties.Weighted, one of groups derives from Grouped."
         )
     along = rng.standard_normal(own.shape)
-    ahead, behind = (penalty.prox(own + s * DIFFERENCE * along, step) for s in (1, -1))
+    small = DIFFERENCE * scale
+    ahead, behind = (penalty.prox(own + s * small * along, step) for s in (1, -1))
     if not _agree(
-        penalty.prox_tangent(coef, step, along), (ahead - behind) / (2 * DIFFERENCE)
+        penalty.prox_tangent(coef, step, along.copy()), (ahead - behind) / (2 * small)
     ):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, own):

@@ -66,7 +66,8 @@ class Fits:
         """Linear predictors, with the intercepts of fits that centre for themselves."""
         product = self.linear_predictor(coef)
         if self.recentres:
-            product -= (self.row_weights * (product - self.target)).sum(axis=0)
+            away = (self.row_weights * (product - self.target)).sum(axis=0)
+            product -= away / self.row_weights.sum(axis=0)
         return product
 
     def gradient(self, predictor):

@@ -437,8 +437,10 @@ class Grouped(Penalty):
 
     def norms(self, coef):
         """Euclidean norm of every group, (n_groups, ...)."""
-        squares = self._members @ (coef.astype(np.float64) ** 2).reshape(len(coef), -1)
-        return np.sqrt(squares).reshape(-1, *coef.shape[1:])
+        n_others = int(np.prod(coef.shape[1:]))
+        squares = coef.astype(np.float64).reshape(len(coef), n_others) ** 2
+        norms = np.sqrt(self._members @ squares)
+        return norms.reshape(len(norms), *coef.shape[1:])
 
     def _threshold(self, step_size, ndim):
         """What the prox takes from the norm of every group."""

@@ -80,7 +80,7 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
         If an update and its penalty do not go together, or if the iterates diverge.
         The message names the largest stable step, where the step is larger.
     """
-    check_plan(problem, planned)
+    check_plan(problem, [*done, *planned])
     recorder = Recorder(problem, planned, start, done, tol)
     follower = recorder.follower()
     with np.errstate(over="ignore", invalid="ignore"):

@@ -101,6 +101,10 @@ class Trajectory:
         """The first update of every phase, with its penalty: of one kind each."""
         return [(phase.first_update, phase.penalty) for phase in self.phases]
 
+    def is_linear(self):
+        """Whether, with the squared error, every iterate is linear in the target."""
+        return all(u.is_affine and p.is_linear for u, p in self.first_updates())
+
     def whole(self, mask):
         """The columns in a mask, and those whose prox depends on theirs."""
         for _, penalty in self.first_updates():

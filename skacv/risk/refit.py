@@ -11,9 +11,11 @@ from ..optim.fits import Weights
 class Refit:
     """How the objective of a fit changes when rows are left out of it.
 
-    A refit takes the steps of the run. All rows at a time, its weights are brought back
-    to a sum of one. In batches it takes the batches of the run without the rows; the
-    others keep their weights, and X and the target their centre.
+    A refit takes the updates of the run. As a rule its weights are brought back to a
+    sum of one. With a preconditioner, which belongs to the rows of the run, the others
+    keep their weights: a gradient is then a sum over rows with a fixed step, as
+    EigenPro has it, and a refit is stable wherever the run is. In batches, too, the
+    other rows of a batch keep their weights, and X and the target their centre.
 
     Attributes
     ----------
@@ -33,10 +35,12 @@ class Refit:
     renormalises: bool = True
 
     def of_run(self, trajectory):
-        """The same for a run, which may be in batches."""
-        if not trajectory.n_batches():
-            return self
-        return replace(self, recentres=False, renormalises=False)
+        """The same for a run, which may be in batches or have a preconditioner."""
+        if trajectory.n_batches():
+            return replace(self, recentres=False, renormalises=False)
+        if len(trajectory.rows_seen()):
+            return replace(self, renormalises=False)
+        return self
 
     def loss_scale(self, share):
         """What multiplies the weights of rows that stay, where that share stays."""

@@ -51,15 +51,17 @@ def preconditioner(model, X, weights=None):
 
 
 def path_without(model, X, y, P, alpha, kept):
-    """Coefficients and intercepts of every iterate of the run on the rows kept."""
-    weights = kept / kept.sum()
-    mean, offset = weights @ X, weights @ y
-    Xc, yc = X - mean, y - offset
+    """Coefficients and intercepts of every iterate of the run on the rows kept.
+
+    The preconditioner, the step and the divisor are those of the run.
+    """
+    mean, offset = kept @ X / kept.sum(), kept @ y / kept.sum()
+    Xc, yc, weights = X - mean, y - offset, kept / len(kept)
     b = np.zeros((X.shape[1], *y.shape[1:]))
     path = [b]
     for strength in np.repeat(alpha, N_UPDATES):
         gradient = Xc.T @ (weights.reshape(-1, *[1] * (y.ndim - 1)) * (Xc @ b - yc))
-        b = b - model.step_size_ * P @ (gradient + strength / kept.sum() * b)
+        b = b - model.step_size_ * P @ (gradient + strength / len(kept) * b)
         path.append(b)
     return np.array(path), mean, offset
 
@@ -346,7 +348,7 @@ def test_warm_start_with_another_solver(solvers, shape, rng):
     def coefficients(Xc, yc, strength):
         path = [np.zeros(p)]
         for power in powers:
-            gradient = Xc.T @ (Xc @ path[-1] - yc) / len(yc) + strength * path[-1]
+            gradient = Xc.T @ (Xc @ path[-1] - yc) / n + strength * path[-1]
             path.append(path[-1] - power @ gradient)
         return np.array(path)
 
@@ -355,7 +357,7 @@ def test_warm_start_with_another_solver(solvers, shape, rng):
     for k, i in enumerate(others):
         kept = np.arange(n) != i
         mean, offset = X[kept].mean(axis=0), y[kept].mean()
-        path = coefficients(X[kept] - mean, y[kept] - offset, 2.0 / (n - 1))
+        path = coefficients(X[kept] - mean, y[kept] - offset, 2.0 / n)
         expected = path @ (X[i] - mean) + offset
         np.testing.assert_allclose(model.loo_prediction_path_[:, k], expected, **EXACT)
 

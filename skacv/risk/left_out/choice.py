@@ -38,7 +38,7 @@ class LeftOutRows:
         Number of rows of the whole problem.
     rows : ndarray of int
     loss_scale : ndarray
-        c = 1 / (1 - w): what the weights of the others are multiplied by.
+        c: what the weights of the others are multiplied by, as the refit has it.
     residual_scale : ndarray
         k: the residual of the replica's own prediction, intercept included,
         over the residual of its coefficients on the centred data.
@@ -59,13 +59,13 @@ class LeftOutRows:
     def of(cls, problem, rows, refit):
         """Describe the rows left out of a problem with shared weights."""
         weights = problem.row_weights[rows, 0].astype(np.float64)
-        loss_scale = refit.loss_scale(1 - weights)
+        share = 1 - weights
         return cls(
             n_rows=len(problem.target),
             rows=rows,
-            loss_scale=loss_scale,
-            residual_scale=loss_scale if refit.recentres else np.ones(len(rows)),
-            penalty_scale=refit.penalty_scale(1 - weights),
+            loss_scale=refit.loss_scale(share),
+            residual_scale=1 / share if refit.recentres else np.ones(len(rows)),
+            penalty_scale=refit.penalty_scale(share),
             whitening=np.sqrt(len(problem.target) * weights),
         )
 
@@ -219,7 +219,7 @@ class OnWorkingColumns:
         )
         shift = np.zeros(len(asked.rows))
         if asked.refit.recentres:
-            shift = (1 - 1 / left_out.loss_scale) * residuals[-1]
+            shift = (1 - 1 / left_out.residual_scale) * residuals[-1]
         recorded = asked.trajectory.coef[-1].T
         return _with_deviations(recorded, deviations, len(shift))[place], shift
 

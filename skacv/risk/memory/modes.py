@@ -101,7 +101,7 @@ def _combinations(trajectory):
         yield sparse.eye(n_iterates, format="csr")
         return
     rng = np.random.default_rng(0)
-    if trajectory.has_linear_updates():
+    if trajectory.is_linear():
         yield rng.standard_normal((FEW_COMBINATIONS, n_iterates))
     yield rng.standard_normal((N_COMBINATIONS, n_iterates))
 
