@@ -18,6 +18,7 @@ from .._estimator.folds import RecordingFit
 from .._estimator.left_out import FEWEST_ROWS, check_loo
 from .._estimator.parameters import plain
 from .._estimator.progress import FitProgress
+from .._estimator.stopping import Patience
 from ..optim.losses import SquaredError
 from .gram import KernelMatrix, check_precomputed
 from .held_out import plan_of
@@ -32,10 +33,13 @@ from .kernels import (
     scale_gamma,
 )
 from .live_run import LiveRun
-from .recorder import Patience, Recorder
+from .recorder import Recorder
 from .setup import Machine, Sizes, rows_of
 
 MEGABYTE = 1 << 20
+# A run waits for half as many epochs more as came before its last improvement: what
+# a step changes gets less along a run.
+PATIENCE_GROWTH = 0.5
 
 
 class KernelEigenPro(
@@ -203,7 +207,7 @@ class KernelEigenPro(
         recorder = Recorder(
             plan,
             plan.leave_one_out(machine),
-            Patience(self.patience, self.tol),
+            Patience(self.patience, self.tol, PATIENCE_GROWTH),
             self.store_every,
             machine.gram.dtype,
         )

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
 from .criteria import CRITERIA, setting
-from .rules import place_of_least
 
 
 def prepare(estimator, computed, combination):
@@ -115,19 +115,16 @@ class Stages:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
             return self.judge.path(estimator), warned
-        n_updates, is_whole, age = self.patience, False, -1
-        while not is_whole and age < self.patience:
+        n_updates, has_ended = self.patience, False
+        while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
             path = self.judge.path(estimator)
-            age = self._age_of_best(path)
+            # The whole path: a longer run may estimate its beginning otherwise.
+            patience = Patience(self.patience).follow(self.judge.sign * path)
+            has_ended = is_whole or patience.has_ended
             n_updates *= 2
         return path, warned
-
-    def _age_of_best(self, path):
-        """How many iterates have followed the best; none before a value is defined."""
-        best = place_of_least(self.judge.sign * path)
-        return 0 if np.isnan(path[best]) else len(path) - 1 - best
 
 
 def fit_with_callbacks(owner, stages, estimator, task, data, fit_params):
