@@ -22,7 +22,8 @@ def ends_by_definition(values, patience, tol, growth, uncertainties):
 @pytest.mark.parametrize("tol", [0.0, 0.05])
 @pytest.mark.parametrize("shift", [0.0, -3.0])
 def test_update_by_update(shift, tol, growth, rng):
-    values = shift + np.exp(-np.arange(60) / 8) + 0.02 * rng.standard_normal(60)
+    t = np.arange(60)
+    values = shift + np.exp(-t / 8) + 0.01 * t + 0.02 * rng.standard_normal(60)
     uncertainties = 0.01 * rng.uniform(size=60)
     patience = Patience(5, tol, growth)
     ended = []
