@@ -161,8 +161,17 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
-        """Fit, or go on with a fit, to at most ``n_updates`` of the planned updates.
+    def fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
+        """Begin a run, or go on with it, up to so many updates in all.
+
+        Parameters
+        ----------
+        n_updates : int
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        **params : dict
+            As for ``fit``.
 
         Returns
         -------
@@ -246,7 +255,7 @@ class TrajectoryModel(
         """What a user should know of the run."""
         warn_of_uneven_columns(data.problem, trajectory)
 
-    def _check_data(self, X, y):
+    def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 
         Parameters
@@ -260,7 +269,7 @@ class TrajectoryModel(
         """
         self._prepared(X, y, None)
 
-    def _leaves_one_out_cheaply(self, X, y):
+    def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little, whatever the run will do.
 
         Parameters
@@ -309,8 +318,8 @@ class TrajectoryModel(
         """
         return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
-    def _strength_at(self, t):
-        """What the recorded trajectory has chosen from, at iterate ``t``.
+    def parameters_at(self, t):
+        """The strength of the penalty at iterate ``t``, if the run has several.
 
         Parameters
         ----------
@@ -319,7 +328,7 @@ class TrajectoryModel(
         Returns
         -------
         dict
-            The strength of the penalty, if there were several.
+            The name of its parameter and its value, or nothing.
         """
         values = getattr(self, self._strength_name)
         if np.ndim(values) == 0 and not isinstance(values, str):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import _check_sample_weight
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
 from .left_out import coefficients_without_rows
+from .recording import RecordsTrajectory
 
 # What the intervals of each method are made from, and how fit is told to keep it.
 NEEDS = {
@@ -22,7 +23,7 @@ NEEDS = {
 BLOCK_BYTES = 1 << 27
 
 
-class RecordedModel:
+class RecordedModel(RecordsTrajectory):
     """Any of the iterates that ``fit`` has recorded."""
 
     def _checked(self, X):
@@ -32,11 +33,11 @@ class RecordedModel:
         )
 
     def _linear_predictor(self, X):
-        """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
         return _linear_predictor(self._checked(X), self.coef_, self.intercept_)
 
     def _linear_predictors(self, X):
-        """Of every iterate, one after the other."""
+        """Those of every iterate, one after the other."""
         X = self._checked(X)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
@@ -79,7 +80,7 @@ class RecordedModel:
         )
 
     def _mean_cost(self, target, predictor, weights):
-        """Over outputs with their own loss, and over rows."""
+        """The mean loss over outputs and rows."""
         predictor = predictor.reshape(len(target), -1)
         if predictor.shape != target.shape:
             raise ValueError(
@@ -92,16 +93,6 @@ class RecordedModel:
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
         return y.reshape(len(y), -1)
-
-    def recorded_iterations(self):
-        """Iterates that :meth:`at_iteration` can give.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        check_is_fitted(self)
-        return np.arange(self.n_iter_ + 1)
 
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
@@ -197,32 +188,21 @@ class RecordedRegressor(RecordedModel):
         """
         yield from map(self._prediction, self._linear_predictors(X))
 
-    def _standing_in(self, predictions):
-        """A copy that gives the same predictions whatever it is asked.
-
-        Parameters
-        ----------
-        predictions : ndarray
-            As those of ``loo_prediction_path_`` for an iterate.
-        """
-
-        def predict(X):  # scorers look methods up by their names
-            return predictions
-
-        shell = copy(self)
-        shell.predict = predict
-        return shell
-
-    def _on_trial(self, y):
-        """What :meth:`_standing_in` may give after a fit, made up from targets.
+    def trial_estimator(self, y):
+        """What :meth:`held_out_estimator` may give, made up from targets.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        estimator of the same class
+            One that predicts y, and looks fitted.
         """
-        shell = self._standing_in(np.asarray(y))
-        shell.coef_ = None
-        return shell
+        trial = super().trial_estimator(y)
+        trial.coef_ = None
+        return trial
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.

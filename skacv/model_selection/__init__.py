@@ -1,6 +1,12 @@
 """Choosing an iterate without refitting."""
 
+from .._estimator.recording import RecordsTrajectory
 from .approximate_loo import ApproximateLOO, approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
 
-__all__ = ["ApproximateLOO", "TrajectoryEarlyStoppingCV", "approximate_loo"]
+__all__ = [
+    "ApproximateLOO",
+    "RecordsTrajectory",
+    "TrajectoryEarlyStoppingCV",
+    "approximate_loo",
+]

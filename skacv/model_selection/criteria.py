@@ -84,9 +84,9 @@ def _leaves_one_out(candidate, X, y):
     if loo != "auto":
         return loo is True
     try:
-        return candidate._leaves_one_out_cheaply(X, y)
+        return candidate.leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them is said there
+        candidate.check_data(X, y)  # what is wrong with them is said there
         raise
 
 
@@ -199,9 +199,9 @@ class ScorerJudge:
         scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
-            scorer(estimator._on_trial(y), X, y, **params)
+            scorer(estimator.trial_estimator(y), X, y, **params)
         except (TypeError, ValueError, AttributeError, IndexError) as error:
-            estimator._check_data(X, y)  # what is wrong with them comes first
+            estimator.check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
                 f"{type(estimator).__name__}, which are all that it can ask for: "
@@ -219,7 +219,7 @@ class ScorerJudge:
         """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        shells = map(estimator._standing_in, predictions)
+        shells = map(estimator.held_out_estimator, predictions)
         return np.array([self.scorer(shell, X, y, **params) for shell in shells])
 
     def standard_error(self, estimator, t):
@@ -231,7 +231,7 @@ class ScorerJudge:
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            shell = estimator._standing_in(predictions[t][kept])
+            shell = estimator.held_out_estimator(predictions[t][kept])
             scores.append(self.scorer(shell, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import (
     CallbackSupportMixin,
-    HasMethods,
     Interval,
     StrOptions,
     _fit_context,
@@ -26,6 +25,7 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
+from .._estimator.recording import check_records_trajectory
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import (
@@ -51,34 +51,6 @@ RESULTS = (
     "fit_time",
 )
 
-# What an estimator must have; docs/extending.md says what for.
-METHODS = [
-    "fit",
-    "predict",
-    "at_iteration",
-    "recorded_iterations",
-    "_strength_at",
-    "_leaves_one_out_cheaply",
-    "_on_trial",
-    "_standing_in",
-    "_check_data",
-    "_share_work",
-    "_release",
-    "_fit_up_to",
-    "_splitter",
-]
-
-
-class Recording(HasMethods):
-    """Has all those methods; a user hears of what they come to."""
-
-    def __str__(self):
-        return (
-            "an estimator that records its trajectory, such as those of "
-            "skacv.linear_model and skacv.kernel (what one needs is in "
-            "docs/extending.md)"
-        )
-
 
 class TrajectoryEarlyStoppingCV(
     ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
@@ -92,9 +64,10 @@ class TrajectoryEarlyStoppingCV(
     Parameters
     ----------
     estimator : estimator that records its trajectory, default=None
-        Of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
-        :class:`TrajectoryLogisticRegression`; this is a regressor or a
-        classifier as that is.
+        One of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
+        :class:`TrajectoryLogisticRegression`, or another that
+        :class:`skacv.model_selection.RecordsTrajectory` describes; this is a
+        regressor or a classifier as that is.
         None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
         alpha and the iteration in one run.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
@@ -180,7 +153,7 @@ class TrajectoryEarlyStoppingCV(
     """
 
     _parameter_constraints = {
-        "estimator": [Recording(METHODS), None],
+        "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -236,6 +209,7 @@ class TrajectoryEarlyStoppingCV(
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
+        check_records_trajectory(self._inner(), type(self).__name__)
         grid = list(ParameterGrid(self.param_grid or {}))
         candidates = self._candidates(grid)
         judge = self._judge(candidates, X, y, params)
@@ -243,7 +217,7 @@ class TrajectoryEarlyStoppingCV(
             prepare(candidate, judge.computed, combination)
         fit_params = self._routed("estimator", "fit", params)
         draw_once(candidates, self._cv_of(grid), X, y, fit_params)
-        candidates[0]._share_work(candidates, X, y)
+        candidates[0].share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
         runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
@@ -279,7 +253,7 @@ class TrajectoryEarlyStoppingCV(
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
         self.best_params_ = dict(combination)
-        self.best_params_.update(run.estimator._strength_at(choice.iteration))
+        self.best_params_.update(run.estimator.parameters_at(choice.iteration))
         self.path_ = run.path
 
     @staticmethod

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from .._estimator.folds import splitter_of
 from .criteria import has_folds, setting
 
 
@@ -64,10 +65,10 @@ def draw_once(candidates, origins, X, y, fit_params):
 def _drawn(candidate, X, y, fit_params):
     params = {key: fit_params[key] for key in fit_params if key != "sample_weight"}
     try:
-        splitter, split_params = candidate._splitter(y, params)
+        splitter, split_params = splitter_of(candidate, y, params)
         splits = list(splitter.split(X, y, **split_params))
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them comes first
+        candidate.check_data(X, y)  # what is wrong with them comes first
         raise
     return DrawnSplits(candidate.cv, splits)
 

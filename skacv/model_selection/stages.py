@@ -102,7 +102,7 @@ class Stages:
         """
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
-        estimator._release()
+        estimator.release()
         for found in warned:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):
@@ -118,7 +118,7 @@ class Stages:
         n_updates, has_ended = self.patience, False
         while not has_ended:
             with collected_warnings() as warned:
-                is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
+                is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
             path = self.judge.path(estimator)
             # The whole path: a longer run may estimate its beginning otherwise.
             patience = Patience(self.patience).follow(self.judge.sign * path)
