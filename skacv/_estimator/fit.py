@@ -90,7 +90,7 @@ class TrajectoryModel(
         raises on phases that do not go together.
 
     ``_warn_of(trajectory, data)`` says what a user should know of a run. Where it has
-    no such parameters, ``risk``, ``loo_correction`` and ``keep_data`` are attributes.
+    no such parameters, ``loo_correction`` and ``keep_data`` are attributes.
     """
 
     _strength_name = "alpha"
@@ -99,7 +99,6 @@ class TrajectoryModel(
     _solvers: dict = {}
     _is_quadratic = False
     # What a subclass has no parameter for.
-    risk = False
     loo_correction = True
     keep_data = False
 

@@ -11,14 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import _check_sample_weight
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
 from .left_out import coefficients_without_rows
+from .readers import ESTIMATES
 from .recording import RecordsTrajectory
 
-# What the intervals of each method are made from, and how fit is told to keep it.
-NEEDS = {
-    "jackknife+": {"loo_prediction_path_": "loo=True", "_data": "keep_data=True"},
-    "loo": {"loo_prediction_path_": "loo=True"},
-    "risk": {"risk_residual_path_": "risk=True"},
-}
 # Memory for the predictions of all replicas of a block of samples.
 BLOCK_BYTES = 1 << 27
 
@@ -139,6 +134,12 @@ class RecordedModel(RecordsTrajectory):
         self.intercept_ = self.intercept_path_[place]
 
 
+def interval_methods():
+    """The estimate that every method of intervals takes held-out residuals from."""
+    own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
+    return {"jackknife+": ESTIMATES["loo"], **own}
+
+
 def _checked_integer(t):
     try:
         return index(t)
@@ -251,8 +252,9 @@ class RecordedRegressor(RecordedModel):
         check_is_fitted(self)
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        if method not in NEEDS:
-            raise ValueError(f"method must be one of {list(NEEDS)}, got {method!r}.")
+        methods = list(interval_methods())
+        if method not in methods:
+            raise ValueError(f"method must be one of {methods}, got {method!r}.")
         residuals = self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":
@@ -264,25 +266,24 @@ class RecordedRegressor(RecordedModel):
 
         Targets less predictions, whatever the method.
         """
-        if method == "risk" and "risk" not in self.get_params():
+        methods = interval_methods()
+        estimate = methods[method]
+        if not estimate.is_offered_by(self):
             raise ValueError(
-                "method='risk' needs the memory matrix, which "
-                f"{type(self).__name__} does not have."
+                f"method={method!r} needs {estimate.path}, which "
+                f"{type(self).__name__} does not have. {estimate.limits}"
             )
-        missing = [
-            setting
-            for attribute, setting in NEEDS[method].items()
-            if getattr(self, attribute, None) is None
-        ]
+        missing = []
+        if not hasattr(self, estimate.path):
+            missing.append(f"{estimate.parameter}=True")
+        if method == "jackknife+" and self._data is None:
+            missing.append("keep_data=True")
         if missing:
             raise ValueError(
                 f"method={method!r} needs an estimator fitted with "
-                f"{' and '.join(missing)}; methods are {', '.join(map(repr, NEEDS))}."
+                f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
             )
-        if method == "risk":
-            temporal, spatial = self.risk_residual_path_
-            return np.tensordot(temporal[self.iteration_], spatial, axes=1)
-        return self.loo_target_ - self.loo_prediction_path_[self.iteration_]
+        return estimate.residuals(self, self.iteration_)
 
     def _jackknife_plus(self, X, residuals, rank):
         size = max(1, BLOCK_BYTES // (X.dtype.itemsize * len(residuals)))

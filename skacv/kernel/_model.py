@@ -84,8 +84,6 @@ class KernelEigenPro(
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    # There is no memory matrix of these updates.
-    risk = False
     _loss = SquaredError()
     # While a stopping estimator extends a run, or fits candidates to the same rows.
     _live_run = None

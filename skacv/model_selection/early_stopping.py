@@ -25,16 +25,15 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
+from .._estimator.readers import ESTIMATES
 from .._estimator.recording import check_records_trajectory
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import (
-    CRITERIA,
     PathJudge,
     ScorerJudge,
     automatic,
     scorer_of,
-    setting,
     with_predictions,
 )
 from .rules import RULES, place_of_least
@@ -214,7 +213,7 @@ class TrajectoryEarlyStoppingCV(
         candidates = self._candidates(grid)
         judge = self._judge(candidates, X, y, params)
         for candidate, combination in zip(candidates, grid):
-            prepare(candidate, judge.computed, combination)
+            prepare(candidate, judge.estimate, combination)
         fit_params = self._routed("estimator", "fit", params)
         draw_once(candidates, self._cv_of(grid), X, y, fit_params)
         candidates[0].share_work(candidates, X, y)
@@ -242,7 +241,7 @@ class TrajectoryEarlyStoppingCV(
 
     def _cv_of(self, grid):
         """What the ``cv`` of every candidate is a copy of."""
-        own = setting(self._inner(), "cv")
+        own = ESTIMATES["cv"].setting(self._inner())
         return [combination.get("cv", own) for combination in grid]
 
     def _keep(self, combination, run, choice):
@@ -272,12 +271,12 @@ class TrajectoryEarlyStoppingCV(
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
             criterion = automatic(candidates, X, y)
-        if isinstance(criterion, str) and criterion in CRITERIA:
-            return PathJudge(criterion)
+        if isinstance(criterion, str) and criterion in ESTIMATES:
+            return PathJudge(ESTIMATES[criterion])
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
-        held_out = with_predictions(candidates)
+        held_out = ESTIMATES[with_predictions(candidates)]
         return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
 
     def _results(self, grid, runs, choices, judge):
@@ -285,9 +284,9 @@ class TrajectoryEarlyStoppingCV(
         rule, rows = RULES[self.rule], []
         for params, run, choice in zip(grid, runs, choices):
             estimator, chosen = run.estimator, {judge.name: choice}
-            for name, criterion in CRITERIA.items():
-                if hasattr(estimator, criterion.path) and name != judge.name:
-                    own = PathJudge(name)
+            for name, estimate in ESTIMATES.items():
+                if hasattr(estimator, estimate.path) and name != judge.name:
+                    own = PathJudge(estimate)
                     chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
             rows += [
                 (params, name, *choice, estimator.n_iter_, run.seconds)
@@ -351,7 +350,7 @@ class TrajectoryEarlyStoppingCV(
         )
         router = MetadataRouter(owner=self)
         router.add(estimator=self._inner(), method_mapping=mapping)
-        if self.criterion not in ("auto", *CRITERIA):
+        if self.criterion not in ("auto", *ESTIMATES):
             router.add(
                 scorer=scorer_of(self.criterion),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),

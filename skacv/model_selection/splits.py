@@ -10,7 +10,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._estimator.folds import splitter_of
-from .criteria import has_folds, setting
+from .._estimator.readers import ESTIMATES
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def draw_once(candidates, origins, X, y, fit_params):
     """
     drawn = {}
     for candidate, origin in zip(candidates, origins):
-        if not has_folds(candidate):
+        if not ESTIMATES["cv"].is_on(candidate):
             continue
         if id(origin) not in drawn:
             drawn[id(origin)] = _drawn(candidate, X, y, fit_params)
@@ -75,6 +75,6 @@ def _drawn(candidate, X, y, fit_params):
 
 def take_back(estimator):
     """Let the estimator have the ``cv`` again that it was given."""
-    cv = setting(estimator, "cv")
+    cv = ESTIMATES["cv"].setting(estimator)
     if isinstance(cv, DrawnSplits):
         estimator.set_params(cv=cv.cv)

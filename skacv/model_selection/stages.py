@@ -6,47 +6,47 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._estimator.readers import ESTIMATES
 from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
-from .criteria import CRITERIA, setting
 
 
-def prepare(estimator, computed, combination):
+def prepare(estimator, estimate, combination):
     """Have the estimator compute what the criterion needs, and nothing unasked.
 
     Parameters
     ----------
     estimator : estimator
         Its parameters are set.
-    computed : str
-        Name of the criterion.
+    estimate : Estimate
+        What the criterion judges by.
     combination : dict
-        Of ``param_grid``, for errors to name.
+        That of ``param_grid``, for errors to name.
 
     Raises
     ------
     ValueError
-        If the estimator cannot compute the criterion, or is told not to.
+        If the estimator cannot compute the estimate, or is told not to.
     """
-    if setting(estimator, computed) is False:
-        raise ValueError(_refusal(estimator, CRITERIA[computed], computed, combination))
-    for name, criterion in CRITERIA.items():
-        value = setting(estimator, name)
-        if name == computed and value is None:
-            estimator.set_params(**{criterion.parameter: criterion.default})
-        if name != computed and isinstance(value, str) and value == "auto":
-            estimator.set_params(**{criterion.parameter: False})
+    if estimate.setting(estimator) is False:
+        raise ValueError(_refusal(estimator, estimate, combination))
+    if estimate.setting(estimator) is None:
+        estimator.set_params(**{estimate.parameter: estimate.default})
+    for other in ESTIMATES.values():
+        setting = other.setting(estimator)
+        if other != estimate and isinstance(setting, str) and setting == "auto":
+            estimator.set_params(**{other.parameter: False})
 
 
-def _refusal(estimator, criterion, computed, combination):
-    """Why the estimator does not compute the criterion."""
-    needed = f"criterion={computed!r} needs {criterion.path}, which "
+def _refusal(estimator, estimate, combination):
+    """Why the estimator does not compute the estimate."""
+    needed = f"criterion={estimate.name!r} needs {estimate.path}, which "
     needed += type(estimator).__name__
-    if criterion.parameter not in estimator.get_params(deep=False):
-        return f"{needed} does not have{criterion.limits}."
+    if not estimate.is_offered_by(estimator):
+        return f"{needed} does not have. {estimate.limits}".rstrip()
     among = f" (candidate {combination} of param_grid)" if combination else ""
-    return f"{needed} does not compute with {criterion.parameter}=False{among}."
+    return f"{needed} does not compute with {estimate.parameter}=False{among}."
 
 
 class Run(NamedTuple):

@@ -36,9 +36,10 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from skacv._estimator.readers import ESTIMATES
 from skacv._estimator.recording import METHODS
 from skacv.model_selection import RecordsTrajectory
-from skacv.model_selection.criteria import CRITERIA, N_GROUPS
+from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
 from skacv.model_selection.stages import Stages
 from skacv.optim.design import Design
@@ -376,8 +377,9 @@ class Boxed(RegressorMixin, BaseEstimator):
 
     def _show(self, ridge):
         self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
-        for criterion in CRITERIA.values():
-            for name in filter(None, criterion[1:5]):
+        for estimate in ESTIMATES.values():
+            for kind in ("path", "se_path", "predictions", "indices"):
+                name = getattr(estimate, kind)
                 if hasattr(ridge, name):
                     setattr(self, name, getattr(ridge, name))
         return self
