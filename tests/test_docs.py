@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import skacv
-from skacv.model_selection.early_stopping import METHODS
+from skacv._estimator.recording import METHODS
 
 from .quotations import Quotation, is_rounded, quotations_of
 

@@ -56,36 +56,47 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             return self.classes_[(decision > 0).astype(int)]
         return self.classes_[decision.argmax(axis=1)]
 
-    def _standing_in(self, predictions):
-        """A copy that gives the same decisions whatever it is asked.
+    def held_out_estimator(self, predictions):
+        """What a scorer sees: a copy that has these decisions, whatever X it is given.
+
+        Its labels and probabilities follow from them.
 
         Parameters
         ----------
-        predictions : ndarray
-            As those of ``loo_prediction_path_`` for an iterate.
+        predictions : ndarray of shape (n_held_out,) or (n_held_out, n_classes)
+            A row of ``loo_prediction_path_`` or ``cv_prediction_path_``.
+
+        Returns
+        -------
+        estimator of the same class
         """
 
         def decision_function(X):  # scorers look methods up by their names
             return predictions
 
-        shell = copy(self)
-        shell.decision_function = decision_function
-        return shell
+        held_out = copy(self)
+        held_out.decision_function = decision_function
+        return held_out
 
-    def _on_trial(self, y):
-        """What :meth:`_standing_in` may give after a fit, made up from labels.
+    def trial_estimator(self, y):
+        """What :meth:`held_out_estimator` may give, made up from labels.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        estimator of the same class
+            One that predicts y, and looks fitted.
         """
         classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
-        shell = self._standing_in(decisions)
-        shell.coef_, shell.classes_ = None, classes
-        return shell
+        trial = self.held_out_estimator(decisions)
+        trial.coef_, trial.classes_ = None, classes
+        return trial
 
     def decision_function(self, X):
         """Linear predictors of the iterate in use.
@@ -97,7 +108,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Of the second class where there are two, positive where it is chosen.
+            With two classes that of the second, positive where it is chosen.
         """
         return self._decision(self._linear_predictor(X))
 

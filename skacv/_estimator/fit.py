@@ -94,7 +94,7 @@ class TrajectoryModel(
         raises on phases that do not go together.
 
     ``_warn_of(trajectory, data)`` says what a user should know of a run. Where it has
-    no such parameters, ``risk``, ``loo_correction`` and ``keep_data`` are attributes.
+    no such parameters, ``loo_correction`` and ``keep_data`` are attributes.
     """
 
     _strength_name = "alpha"
@@ -104,7 +104,6 @@ class TrajectoryModel(
     _is_quadratic = False
     _is_sum = False
     # What a subclass has no parameter for.
-    risk = False
     loo_correction = True
     keep_data = False
 
@@ -167,8 +166,17 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
-        """Fit, or go on with a fit, to at most ``n_updates`` of the planned updates.
+    def fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
+        """Begin a run, or go on with it, up to so many updates in all.
+
+        Parameters
+        ----------
+        n_updates : int
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        **params : dict
+            As for ``fit``.
 
         Returns
         -------
@@ -254,7 +262,7 @@ class TrajectoryModel(
         """What a user should know of the run."""
         warn_of_uneven_columns(data.problem, trajectory)
 
-    def _check_data(self, X, y):
+    def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 
         Parameters
@@ -268,7 +276,7 @@ class TrajectoryModel(
         """
         self._prepared(X, y, None)
 
-    def _leaves_one_out_cheaply(self, X, y):
+    def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little, whatever the run will do.
 
         Parameters
@@ -326,8 +334,8 @@ class TrajectoryModel(
         """
         return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
-    def _strength_at(self, t):
-        """What the recorded trajectory has chosen from, at iterate ``t``.
+    def parameters_at(self, t):
+        """The strength of the penalty at iterate ``t``, if the run has several.
 
         Parameters
         ----------
@@ -336,7 +344,7 @@ class TrajectoryModel(
         Returns
         -------
         dict
-            The strength of the penalty, if there were several.
+            The name of its parameter and its value, or nothing.
         """
         values = getattr(self, self._strength_name)
         if np.ndim(values) == 0 and not isinstance(values, str):

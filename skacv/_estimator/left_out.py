@@ -74,8 +74,18 @@ def folds_of(splitter, X, y, data, split_params):
     return folds
 
 
-def read_leave_one_out(estimator, trajectory, data):
-    """Fitted attributes of leave-one-out; none where there are too few rows."""
+def read_leave_one_out(run):
+    """Fitted attributes of leave-one-out; none where there are too few rows.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    dict
+    """
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
     problem = data.problem
     n_rows, loo = len(problem.target), plain(estimator.loo)
     n_left_out = n_rows if loo is True else loo
@@ -84,8 +94,8 @@ def read_leave_one_out(estimator, trajectory, data):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        run = Run.recorded(problem, trajectory, estimator.loo_correction)
-        n_left_out = n_rows_worth(run, n_active)
+        kind = Run.recorded(problem, trajectory, estimator.loo_correction)
+        n_left_out = n_rows_worth(kind, n_active)
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))
@@ -107,6 +117,16 @@ def read_leave_one_out(estimator, trajectory, data):
         "loo_indices_": data.rows[rows],
         "loo_target_": data.y[rows],
     }
+
+
+def residuals_of_rows_left_out(estimator, t):
+    """Targets less predictions without the row, at iterate t.
+
+    Returns
+    -------
+    ndarray of shape (n_left_out,) or (n_left_out, n_targets)
+    """
+    return estimator.loo_target_ - estimator.loo_prediction_path_[t]
 
 
 def coefficients_without_rows(estimator):
@@ -143,9 +163,19 @@ def coefficients_without_rows(estimator):
         yield data.without_rows(found, shift, k)
 
 
-def read_folds(estimator, trajectory, data, folds):
-    """Fitted attributes of cross-validation on the given folds."""
-    folds = unseen_folds(folds, trajectory.rows_seen())
+def read_folds(run):
+    """Fitted attributes of cross-validation on the folds of ``cv``.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    dict
+    """
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    folds = unseen_folds(run.folds, trajectory.rows_seen())
     with np.errstate(over="ignore", invalid="ignore"):
         predictors = leave_folds_out(
             data.problem,

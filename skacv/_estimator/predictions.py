@@ -11,18 +11,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import _check_sample_weight
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
 from .left_out import coefficients_without_rows
+from .readers import ESTIMATES
+from .recording import RecordsTrajectory
 
-# What the intervals of each method are made from, and how fit is told to keep it.
-NEEDS = {
-    "jackknife+": {"loo_prediction_path_": "loo=True", "_data": "keep_data=True"},
-    "loo": {"loo_prediction_path_": "loo=True"},
-    "risk": {"risk_residual_path_": "risk=True"},
-}
 # Memory for the predictions of all replicas of a block of samples.
 BLOCK_BYTES = 1 << 27
 
 
-class RecordedModel:
+class RecordedModel(RecordsTrajectory):
     """Any of the iterates that ``fit`` has recorded."""
 
     def _checked(self, X):
@@ -32,11 +28,11 @@ class RecordedModel:
         )
 
     def _linear_predictor(self, X):
-        """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
         return _linear_predictor(self._checked(X), self.coef_, self.intercept_)
 
     def _linear_predictors(self, X):
-        """Of every iterate, one after the other."""
+        """Those of every iterate, one after the other."""
         X = self._checked(X)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
@@ -79,7 +75,7 @@ class RecordedModel:
         )
 
     def _mean_cost(self, target, predictor, weights):
-        """Over outputs with their own loss, and over rows."""
+        """The mean loss over outputs and rows."""
         predictor = predictor.reshape(len(target), -1)
         if predictor.shape != target.shape:
             raise ValueError(
@@ -92,16 +88,6 @@ class RecordedModel:
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
         return y.reshape(len(y), -1)
-
-    def recorded_iterations(self):
-        """Iterates that :meth:`at_iteration` can give.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        check_is_fitted(self)
-        return np.arange(self.n_iter_ + 1)
 
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
@@ -146,6 +132,12 @@ class RecordedModel:
         """Those of one row of the kept ones."""
         self.coef_ = self.coef_path_[place].copy()
         self.intercept_ = self.intercept_path_[place]
+
+
+def interval_methods():
+    """The estimate that every method of intervals takes held-out residuals from."""
+    own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
+    return {"jackknife+": ESTIMATES["loo"], **own}
 
 
 def _checked_integer(t):
@@ -197,32 +189,21 @@ class RecordedRegressor(RecordedModel):
         """
         yield from map(self._prediction, self._linear_predictors(X))
 
-    def _standing_in(self, predictions):
-        """A copy that gives the same predictions whatever it is asked.
-
-        Parameters
-        ----------
-        predictions : ndarray
-            As those of ``loo_prediction_path_`` for an iterate.
-        """
-
-        def predict(X):  # scorers look methods up by their names
-            return predictions
-
-        shell = copy(self)
-        shell.predict = predict
-        return shell
-
-    def _on_trial(self, y):
-        """What :meth:`_standing_in` may give after a fit, made up from targets.
+    def trial_estimator(self, y):
+        """What :meth:`held_out_estimator` may give, made up from targets.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        estimator of the same class
+            One that predicts y, and looks fitted.
         """
-        shell = self._standing_in(np.asarray(y))
-        shell.coef_ = None
-        return shell
+        trial = super().trial_estimator(y)
+        trial.coef_ = None
+        return trial
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.
@@ -271,8 +252,9 @@ class RecordedRegressor(RecordedModel):
         check_is_fitted(self)
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        if method not in NEEDS:
-            raise ValueError(f"method must be one of {list(NEEDS)}, got {method!r}.")
+        methods = list(interval_methods())
+        if method not in methods:
+            raise ValueError(f"method must be one of {methods}, got {method!r}.")
         residuals = self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":
@@ -284,25 +266,24 @@ class RecordedRegressor(RecordedModel):
 
         Targets less predictions, whatever the method.
         """
-        if method == "risk" and "risk" not in self.get_params():
+        methods = interval_methods()
+        estimate = methods[method]
+        if not estimate.is_offered_by(self):
             raise ValueError(
-                "method='risk' needs the memory matrix, which "
-                f"{type(self).__name__} does not have."
+                f"method={method!r} needs {estimate.path}, which "
+                f"{type(self).__name__} does not have. {estimate.limits}"
             )
-        missing = [
-            setting
-            for attribute, setting in NEEDS[method].items()
-            if getattr(self, attribute, None) is None
-        ]
+        missing = []
+        if not hasattr(self, estimate.path):
+            missing.append(f"{estimate.parameter}=True")
+        if method == "jackknife+" and self._data is None:
+            missing.append("keep_data=True")
         if missing:
             raise ValueError(
                 f"method={method!r} needs an estimator fitted with "
-                f"{' and '.join(missing)}; methods are {', '.join(map(repr, NEEDS))}."
+                f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
             )
-        if method == "risk":
-            temporal, spatial = self.risk_residual_path_
-            return np.tensordot(temporal[self.iteration_], spatial, axes=1)
-        return self.loo_target_ - self.loo_prediction_path_[self.iteration_]
+        return estimate.residuals(self, self.iteration_)
 
     def _jackknife_plus(self, X, residuals, rank):
         size = max(1, BLOCK_BYTES // (X.dtype.itemsize * len(residuals)))

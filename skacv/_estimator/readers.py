@@ -1,52 +1,251 @@
-"""From a recorded trajectory to fitted attributes."""
+"""The table of estimates, and the walk that reads them from a finished run.
 
-from typing import NamedTuple
+An estimate is one entry of ``ESTIMATES``. From there it is a fitted attribute of every
+estimator that switches it on, a criterion of :class:`TrajectoryEarlyStoppingCV`, and
+a line of :class:`RiskPathDisplay`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import TopologicalSorter
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.metrics import get_scorer_names
 
-from .._warnings import warn
-from ..risk.memory import passes
-from ..risk.memory.memory_matrix import estimate_risk
-from ..risk.memory.row_norms import uneven_rows_bias
-from .left_out import read_folds, read_leave_one_out
+from ..optim.trajectory import Trajectory
+from .data import TrainingData
+from .left_out import (
+    FEWEST_ROWS,
+    read_folds,
+    read_leave_one_out,
+    residuals_of_rows_left_out,
+)
+from .memory_matrix import read_memory_matrix, residuals_of_memory_matrix
 from .parameters import plain
 
-# Warn where uneven rows may make risk_path_ read low by more than this share.
-UNEVEN_ROWS_TOLERANCE = 0.1
-# Warn where row scales leave more than this share of it open.
-ROW_SCALES_TOLERANCE = 0.02
 
-
-class LowRankPath(NamedTuple):
-    """A quantity of every iterate and row, as ``temporal @ spatial``.
+@dataclass(frozen=True)
+class FinishedRun:
+    """What an estimate is read from.
 
     Attributes
     ----------
-    temporal : ndarray of shape (n_iter_ + 1, n_modes)
-    spatial : ndarray of shape (n_modes, n_rows) or (n_modes, n_rows, n_targets)
+    estimator : estimator
+        Its parameters; it is not fitted yet.
+    trajectory : Trajectory
+        The record: ``coef`` (n_iter + 1, n_columns, n_outputs), ``predictor``
+        (n_iter + 1, n_rows, n_outputs) and the steps that were taken.
+    data : TrainingData
+        ``data.problem`` has the design, the target, the weights of the rows and the
+        loss.
+    folds : list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by; none without ``cv``.
     """
 
-    temporal: np.ndarray
-    spatial: np.ndarray
+    estimator: object
+    trajectory: Trajectory
+    data: TrainingData
+    folds: list
+
+    @cached_property
+    def train_path(self):
+        """Mean cost of every iterate on the training rows, (n_iter + 1,)."""
+        problem = self.data.problem
+        return np.array([problem.average_cost(z) for z in self.trajectory.predictor])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A way to estimate what every iterate costs on unseen rows.
+
+    Parameters
+    ----------
+    name : str
+        As a criterion, and the beginning of its fitted attributes.
+    label : str
+        In figures.
+    read : callable
+        ``read(run)`` takes a :class:`FinishedRun` and gives a dict of fitted
+        attributes: ``{name}_path_`` and ``{name}_se_path_``, each of shape
+        (n_iter + 1,), smaller is better; ``{name}_prediction_path_`` (n_iter + 1,
+        n_held_out) and ``{name}_indices_`` where rows are held out; any others. It
+        is empty where the run has no such estimate.
+    parameter : str, default=None
+        The estimator's parameter that switches it on. False and None are off; at
+        "auto" it is switched off while another criterion is asked for. None is for
+        what costs nothing: it is read from every run.
+    default : object, default=None
+        What the parameter becomes where it says None and the criterion needs it.
+    limits : str, default=""
+        A sentence that says what it is limited to, for errors.
+    residuals : callable, default=None
+        ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
+        regressor, (n_held_out,) or (n_held_out, n_targets), where prediction
+        intervals may be made from them.
+    after : tuple of str, default=()
+        Names of estimates that are read before it because it takes over their work.
+    """
+
+    name: str
+    label: str
+    read: Callable
+    parameter: str | None = None
+    default: object = None
+    limits: str = ""
+    residuals: Callable | None = None
+    after: tuple = ()
+
+    @property
+    def path(self):
+        """The fitted attribute with the estimate of every iterate."""
+        return f"{self.name}_path_"
+
+    @property
+    def se_path(self):
+        """The fitted attribute with its standard errors."""
+        return f"{self.name}_se_path_"
+
+    @property
+    def predictions(self):
+        """The fitted attribute with held-out predictions of every iterate."""
+        return f"{self.name}_prediction_path_"
+
+    @property
+    def indices(self):
+        """The fitted attribute with the rows that these are for."""
+        return f"{self.name}_indices_"
+
+    def is_offered_by(self, estimator):
+        """Whether the estimator can be told to compute it."""
+        return self.parameter is None or self.parameter in _parameters(estimator)
+
+    def setting(self, estimator):
+        """What the estimator's parameter says; False where it has no such one."""
+        if self.parameter is None:
+            return True
+        return plain(_parameters(estimator).get(self.parameter, False))
+
+    def is_on(self, estimator):
+        """Whether the estimator is told to compute it."""
+        setting = self.setting(estimator)
+        return setting is not None and setting is not False
+
+
+def _parameters(estimator):
+    return estimator.get_params(deep=False)
+
+
+# In the order in which results and figures list them.
+ESTIMATES = {
+    estimate.name: estimate
+    for estimate in (
+        Estimate(
+            name="risk",
+            label="memory matrix",
+            read=read_memory_matrix,
+            parameter="risk",
+            limits="The memory matrix is of the squared error and linear models.",
+            residuals=residuals_of_memory_matrix,
+            # Linear updates: it takes the eigenvalues that leave-one-out has computed.
+            after=("loo",),
+        ),
+        Estimate(
+            name="loo",
+            label="leave-one-out",
+            read=read_leave_one_out,
+            parameter="loo",
+            limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
+            "weight).",
+            residuals=residuals_of_rows_left_out,
+        ),
+        Estimate(
+            name="cv",
+            label="cross-validation",
+            read=read_folds,
+            parameter="cv",
+            default=5,
+        ),
+    )
+}
+
+
+def register_estimate(estimate):
+    """Add an estimate to the table.
+
+    Linear models then read it, :class:`TrajectoryEarlyStoppingCV` takes its name as
+    ``criterion``, and :class:`RiskPathDisplay` draws it. Call this where a module is
+    imported, so that worker processes have it too.
+
+    Parameters
+    ----------
+    estimate : Estimate
+
+    Raises
+    ------
+    ValueError
+        If the name already is a criterion, or ``after`` names no estimate.
+    """
+    if estimate.name in {"auto", *ESTIMATES, *get_scorer_names()}:
+        raise ValueError(f"{estimate.name!r} already is the name of a criterion.")
+    unknown = [name for name in estimate.after if name not in ESTIMATES]
+    if unknown:
+        raise ValueError(f"after={unknown}: there are no such estimates.")
+    ESTIMATES[estimate.name] = estimate
+
+
+def unregister_estimate(name):
+    """Take an estimate off the table again.
+
+    Parameters
+    ----------
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If there is no estimate of this name.
+    """
+    if name not in ESTIMATES:
+        raise ValueError(f"There is no estimate {name!r}, only {list(ESTIMATES)}.")
+    del ESTIMATES[name]
 
 
 def read(estimator, trajectory, data, folds):
-    """Everything that a trajectory says, as fitted attributes."""
-    attributes = read_paths(estimator, trajectory, data)
-    # Leave-one-out first: the memory matrix of linear updates takes its eigenvalues.
-    if estimator.loo:
-        attributes.update(read_leave_one_out(estimator, trajectory, data))
-    if estimator.risk:
-        train_path = attributes["train_path_"]
-        attributes.update(read_risk(estimator, trajectory, data, train_path))
-    if folds:
-        attributes.update(read_folds(estimator, trajectory, data, folds))
+    """Everything that a trajectory says, as fitted attributes.
+
+    Parameters
+    ----------
+    estimator : estimator
+    trajectory : Trajectory
+    data : TrainingData
+    folds : list of (ndarray of int, ndarray of int)
+
+    Returns
+    -------
+    dict
+    """
+    run = FinishedRun(estimator, trajectory, data, folds)
+    attributes = read_paths(run)
+    order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
+    for name in order.static_order():
+        if ESTIMATES[name].is_on(estimator):
+            attributes.update(ESTIMATES[name].read(run))
     return attributes
 
 
-def read_paths(estimator, trajectory, data):
-    """What was recorded, in scikit-learn's shapes."""
+def read_paths(run):
+    """What was recorded, in scikit-learn's shapes.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    dict
+    """
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
     strengths = [(p.n_updates, p.penalty.strength) for p in trajectory.phases]
     values = [
@@ -61,76 +260,8 @@ def read_paths(estimator, trajectory, data):
         "coef_path_": coef_path,
         "intercept_path_": intercept_path,
         "objective_path_": trajectory.objective,
-        "train_path_": np.array(
-            [data.problem.average_cost(z) for z in trajectory.predictor]
-        ),
+        "train_path_": run.train_path,
         f"{estimator._strength_name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
         "iteration_": trajectory.n_updates,
     }
-
-
-def read_risk(estimator, trajectory, data, train_path):
-    """The memory-matrix estimate of the risk."""
-    rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
-    if trajectory.n_batches():
-        is_number = risk not in (True, "auto", "exact", "hutchinson")
-        estimate = passes.estimate_risk(
-            data.problem,
-            trajectory,
-            fit_intercept=data.is_centered,
-            n_labels=risk if is_number else passes.N_LABELS,
-            rng=rng,
-        )
-    else:
-        estimate = estimate_risk(
-            data.problem,
-            trajectory,
-            method="auto" if risk is True else risk,
-            fit_intercept=data.is_centered,
-            row_scales=estimator.risk_row_scales,
-            rng=rng,
-        )
-    if np.isinf(estimate.row_scale_error):
-        _warn_of_uneven_rows(estimator, trajectory, data, estimate.path, train_path)
-    elif estimate.row_scale_error > ROW_SCALES_TOLERANCE:
-        warn(
-            "Row scales leave risk_path_ open by up to about "
-            f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of "
-            "the rows of X are too uneven for this run. loo_path_ (loo=True) does "
-            "without them.",
-            UserWarning,
-        )
-    spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
-    return {
-        "risk_path_": estimate.path,
-        "risk_se_path_": estimate.se_path,
-        "risk_mc_se_path_": estimate.mc_se_path,
-        "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
-        "n_probes_": estimate.n_probes,
-        "row_scale_share_": estimate.row_scale_share,
-    }
-
-
-def _warn_of_uneven_rows(estimator, trajectory, data, risk_path, train_path):
-    """Where rows without scales of their own would need them."""
-    problem, seen = data.problem, trajectory.rows_seen()
-    if len(seen):
-        problem = problem.batch(np.setdiff1d(np.arange(len(problem.target)), seen))
-    design, _ = problem.whitened()
-    bias = uneven_rows_bias(design, risk_path, train_path)
-    if bias <= UNEVEN_ROWS_TOLERANCE:
-        return
-    if estimator.risk_row_scales:
-        remedy = (
-            "Row scales, which mend that, cannot be taken of this run: see "
-            "loo_path_ (loo=True)."
-        )
-    else:
-        remedy = "risk_row_scales=True mends that."
-    warn(
-        "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-        f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
-        f"is least. {remedy}",
-        UserWarning,
-    )

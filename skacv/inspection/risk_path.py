@@ -1,14 +1,18 @@
 """The estimates of the risk along the iterations, drawn."""
 
+from itertools import cycle
+
 import numpy as np
 
-from ..model_selection.criteria import CRITERIA
+from .._estimator.readers import ESTIMATES
 from ..model_selection.pipelines import last_step
 from ._figure import (
     BLACK,
     BLUE,
     GREEN,
+    ORANGE,
     PURPLE,
+    SKY_BLUE,
     VERMILION,
     draw_iterations,
     iteration_scale,
@@ -17,13 +21,15 @@ from ._figure import (
     recorded,
 )
 
-# Label, colour and line of every estimate. Leave-one-out is dashed, drawn over
-# the memory matrix: they are often too close to be told apart otherwise.
-ESTIMATES = {
-    "risk": ("memory matrix", {"color": BLUE, "linewidth": 2.2}),
-    "loo": ("leave-one-out", {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)}),
-    "cv": ("cross-validation", {"color": PURPLE, "linewidth": 1.8}),
+# Colour and line of the estimates. Leave-one-out is dashed, drawn over the memory
+# matrix: they are often too close to be told apart otherwise.
+STYLES = {
+    "risk": {"color": BLUE, "linewidth": 2.2},
+    "loo": {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
+    "cv": {"color": PURPLE, "linewidth": 1.8},
 }
+# Colours of estimates that others have added to the table, in its order.
+FURTHER_COLOURS = (ORANGE, SKY_BLUE)
 
 
 class RiskPathDisplay:
@@ -50,7 +56,7 @@ class RiskPathDisplay:
     estimator_name : str, default=None
         For the title.
     scale : {"symlog", "linear"}, default="symlog"
-        Of the iterations.
+        The axis of the iterations.
     cost : str, default="squared error"
         What a row costs, for the axis.
 
@@ -104,7 +110,7 @@ class RiskPathDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline that
+            One of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline that
             ends with one of them.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
@@ -170,8 +176,10 @@ default=None
 
     def _draw_estimates(self, ax):
         self.lines_ = {}
+        further = cycle(FURTHER_COLOURS)
         for name, (path, se_path) in self.estimates.items():
-            label, style = ESTIMATES[name]
+            style = STYLES.get(name) or {"color": next(further), "linewidth": 1.8}
+            label = ESTIMATES[name].label
             (self.lines_[name],) = ax.plot(path, label=f"{label} ± s.e.", **style)
             ax.fill_between(
                 np.arange(len(path)),
@@ -229,12 +237,12 @@ default=None
 def _estimates(inner):
     """Every estimate that a fitted estimator has, with its standard error."""
     found = {
-        name: (getattr(inner, criterion.path), getattr(inner, criterion.se_path))
-        for name, criterion in CRITERIA.items()
-        if hasattr(inner, criterion.path)
+        name: (getattr(inner, estimate.path), getattr(inner, estimate.se_path))
+        for name, estimate in ESTIMATES.items()
+        if hasattr(inner, estimate.path)
     }
     if not found:
-        parameters = ", ".join(criterion.parameter for criterion in CRITERIA.values())
+        parameters = ", ".join(e.parameter for e in ESTIMATES.values() if e.parameter)
         raise ValueError(
             f"This {type(inner).__name__} was fitted with all of {parameters} "
             "switched off and has no estimate of the risk to draw."
@@ -245,4 +253,4 @@ def _estimates(inner):
 def _criterion(estimator):
     """The estimate that chose the iterate, None where none of them did."""
     name = getattr(last_step(estimator)[0], "criterion_", None)
-    return name if name in CRITERIA else None
+    return name if name in ESTIMATES else None

@@ -18,6 +18,7 @@ from .._estimator.folds import RecordingFit
 from .._estimator.left_out import FEWEST_ROWS, check_loo
 from .._estimator.parameters import plain
 from .._estimator.progress import FitProgress
+from .._estimator.stopping import Patience
 from ..optim.losses import SquaredError
 from .gram import KernelMatrix, check_precomputed
 from .held_out import plan_of
@@ -32,10 +33,13 @@ from .kernels import (
     scale_gamma,
 )
 from .live_run import LiveRun
-from .recorder import Patience, Recorder
+from .recorder import Recorder
 from .setup import Machine, Sizes, rows_of
 
 MEGABYTE = 1 << 20
+# A run waits for half as many epochs more as came before its last improvement: what
+# a step changes gets less along a run.
+PATIENCE_GROWTH = 0.5
 
 
 class KernelEigenPro(
@@ -80,8 +84,6 @@ class KernelEigenPro(
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    # There is no memory matrix of these updates.
-    risk = False
     _loss = SquaredError()
     # While a stopping estimator extends a run, or fits candidates to the same rows.
     _live_run = None
@@ -178,17 +180,25 @@ class KernelEigenPro(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_up_to(self, n_epochs, X, y, **params):
-        """Fit, or go on with a fit of the same data, up to so many epochs.
+    def fit_up_to(self, n_updates, X, y, **params):
+        """Begin a run, or go on with it, up to so many epochs in all.
+
+        Parameters
+        ----------
+        n_updates : int
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            As for ``fit``.
 
         Returns
         -------
         bool
-            Whether no more would follow.
+            Whether no more epochs would follow.
         """
         if self._live_run is None:
             self._live_run = self._begun(X, y, params)
-        self._go_on(self._live_run, min(n_epochs, self.max_iter), X, y)
+        self._go_on(self._live_run, min(n_updates, self.max_iter), X, y)
         return self._live_run.has_ended or self.n_iter_ == self.max_iter
 
     def _begun(self, X, y, params):
@@ -203,7 +213,7 @@ class KernelEigenPro(
         recorder = Recorder(
             plan,
             plan.leave_one_out(machine),
-            Patience(self.patience, self.tol),
+            Patience(self.patience, self.tol, PATIENCE_GROWTH),
             self.store_every,
             machine.gram.dtype,
         )
@@ -267,13 +277,14 @@ class KernelEigenPro(
     # -------------------------------------------------- what others ask for
 
     @staticmethod
-    def _share_work(candidates, X, y):
+    def share_work(candidates, X, y):
         """Let fits to the same rows share their distances, where these fit in memory.
 
         Parameters
         ----------
         candidates : list of estimators of this class
-        X, y : as passed to fit
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
         """
         candidates = [c for c in candidates if c._is_radial()]
         if len(candidates) < 2:
@@ -287,7 +298,7 @@ class KernelEigenPro(
         for candidate in candidates:
             candidate._distances = distances.values
 
-    def _release(self):
+    def release(self):
         """Let go of what is shared with others, and of what further epochs need."""
         self._live_run = self._distances = None
 
@@ -297,7 +308,7 @@ class KernelEigenPro(
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
-    def _check_data(self, X, y):
+    def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 
         Parameters
@@ -311,7 +322,7 @@ class KernelEigenPro(
         """
         self._prepared(X, y)
 
-    def _leaves_one_out_cheaply(self, X, y):
+    def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little: always, with enough rows.
 
         Parameters
@@ -334,20 +345,6 @@ class KernelEigenPro(
         bool
         """
         return False
-
-    def _strength_at(self, t):
-        """No penalty is chosen along the run.
-
-        Parameters
-        ----------
-        t : int
-
-        Returns
-        -------
-        dict
-            Empty.
-        """
-        return {}
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")

@@ -14,7 +14,7 @@ class Recorder:
     patience : Patience
     store_every : int
     dtype : dtype
-        Of what is kept row by row.
+        What is kept row by row is of this type.
     """
 
     def __init__(self, plan, leave_one_out, patience, store_every, dtype):
@@ -65,18 +65,20 @@ class Recorder:
         self.degrees_of_freedom.append(degrees)
 
     def _judge(self):
-        """Whether the estimated risk has been rising for long enough."""
-        t = self.n_epochs
-        # What the labels leave open is no progress.
-        unsure = self.loo_mc_se[-1] if self.loo_mc_se else 0.0
-        has_ended = self.patience.has_ended(t, self._estimate(), unsure)
-        wanted = {self.patience.best, t}
+        """Whether the estimated risk has not fallen for long enough."""
+        t, estimate = self.n_epochs, self._estimate()
+        wanted = {t}
+        if estimate is not None:
+            # What the random labels leave open is no improvement.
+            uncertainty = self.loo_mc_se[-1] if self.loo_mc_se else 0.0
+            self.patience.update(estimate, uncertainty)
+            wanted.add(self.patience.best)
         self.dual_coef = {
             s: dual_coef
             for s, dual_coef in self.dual_coef.items()
             if s % self.store_every == 0 or s in wanted
         }
-        return has_ended
+        return self.patience.has_ended
 
     def _estimate(self):
         """The estimated risk of the last epoch, none without leave-one-out or folds."""
@@ -89,37 +91,3 @@ class Recorder:
             return None
         costs = [np.mean(path[-1] ** 2, axis=1) for path in replicas]
         return float(np.concatenate(costs).mean())
-
-
-class Patience:
-    """Ends a run when the least estimated risk is old.
-
-    The best iterate must be followed by ``patience`` others, and half as many more
-    as came before it: what a step changes gets less along a run.
-
-    Parameters
-    ----------
-    patience : int or None
-        None never ends it.
-    tol : float
-        A risk is less than another if it is by more than this share, and by more
-        than what it is unsure by.
-    """
-
-    def __init__(self, patience, tol):
-        self.patience, self.tol = patience, tol
-        self.best, self._least, self._marked = 0, np.inf, (0, np.inf)
-
-    def has_ended(self, t, estimate, unsure=0.0):
-        """Take note of the estimate of epoch ``t``."""
-        if estimate is None:
-            self.best = t
-            return False
-        if estimate < self._least:
-            self.best, self._least = t, estimate
-        if estimate < (1 - self.tol) * self._marked[1] - unsure:
-            self._marked = t, estimate
-        if self.patience is None:
-            return False
-        marked = self._marked[0]
-        return t - marked >= self.patience + marked // 2

@@ -209,14 +209,18 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     def _prediction(predictor):
         return np.exp(predictor)
 
-    def _on_trial(self, y):
-        """A stand-in whose predictions are positive, as means of counts are.
+    def trial_estimator(self, y):
+        """What :meth:`held_out_estimator` may give: positive, as means of counts are.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        estimator of the same class
         """
-        return super()._on_trial(np.asarray(y) + 1.0)
+        return super().trial_estimator(np.asarray(y) + 1.0)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,6 +1,22 @@
 """Choosing an iterate without refitting."""
 
+from .._estimator.readers import (
+    Estimate,
+    FinishedRun,
+    register_estimate,
+    unregister_estimate,
+)
+from .._estimator.recording import RecordsTrajectory
 from .approximate_loo import ApproximateLOO, approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
 
-__all__ = ["ApproximateLOO", "TrajectoryEarlyStoppingCV", "approximate_loo"]
+__all__ = [
+    "ApproximateLOO",
+    "Estimate",
+    "FinishedRun",
+    "RecordsTrajectory",
+    "TrajectoryEarlyStoppingCV",
+    "approximate_loo",
+    "register_estimate",
+    "unregister_estimate",
+]

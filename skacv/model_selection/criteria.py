@@ -1,69 +1,17 @@
-"""Criteria by which an iteration is chosen, and where an estimator keeps them.
+"""What iterates are judged by: an estimate of the table, or a scorer.
 
-Add a criterion here, list it in ``CRITERIA``. Any scikit-learn scorer is a
-criterion too, on the held-out predictions of one of them.
+Every estimate of ``ESTIMATES`` is a criterion, and so is any scikit-learn scorer, on
+the held-out predictions of one of them.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing
-from .._estimator.left_out import FEWEST_ROWS
-from .._estimator.parameters import plain
-
-
-class Criterion(NamedTuple):
-    """A path that a fitted estimator may have; smaller is better.
-
-    Attributes
-    ----------
-    parameter : str
-        The estimator's parameter that switches the computation on or off. Left
-        at "auto", it is switched off for every other criterion.
-    path, se_path : str
-        Fitted attributes: the estimate of every iterate and its standard error.
-    predictions, indices : str or None
-        Fitted attributes: held-out predictions of every iterate, and the rows
-        that they are for. None where there are no held-out rows.
-    default : object
-        What the parameter becomes where it says None.
-    limits : str
-        Why estimators may be without the parameter, for errors to say.
-    """
-
-    parameter: str
-    path: str
-    se_path: str
-    predictions: str | None = None
-    indices: str | None = None
-    default: object = None
-    limits: str = ""
-
-
-CRITERIA = {
-    "risk": Criterion(
-        "risk",
-        "risk_path_",
-        "risk_se_path_",
-        limits=": the memory matrix is of the squared error and linear models",
-    ),
-    "loo": Criterion(
-        "loo", "loo_path_", "loo_se_path_", "loo_prediction_path_", "loo_indices_"
-    ),
-    "cv": Criterion(
-        "cv", "cv_path_", "cv_se_path_", "cv_prediction_path_", "cv_indices_", 5
-    ),
-}
-
-
-def setting(estimator, name):
-    """What the parameter of a criterion says; False where there is no such one."""
-    parameter = CRITERIA[name].parameter
-    return plain(estimator.get_params(deep=False).get(parameter, False))
+from .._estimator.readers import ESTIMATES, Estimate
 
 
 def automatic(candidates, X, y):
@@ -74,40 +22,41 @@ def automatic(candidates, X, y):
     """
     if all(_leaves_one_out(candidate, X, y) for candidate in candidates):
         return "loo"
-    has_risk = all(setting(candidate, "risk") is not False for candidate in candidates)
+    has_risk = all(map(ESTIMATES["risk"].is_on, candidates))
     return "risk" if has_risk else "cv"
 
 
 def _leaves_one_out(candidate, X, y):
     """Whether it leaves out every row where that is left to us."""
-    loo = setting(candidate, "loo")
+    loo = ESTIMATES["loo"].setting(candidate)
     if loo != "auto":
         return loo is True
     try:
-        return candidate._leaves_one_out_cheaply(X, y)
+        return candidate.leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them is said there
+        candidate.check_data(X, y)  # what is wrong with them is said there
         raise
 
 
 def with_predictions(candidates):
-    """The criterion whose held-out predictions scorers judge, one for all."""
-    return "cv" if all(map(has_folds, candidates)) else "loo"
+    """The estimate whose held-out predictions scorers judge, one for all."""
+    return "cv" if all(map(ESTIMATES["cv"].is_on, candidates)) else "loo"
 
 
-def has_folds(estimator):
-    """Whether the estimator is told to leave out folds."""
-    cv = setting(estimator, "cv")
-    return cv is not None and cv is not False
+def computed(estimator, estimate, attribute):
+    """A fitted attribute of an estimate that the estimator was told to compute.
 
-
-def _computed(estimator, name, attribute):
-    """A fitted attribute of a criterion that the estimator was told to compute."""
+    Raises
+    ------
+    ValueError
+        If this fit had none, such as leave-one-out of two rows.
+    """
     if not hasattr(estimator, attribute):
-        raise ValueError(
-            f"criterion={name!r} needs {attribute}, and {type(estimator).__name__} at "
-            f"least {FEWEST_ROWS} rows (of positive weight) to compute it."
+        needed = (
+            f"criterion={estimate.name!r} needs {attribute}, which this fit of "
+            f"{type(estimator).__name__} has not computed. {estimate.limits}"
         )
+        raise ValueError(needed.rstrip())
     return getattr(estimator, attribute)
 
 
@@ -117,18 +66,18 @@ class PathJudge:
 
     Attributes
     ----------
-    name : str
+    estimate : Estimate
     sign : float
         1 where smaller is better.
     """
 
-    name: str
+    estimate: Estimate
     sign = 1.0
 
     @property
-    def computed(self):
-        """Name of the criterion that the estimator has to compute."""
-        return self.name
+    def name(self):
+        """What the criterion is called."""
+        return self.estimate.name
 
     def path(self, estimator):
         """Value of every iterate.
@@ -136,13 +85,13 @@ class PathJudge:
         Raises
         ------
         ValueError
-            If the estimator had too few rows to leave one out.
+            If this fit had no such estimate.
         """
-        return _computed(estimator, self.name, CRITERIA[self.name].path)
+        return computed(estimator, self.estimate, self.estimate.path)
 
     def standard_error(self, estimator, t):
-        """Of the value of iterate ``t``."""
-        return float(getattr(estimator, CRITERIA[self.name].se_path)[t])
+        """The standard error of the value of iterate ``t``."""
+        return float(getattr(estimator, self.estimate.se_path)[t])
 
 
 # Groups of held-out rows that the standard error of a score is taken over.
@@ -156,7 +105,7 @@ def scorer_of(scoring):
     try:
         return get_scorer(scoring)
     except ValueError as error:
-        known = ", ".join(map(repr, ["auto", *CRITERIA]))
+        known = ", ".join(map(repr, ["auto", *ESTIMATES]))
         raise ValueError(
             f"criterion must be one of {known}, a callable or the name of a "
             f"scikit-learn scorer, got {scoring!r}."
@@ -170,8 +119,8 @@ class ScorerJudge:
     Attributes
     ----------
     name : str
-    computed : str
-        The criterion whose held-out predictions are taken.
+    estimate : Estimate
+        Whose held-out predictions are taken.
     scorer : callable
         ``scorer(estimator, X, y)``, greater is better.
     X, y : as passed to fit
@@ -180,7 +129,7 @@ class ScorerJudge:
     """
 
     name: str
-    computed: str
+    estimate: Estimate
     scorer: object
     X: object
     y: object
@@ -188,7 +137,7 @@ class ScorerJudge:
     sign = -1.0
 
     @classmethod
-    def of(cls, scoring, computed, estimator, X, y, params):
+    def of(cls, scoring, estimate, estimator, X, y, params):
         """The judge of a scorer's name or a callable, tried before anything is run.
 
         Raises
@@ -199,15 +148,15 @@ class ScorerJudge:
         scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         try:
-            scorer(estimator._on_trial(y), X, y, **params)
+            scorer(estimator.trial_estimator(y), X, y, **params)
         except (TypeError, ValueError, AttributeError, IndexError) as error:
-            estimator._check_data(X, y)  # what is wrong with them comes first
+            estimator.check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
                 f"{type(estimator).__name__}, which are all that it can ask for: "
                 f"{error}"
             ) from error
-        return cls(name, computed, scorer, *indexable(X, y), params)
+        return cls(name, estimate, scorer, *indexable(X, y), params)
 
     def path(self, estimator):
         """Score of every iterate.
@@ -219,11 +168,11 @@ class ScorerJudge:
         """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        shells = map(estimator._standing_in, predictions)
-        return np.array([self.scorer(shell, X, y, **params) for shell in shells])
+        held_out = map(estimator.held_out_estimator, predictions)
+        return np.array([self.scorer(each, X, y, **params) for each in held_out])
 
     def standard_error(self, estimator, t):
-        """By the jackknife over groups of held-out rows."""
+        """The jackknife over groups of held-out rows, of the score of iterate ``t``."""
         predictions, rows = self._held_out(estimator)
         order = np.random.default_rng(0).permutation(len(rows))
         groups = np.array_split(order, min(N_GROUPS, len(rows)))
@@ -231,15 +180,15 @@ class ScorerJudge:
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            shell = estimator._standing_in(predictions[t][kept])
-            scores.append(self.scorer(shell, X, y, **params))
+            held_out = estimator.held_out_estimator(predictions[t][kept])
+            scores.append(self.scorer(held_out, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def _held_out(self, estimator):
-        criterion = CRITERIA[self.computed]
-        rows = np.hstack(_computed(estimator, self.computed, criterion.indices))
-        return getattr(estimator, criterion.predictions), rows
+        estimate = self.estimate
+        rows = np.hstack(computed(estimator, estimate, estimate.indices))
+        return getattr(estimator, estimate.predictions), rows
 
     def _rows(self, rows):
         """The data of the held-out rows, and what goes with them."""

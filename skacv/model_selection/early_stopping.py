@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import (
     CallbackSupportMixin,
-    HasMethods,
     Interval,
     StrOptions,
     _fit_context,
@@ -26,15 +25,15 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
+from .._estimator.readers import ESTIMATES
+from .._estimator.recording import check_records_trajectory
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import (
-    CRITERIA,
     PathJudge,
     ScorerJudge,
     automatic,
     scorer_of,
-    setting,
     with_predictions,
 )
 from .rules import RULES, place_of_least
@@ -51,34 +50,6 @@ RESULTS = (
     "fit_time",
 )
 
-# What an estimator must have; docs/extending.md says what for.
-METHODS = [
-    "fit",
-    "predict",
-    "at_iteration",
-    "recorded_iterations",
-    "_strength_at",
-    "_leaves_one_out_cheaply",
-    "_on_trial",
-    "_standing_in",
-    "_check_data",
-    "_share_work",
-    "_release",
-    "_fit_up_to",
-    "_splitter",
-]
-
-
-class Recording(HasMethods):
-    """Has all those methods; a user hears of what they come to."""
-
-    def __str__(self):
-        return (
-            "an estimator that records its trajectory, such as those of "
-            "skacv.linear_model and skacv.kernel (what one needs is in "
-            "docs/extending.md)"
-        )
-
 
 class TrajectoryEarlyStoppingCV(
     ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
@@ -92,9 +63,10 @@ class TrajectoryEarlyStoppingCV(
     Parameters
     ----------
     estimator : estimator that records its trajectory, default=None
-        Of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
-        :class:`TrajectoryLogisticRegression`; this is a regressor or a
-        classifier as that is.
+        One of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
+        :class:`TrajectoryLogisticRegression`, or another that
+        :class:`skacv.model_selection.RecordsTrajectory` describes; this is a
+        regressor or a classifier as that is.
         None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
         alpha and the iteration in one run.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
@@ -180,7 +152,7 @@ class TrajectoryEarlyStoppingCV(
     """
 
     _parameter_constraints = {
-        "estimator": [Recording(METHODS), None],
+        "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
@@ -236,14 +208,15 @@ class TrajectoryEarlyStoppingCV(
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
+        check_records_trajectory(self._inner(), type(self).__name__)
         grid = list(ParameterGrid(self.param_grid or {}))
         candidates = self._candidates(grid)
         judge = self._judge(candidates, X, y, params)
         for candidate, combination in zip(candidates, grid):
-            prepare(candidate, judge.computed, combination)
+            prepare(candidate, judge.estimate, combination)
         fit_params = self._routed("estimator", "fit", params)
         draw_once(candidates, self._cv_of(grid), X, y, fit_params)
-        candidates[0]._share_work(candidates, X, y)
+        candidates[0].share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
         runs = self._run(stages, candidates, X, y, fit_params, params)
         choices = [
@@ -268,7 +241,7 @@ class TrajectoryEarlyStoppingCV(
 
     def _cv_of(self, grid):
         """What the ``cv`` of every candidate is a copy of."""
-        own = setting(self._inner(), "cv")
+        own = ESTIMATES["cv"].setting(self._inner())
         return [combination.get("cv", own) for combination in grid]
 
     def _keep(self, combination, run, choice):
@@ -279,7 +252,7 @@ class TrajectoryEarlyStoppingCV(
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
         self.best_params_ = dict(combination)
-        self.best_params_.update(run.estimator._strength_at(choice.iteration))
+        self.best_params_.update(run.estimator.parameters_at(choice.iteration))
         self.path_ = run.path
 
     @staticmethod
@@ -298,12 +271,12 @@ class TrajectoryEarlyStoppingCV(
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
             criterion = automatic(candidates, X, y)
-        if isinstance(criterion, str) and criterion in CRITERIA:
-            return PathJudge(criterion)
+        if isinstance(criterion, str) and criterion in ESTIMATES:
+            return PathJudge(ESTIMATES[criterion])
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
-        held_out = with_predictions(candidates)
+        held_out = ESTIMATES[with_predictions(candidates)]
         return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
 
     def _results(self, grid, runs, choices, judge):
@@ -311,9 +284,9 @@ class TrajectoryEarlyStoppingCV(
         rule, rows = RULES[self.rule], []
         for params, run, choice in zip(grid, runs, choices):
             estimator, chosen = run.estimator, {judge.name: choice}
-            for name, criterion in CRITERIA.items():
-                if hasattr(estimator, criterion.path) and name != judge.name:
-                    own = PathJudge(name)
+            for name, estimate in ESTIMATES.items():
+                if hasattr(estimator, estimate.path) and name != judge.name:
+                    own = PathJudge(estimate)
                     chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
             rows += [
                 (params, name, *choice, estimator.n_iter_, run.seconds)
@@ -377,7 +350,7 @@ class TrajectoryEarlyStoppingCV(
         )
         router = MetadataRouter(owner=self)
         router.add(estimator=self._inner(), method_mapping=mapping)
-        if self.criterion not in ("auto", *CRITERIA):
+        if self.criterion not in ("auto", *ESTIMATES):
             router.add(
                 scorer=scorer_of(self.criterion),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from .criteria import has_folds, setting
+from .._estimator.folds import splitter_of
+from .._estimator.readers import ESTIMATES
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def draw_once(candidates, origins, X, y, fit_params):
     """
     drawn = {}
     for candidate, origin in zip(candidates, origins):
-        if not has_folds(candidate):
+        if not ESTIMATES["cv"].is_on(candidate):
             continue
         if id(origin) not in drawn:
             drawn[id(origin)] = _drawn(candidate, X, y, fit_params)
@@ -64,16 +65,16 @@ def draw_once(candidates, origins, X, y, fit_params):
 def _drawn(candidate, X, y, fit_params):
     params = {key: fit_params[key] for key in fit_params if key != "sample_weight"}
     try:
-        splitter, split_params = candidate._splitter(y, params)
+        splitter, split_params = splitter_of(candidate, y, params)
         splits = list(splitter.split(X, y, **split_params))
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them comes first
+        candidate.check_data(X, y)  # what is wrong with them comes first
         raise
     return DrawnSplits(candidate.cv, splits)
 
 
 def take_back(estimator):
     """Let the estimator have the ``cv`` again that it was given."""
-    cv = setting(estimator, "cv")
+    cv = ESTIMATES["cv"].setting(estimator)
     if isinstance(cv, DrawnSplits):
         estimator.set_params(cv=cv.cv)

@@ -6,47 +6,47 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._estimator.readers import ESTIMATES
+from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
-from .criteria import CRITERIA, setting
-from .rules import place_of_least
 
 
-def prepare(estimator, computed, combination):
+def prepare(estimator, estimate, combination):
     """Have the estimator compute what the criterion needs, and nothing unasked.
 
     Parameters
     ----------
     estimator : estimator
         Its parameters are set.
-    computed : str
-        Name of the criterion.
+    estimate : Estimate
+        What the criterion judges by.
     combination : dict
-        Of ``param_grid``, for errors to name.
+        That of ``param_grid``, for errors to name.
 
     Raises
     ------
     ValueError
-        If the estimator cannot compute the criterion, or is told not to.
+        If the estimator cannot compute the estimate, or is told not to.
     """
-    if setting(estimator, computed) is False:
-        raise ValueError(_refusal(estimator, CRITERIA[computed], computed, combination))
-    for name, criterion in CRITERIA.items():
-        value = setting(estimator, name)
-        if name == computed and value is None:
-            estimator.set_params(**{criterion.parameter: criterion.default})
-        if name != computed and isinstance(value, str) and value == "auto":
-            estimator.set_params(**{criterion.parameter: False})
+    if estimate.setting(estimator) is False:
+        raise ValueError(_refusal(estimator, estimate, combination))
+    if estimate.setting(estimator) is None:
+        estimator.set_params(**{estimate.parameter: estimate.default})
+    for other in ESTIMATES.values():
+        setting = other.setting(estimator)
+        if other != estimate and isinstance(setting, str) and setting == "auto":
+            estimator.set_params(**{other.parameter: False})
 
 
-def _refusal(estimator, criterion, computed, combination):
-    """Why the estimator does not compute the criterion."""
-    needed = f"criterion={computed!r} needs {criterion.path}, which "
+def _refusal(estimator, estimate, combination):
+    """Why the estimator does not compute the estimate."""
+    needed = f"criterion={estimate.name!r} needs {estimate.path}, which "
     needed += type(estimator).__name__
-    if criterion.parameter not in estimator.get_params(deep=False):
-        return f"{needed} does not have{criterion.limits}."
+    if not estimate.is_offered_by(estimator):
+        return f"{needed} does not have. {estimate.limits}".rstrip()
     among = f" (candidate {combination} of param_grid)" if combination else ""
-    return f"{needed} does not compute with {criterion.parameter}=False{among}."
+    return f"{needed} does not compute with {estimate.parameter}=False{among}."
 
 
 class Run(NamedTuple):
@@ -102,7 +102,7 @@ class Stages:
         """
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
-        estimator._release()
+        estimator.release()
         for found in warned:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):
@@ -115,19 +115,16 @@ class Stages:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
             return self.judge.path(estimator), warned
-        n_updates, is_whole, age = self.patience, False, -1
-        while not is_whole and age < self.patience:
+        n_updates, has_ended = self.patience, False
+        while not has_ended:
             with collected_warnings() as warned:
-                is_whole = estimator._fit_up_to(n_updates, X, y, **fit_params)
+                is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
             path = self.judge.path(estimator)
-            age = self._age_of_best(path)
+            # The whole path: a longer run may estimate its beginning otherwise.
+            patience = Patience(self.patience).follow(self.judge.sign * path)
+            has_ended = is_whole or patience.has_ended
             n_updates *= 2
         return path, warned
-
-    def _age_of_best(self, path):
-        """How many iterates have followed the best; none before a value is defined."""
-        best = place_of_least(self.judge.sign * path)
-        return 0 if np.isnan(path[best]) else len(path) - 1 - best
 
 
 def fit_with_callbacks(owner, stages, estimator, task, data, fit_params):

@@ -232,11 +232,11 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
 def test_a_run_with_no_epoch_left_stays_as_it_is(data):
     X, y = data
     model = KernelEigenProRegressor(random_state=0, patience=None, max_iter=8)
-    assert not model._fit_up_to(5, X, y)
-    assert not model._fit_up_to(5, X, y)
+    assert not model.fit_up_to(5, X, y)
+    assert not model.fit_up_to(5, X, y)
     assert model.n_iter_ == 5
-    assert model._fit_up_to(8, X, y)
-    assert model._fit_up_to(16, X, y)
+    assert model.fit_up_to(8, X, y)
+    assert model.fit_up_to(16, X, y)
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(model.dual_coef_path_, whole.dual_coef_path_)
 

@@ -1,6 +1,7 @@
 """Stopping at the best iterate: without refits, in scikit-learn's machinery."""
 
 import pickle
+from copy import copy
 from inspect import getattr_static
 from itertools import count
 
@@ -12,13 +13,14 @@ import sklearn
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     GroupShuffleSplit,
     KFold,
+    LeaveOneOut,
     ShuffleSplit,
     StratifiedKFold,
     cross_val_score,
@@ -34,11 +36,14 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv.model_selection.criteria import CRITERIA, N_GROUPS
-from skacv.model_selection.early_stopping import METHODS
+from skacv._estimator.readers import ESTIMATES
+from skacv._estimator.recording import METHODS
+from skacv.model_selection import RecordsTrajectory
+from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
 from skacv.model_selection.stages import Stages
 from skacv.optim.design import Design
+from skacv.risk.left_out.choice import mean_with_error
 
 
 @pytest.fixture
@@ -272,7 +277,7 @@ def test_metadata_routing(data, rng):
         ),
         (TrajectoryEarlyStoppingCV(criterion="holdout"), ValueError, "'holdout'"),
         (TrajectoryEarlyStoppingCV(rule="max"), ValueError, "rule"),
-        (TrajectoryEarlyStoppingCV(Lasso()), ValueError, "estimator"),
+        (TrajectoryEarlyStoppingCV(Lasso()), ValueError, "'estimator'"),
         (
             TrajectoryEarlyStoppingCV(param_grid={"gamma": [1.0]}),
             ValueError,
@@ -361,9 +366,9 @@ class Boxed(RegressorMixin, BaseEstimator):
     def fit(self, X, y):
         return self._show(self._ridge().fit(X, y))
 
-    def _fit_up_to(self, n_updates, X, y):
+    def fit_up_to(self, n_updates, X, y):
         ridge = self._ridge()
-        is_whole = ridge._fit_up_to(n_updates, X, y)
+        is_whole = ridge.fit_up_to(n_updates, X, y)
         self._show(ridge)
         return is_whole
 
@@ -372,8 +377,9 @@ class Boxed(RegressorMixin, BaseEstimator):
 
     def _show(self, ridge):
         self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
-        for criterion in CRITERIA.values():
-            for name in filter(None, criterion[1:5]):
+        for estimate in ESTIMATES.values():
+            for kind in ("path", "se_path", "predictions", "indices"):
+                name = getattr(estimate, kind)
                 if hasattr(ridge, name):
                     setattr(self, name, getattr(ridge, name))
         return self
@@ -402,8 +408,81 @@ def test_estimators_need_what_they_are_asked_for_alone(criterion, patience, data
 @pytest.mark.parametrize("missing", METHODS)
 def test_estimators_that_lack_a_method_are_refused(missing, data):
     lacking = type("Lacking", (Boxed,), {missing: None})()
-    with pytest.raises(ValueError, match="an estimator that records its traj"):
+    assert isinstance(Boxed(), RecordsTrajectory)
+    assert not isinstance(lacking, RecordsTrajectory)
+    sentence = f"an estimator that records its traj.* but Lacking has no {missing} "
+    with pytest.raises(ValueError, match=sentence):
         TrajectoryEarlyStoppingCV(lacking).fit(*data)
+
+
+def test_a_refusal_names_what_every_class_has_to_write(data):
+    with pytest.raises(ValueError, match=r"but Lasso has no at_iteration \(see"):
+        TrajectoryEarlyStoppingCV(Lasso()).fit(*data)
+
+
+class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):
+    """Iterate t is least squares on the first t columns; the protocol does the rest."""
+
+    def __init__(self, loo="auto"):
+        self.loo = loo
+
+    def fit(self, X, y):
+        Q, R = np.linalg.qr(X)
+        self.n_iter_ = X.shape[1]
+        self.coef_path_ = np.zeros((self.n_iter_ + 1, self.n_iter_))
+        for t in range(1, self.n_iter_ + 1):
+            self.coef_path_[t, :t] = np.linalg.solve(R[:t, :t], Q[:, :t].T @ y)
+        self.coef_ = self.coef_path_[-1]
+        if self.loo:
+            leverages = np.pad((Q**2).cumsum(axis=1).T, [(1, 0), (0, 0)])
+            residuals = (y - self.coef_path_ @ X.T) / (1 - leverages)
+            self.loo_prediction_path_ = y - residuals
+            self.loo_indices_ = np.arange(len(y))
+            self.loo_path_, self.loo_se_path_ = mean_with_error(
+                residuals**2, np.ones(len(y))
+            )
+        return self
+
+    def predict(self, X):
+        return X @ self.coef_
+
+    def at_iteration(self, t):
+        stopped = copy(self)
+        stopped.coef_ = self.coef_path_[t]
+        return stopped
+
+
+@pytest.mark.parametrize("patience", [None, 3])
+@pytest.mark.parametrize("loo", ["auto", True])
+@pytest.mark.parametrize("criterion", ["auto", "loo", "r2"])
+def test_a_class_that_derives_from_the_protocol(criterion, loo, patience, data):
+    X, y = data[0][:, :8], data[1]
+    model = TrajectoryEarlyStoppingCV(
+        NestedLeastSquares(loo), criterion=criterion, patience=patience
+    )
+    if criterion == "auto" and loo == "auto":  # which does not say that it is cheap
+        with pytest.raises(ValueError, match="NestedLeastSquares does not have"):
+            model.fit(X, y)
+        return
+    model.fit(X, y)
+    splits = LeaveOneOut()
+    costs = [
+        -cross_val_score(
+            LinearRegression(fit_intercept=False),
+            X[:, :t],
+            y,
+            cv=splits,
+            scoring="neg_mean_squared_error",
+        ).mean()
+        for t in range(1, 9)
+    ]
+    path = (1 - model.path_) * y.var() if criterion == "r2" else model.path_
+    np.testing.assert_allclose(path[1:], costs)
+    assert model.best_iter_ == 1 + np.argmin(costs)
+    assert model.best_params_ == {}
+    best = LinearRegression(fit_intercept=False).fit(X[:, : model.best_iter_], y)
+    expected = best.predict(X[:, : model.best_iter_])
+    np.testing.assert_allclose(model.predict(X), expected)
 
 
 def test_parameters_of_estimators_without_a_criterion(data):
@@ -868,13 +947,13 @@ def test_patience_ends_the_run_early_at_the_same_iterate(criterion, data):
 def test_stages_double(data, monkeypatch):
     X, y = data
     planned = []
-    original = IterativeRidge._fit_up_to
+    original = IterativeRidge.fit_up_to
 
     def recording(self, n_updates, *args, **kwargs):
         planned.append(n_updates)
         return original(self, n_updates, *args, **kwargs)
 
-    monkeypatch.setattr(IterativeRidge, "_fit_up_to", recording)
+    monkeypatch.setattr(IterativeRidge, "fit_up_to", recording)
     products = count_products(monkeypatch)
     inner = IterativeRidge(0.0, max_iter=100_000, tol=0)
     model = TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=5).fit(X, y)

@@ -1,0 +1,117 @@
+"""The memory matrix: from a finished run to fitted attributes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._warnings import warn
+from ..risk.memory import passes
+from ..risk.memory.memory_matrix import estimate_risk
+from ..risk.memory.row_norms import uneven_rows_bias
+from .parameters import plain
+
+# Warn where uneven rows may make risk_path_ read low by more than this share.
+UNEVEN_ROWS_TOLERANCE = 0.1
+# Warn where row scales leave more than this share of it open.
+ROW_SCALES_TOLERANCE = 0.02
+
+
+class LowRankPath(NamedTuple):
+    """A quantity of every iterate and row, as ``temporal @ spatial``.
+
+    Attributes
+    ----------
+    temporal : ndarray of shape (n_iter_ + 1, n_modes)
+    spatial : ndarray of shape (n_modes, n_rows) or (n_modes, n_rows, n_targets)
+    """
+
+    temporal: np.ndarray
+    spatial: np.ndarray
+
+
+def residuals_of_memory_matrix(estimator, t):
+    """Targets less predictions without the row, by the memory matrix, at iterate t.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_targets)
+    """
+    temporal, spatial = estimator.risk_residual_path_
+    return np.tensordot(temporal[t], spatial, axes=1)
+
+
+def read_memory_matrix(run):
+    """Fitted attributes of the memory-matrix estimate of the risk.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    dict
+    """
+    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
+    if trajectory.n_batches():
+        is_number = risk not in (True, "auto", "exact", "hutchinson")
+        estimate = passes.estimate_risk(
+            data.problem,
+            trajectory,
+            fit_intercept=data.is_centered,
+            n_labels=risk if is_number else passes.N_LABELS,
+            rng=rng,
+        )
+    else:
+        estimate = estimate_risk(
+            data.problem,
+            trajectory,
+            method="auto" if risk is True else risk,
+            fit_intercept=data.is_centered,
+            row_scales=estimator.risk_row_scales,
+            rng=rng,
+        )
+    if np.isinf(estimate.row_scale_error):
+        _warn_of_uneven_rows(run, estimate.path)
+    elif estimate.row_scale_error > ROW_SCALES_TOLERANCE:
+        warn(
+            "Row scales leave risk_path_ open by up to about "
+            f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of "
+            "the rows of X are too uneven for this run. loo_path_ (loo=True) does "
+            "without them.",
+            UserWarning,
+        )
+    spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
+    return {
+        "risk_path_": estimate.path,
+        "risk_se_path_": estimate.se_path,
+        "risk_mc_se_path_": estimate.mc_se_path,
+        "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
+        "n_probes_": estimate.n_probes,
+        "row_scale_share_": estimate.row_scale_share,
+    }
+
+
+def _warn_of_uneven_rows(run, risk_path):
+    """Warn where rows without scales of their own would need them."""
+    problem, seen = run.data.problem, run.trajectory.rows_seen()
+    if len(seen):
+        problem = problem.batch(np.setdiff1d(np.arange(len(problem.target)), seen))
+    design, _ = problem.whitened()
+    bias = uneven_rows_bias(design, risk_path, run.train_path)
+    if bias <= UNEVEN_ROWS_TOLERANCE:
+        return
+    if run.estimator.risk_row_scales:
+        remedy = (
+            "Row scales, which mend that, cannot be taken of this run: see "
+            "loo_path_ (loo=True)."
+        )
+    else:
+        remedy = "risk_row_scales=True mends that."
+    warn(
+        "The rows of X have very uneven norms, heavier-tailed than Gaussian "
+        f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
+        f"is least. {remedy}",
+        UserWarning,
+    )

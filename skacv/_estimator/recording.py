@@ -1,0 +1,260 @@
+"""What a stopping estimator asks of an estimator: one public protocol."""
+
+from abc import abstractmethod
+from copy import copy
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+
+@runtime_checkable
+class RecordsTrajectory(Protocol):
+    """An estimator that records its iterates and estimates what each would cost.
+
+    :class:`TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
+    ``BaseEstimator``, so that it can be cloned) that has these methods. The
+    estimators of skacv have them. A class that derives from this one writes
+    ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
+    others.
+
+    Parameters switch the estimates on: of ``loo``, ``risk`` and ``cv`` the class has
+    those whose estimate it computes, and False (None for ``cv``) switches one off.
+    After ``fit`` there is ``n_iter_``, the number of the last iterate, and for every
+    estimate that is on its fitted attributes: of ``loo`` these are ``loo_path_`` and
+    ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
+    ``loo_prediction_path_`` and ``loo_indices_``.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Lasso
+    >>> from skacv import TrajectoryLasso
+    >>> from skacv.model_selection import RecordsTrajectory
+    >>> isinstance(TrajectoryLasso(), RecordsTrajectory)
+    True
+    >>> isinstance(Lasso(), RecordsTrajectory)
+    False
+    """
+
+    # Written by every class.
+
+    @abstractmethod
+    def fit(self, X, y, **params):
+        """Run the algorithm, and record every iterate with its estimates.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            Whatever else the class takes.
+
+        Returns
+        -------
+        self : object
+        """
+
+    @abstractmethod
+    def predict(self, X):
+        """Predict with the iterate in use; after ``fit`` that is the last one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+
+    @abstractmethod
+    def at_iteration(self, t):
+        """A fitted copy whose iterate in use is ``t``.
+
+        Parameters
+        ----------
+        t : int
+            Row of the paths.
+
+        Returns
+        -------
+        estimator of the same class
+        """
+
+    # With a plain version here.
+
+    def recorded_iterations(self):
+        """Iterates that :meth:`at_iteration` can give.
+
+        Returns
+        -------
+        ndarray of int
+            Rows of the paths, in order; by default all of them.
+        """
+        check_is_fitted(self)
+        return np.arange(self.n_iter_ + 1)
+
+    def fit_up_to(self, n_updates, X, y, **params):
+        """Begin a run, or go on with it, up to so many updates in all.
+
+        With ``patience`` it is called again and again with larger numbers, on the
+        same data. By default it makes the whole run at once.
+
+        Parameters
+        ----------
+        n_updates : int
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            As for ``fit``.
+
+        Returns
+        -------
+        bool
+            Whether that was the whole run.
+        """
+        self.fit(X, y, **params)
+        return True
+
+    def parameters_at(self, t):
+        """Parameters that the run has gone through, with their values at an iterate.
+
+        They become part of ``best_params_``.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        dict
+            Such as the alpha of a path; by default nothing.
+        """
+        return {}
+
+    def leaves_one_out_cheaply(self, X, y):
+        """Whether leaving out every row costs little, whatever the run will do.
+
+        Asked where ``criterion="auto"`` meets ``loo="auto"``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        bool
+            By default False.
+        """
+        return False
+
+    def check_data(self, X, y):
+        """Raise where ``fit`` would, on data that it does not take.
+
+        Called where a scorer or a splitter fails before the run, so that what is
+        wrong with the data is said first. By default nothing is checked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Raises
+        ------
+        ValueError
+        """
+
+    def held_out_estimator(self, predictions):
+        """What a scorer sees: an estimator that has predicted the held-out rows.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
+            A row of ``loo_prediction_path_`` or ``cv_prediction_path_``.
+
+        Returns
+        -------
+        estimator of the same class
+            Whose predictions are these, whatever X it is given. By default that is
+            ``predict``, of a regressor.
+        """
+
+        def predict(X):  # scorers look methods up by their names
+            return predictions
+
+        held_out = copy(self)
+        held_out.predict = predict
+        return held_out
+
+    def trial_estimator(self, y):
+        """What :meth:`held_out_estimator` may give, made up from targets.
+
+        Scorers are tried on it before anything is run.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        estimator of the same class
+            By default one that predicts y.
+        """
+        return self.held_out_estimator(np.asarray(y))
+
+    @staticmethod
+    def share_work(candidates, X, y):
+        """Let fits to the same data share what they would all do; by default nothing.
+
+        Called once before the runs of ``param_grid``.
+
+        Parameters
+        ----------
+        candidates : list of estimators of this class
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        """
+
+    def release(self):
+        """Let go of what only further updates, or fits to the same data, need.
+
+        Called after every run; by default nothing is kept for them.
+        """
+
+
+REQUIRED = [
+    name
+    for name in vars(RecordsTrajectory)
+    if name in RecordsTrajectory.__abstractmethods__
+]
+METHODS = [name for name in vars(RecordsTrajectory) if not name.startswith("_")]
+
+
+def check_records_trajectory(estimator, owner):
+    """Raise where an estimator lacks what a stopping estimator asks of it.
+
+    Parameters
+    ----------
+    estimator : object
+    owner : str
+        The class that asks.
+
+    Raises
+    ------
+    ValueError
+        It names the methods that the class has to write; the others if it has those.
+    """
+    for names in (REQUIRED, METHODS):
+        missing = [name for name in names if not callable(getattr(estimator, name, 0))]
+        if missing:
+            raise ValueError(
+                f"The 'estimator' of {owner} must be an estimator that records its "
+                "trajectory, such as those of skacv.linear_model and skacv.kernel, but "
+                f"{type(estimator).__name__} has no {', '.join(missing)} (see "
+                "skacv.model_selection.RecordsTrajectory)."
+            )

@@ -1,0 +1,84 @@
+"""When a run has gone on for long enough after its best iterate."""
+
+import numpy as np
+
+
+class Patience:
+    """Ends a run when many iterates have passed without an improvement.
+
+    A value is an improvement if it is less than that of the last improvement, by
+    more than ``tol`` of its size and by more than the value's own uncertainty. The
+    first value that is defined is one; NaN never is. The run has ended when the last
+    improvement, iterate t, was followed by ``patience + growth * t`` others.
+
+    Parameters
+    ----------
+    patience : int or None
+        None never ends a run.
+    tol : float, default=0.0
+        The share by which a value must be less; zero takes any that is less.
+    growth : float, default=0.0
+        How many more iterates are waited for, for every one before the last
+        improvement: above zero for runs whose steps change less and less.
+
+    Attributes
+    ----------
+    n_values : int
+        How many values have been passed.
+    best : int
+        The iterate of least value, by however little; the earliest of them.
+    improved : int or None
+        The last improvement; None before any value is defined.
+    """
+
+    def __init__(self, patience, tol=0.0, growth=0.0):
+        self.patience, self.tol, self.growth = patience, tol, growth
+        self.n_values, self.best, self.improved = 0, 0, None
+        self._least = self._value = np.nan
+
+    def update(self, value, uncertainty=0.0):
+        """Take note of the next iterate.
+
+        Parameters
+        ----------
+        value : float
+            What is minimised.
+        uncertainty : float, default=0.0
+            A decrease by less than that is no improvement.
+        """
+        t = self.n_values
+        self.n_values += 1
+        if np.isnan(value):
+            return
+        if self.improved is None or value < self._least:
+            self.best, self._least = t, value
+        if self.improved is None or self._is_improvement(value, uncertainty):
+            self.improved, self._value = t, value
+
+    def _is_improvement(self, value, uncertainty):
+        # Values may be below zero: those of scores, and of estimates without bias.
+        return value < self._value - self.tol * abs(self._value) - uncertainty
+
+    def follow(self, path):
+        """Take note of iterates, one after the other.
+
+        Parameters
+        ----------
+        path : array-like of shape (n_iterates,)
+
+        Returns
+        -------
+        Patience
+            This object.
+        """
+        for value in np.asarray(path, dtype=np.float64).tolist():
+            self.update(value)
+        return self
+
+    @property
+    def has_ended(self):
+        """Whether the run has gone on for long enough."""
+        if self.patience is None or self.improved is None:
+            return False
+        waited = self.n_values - 1 - self.improved
+        return waited >= self.patience + int(self.growth * self.improved)

@@ -1,0 +1,157 @@
+"""An estimate of one's own: one entry, from outside of the package."""
+
+import numpy as np
+import pytest
+
+from skacv import (
+    IterativeRidge,
+    KernelEigenProRegressor,
+    RiskPathDisplay,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+)
+from skacv._estimator.readers import ESTIMATES
+from skacv.model_selection import Estimate, register_estimate, unregister_estimate
+
+
+def read_half(run):
+    """Twice the error on the first half of the rows; none of fewer than ten."""
+    problem = run.data.problem
+    half = slice(len(problem.target) // 2)
+    residuals = (problem.target - run.trajectory.predictor)[:, half, 0]
+    if residuals.shape[1] < 5:
+        return {}
+    path = 2 * np.mean(residuals**2, axis=1)
+    return {
+        "half_path_": path,
+        "half_se_path_": path / 10,
+        "half_residual_path_": residuals,
+    }
+
+
+class HalfRidge(IterativeRidge):
+    """An estimator with a parameter that switches the estimate on."""
+
+    def __init__(self, half="auto", max_iter=20, risk=False, loo=False):
+        super().__init__(0.0, max_iter=max_iter, risk=risk, loo=loo)
+        self.half = half
+
+    _parameter_constraints = {
+        **IterativeRidge._parameter_constraints,
+        "half": ["boolean", str],
+    }
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((40, 5))
+    return X, X[:, 0] + rng.standard_normal(40)
+
+
+@pytest.fixture
+def half(request):
+    settings = getattr(request, "param", {})
+    estimate = Estimate(
+        "half",
+        "first half",
+        read_half,
+        limits="It takes ten rows.",
+        residuals=lambda estimator, t: estimator.half_residual_path_[t],
+        **settings,
+    )
+    register_estimate(estimate)
+    yield estimate
+    unregister_estimate("half")
+    assert list(ESTIMATES) == ["risk", "loo", "cv"]
+
+
+def expected_path(model, X, y):
+    staged = list(model.estimator_.staged_predict(X[:20]))
+    return [2 * np.mean((y[:20] - predicted) ** 2) for predicted in staged]
+
+
+@pytest.mark.parametrize("patience", [None, 3])
+def test_it_is_a_criterion_that_is_read_from_every_run(half, patience, data):
+    X, y = data
+    lasso = TrajectoryLasso([0.3, 0.1], max_iter=20, risk=False, loo=False)
+    model = TrajectoryEarlyStoppingCV(lasso, criterion="half", patience=patience)
+    model.fit(X, y)
+    np.testing.assert_allclose(model.path_, expected_path(model, X, y))
+    assert model.best_iter_ == np.argmin(model.path_)
+    assert model.best_score_se_ == pytest.approx(model.best_score_ / 10)
+    assert model.results_["criterion"] == ["half"]
+
+
+def test_it_is_drawn_under_its_label_and_in_a_colour_of_its_own(half, data):
+    pytest.importorskip("matplotlib").use("Agg")
+    model = IterativeRidge(risk=True, loo=True, cv=3).fit(*data)
+    display = RiskPathDisplay.from_estimator(model)
+    assert list(display.lines_) == ["risk", "loo", "cv", "half"]
+    assert display.lines_["half"].get_label() == "first half ± s.e."
+    assert len({line.get_color() for line in display.lines_.values()}) == 4
+
+
+def test_it_is_a_method_of_intervals(half, data):
+    X, y = data
+    model = IterativeRidge(risk=False, loo=False).fit(X, y)
+    intervals = model.predict_interval(X, coverage=0.5, method="half")
+    assert (intervals[:, 0] < intervals[:, 1]).all()
+
+
+def test_what_it_cannot_do_is_said(half, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(), criterion="half")
+    message = "half_path_, which this fit of {} has not computed. It takes ten rows."
+    with pytest.raises(ValueError, match=message.format("IterativeRidge")):
+        model.fit(X[:8], y[:8])
+    model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), criterion="half")
+    with pytest.raises(ValueError, match=message.format("KernelEigenProRegressor")):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("half", [{"parameter": "half"}], indirect=True)
+def test_a_parameter_switches_it(half, data):
+    X, y = data
+    assert hasattr(HalfRidge(True).fit(X, y), "half_path_")
+    assert not hasattr(HalfRidge(False).fit(X, y), "half_path_")
+    model = TrajectoryEarlyStoppingCV(HalfRidge(), criterion="half").fit(X, y)
+    np.testing.assert_allclose(model.path_, expected_path(model, X, y))
+    # Left at "auto" it is switched off while another criterion is asked for.
+    other = TrajectoryEarlyStoppingCV(HalfRidge(loo=True), criterion="loo").fit(X, y)
+    assert not hasattr(other.estimator_, "half_path_")
+    for estimator, message in [
+        (HalfRidge(False), "does not compute with half=False"),
+        (IterativeRidge(), "IterativeRidge does not have. It takes ten rows."),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            TrajectoryEarlyStoppingCV(estimator, criterion="half").fit(X, y)
+
+
+@pytest.mark.parametrize("half", [{"after": ("cv", "risk")}], indirect=True)
+def test_it_is_read_after_what_it_takes_over(half, data, monkeypatch):
+    order = []
+    for name, estimate in ESTIMATES.items():
+
+        def read(run, name=name):
+            order.append(name)
+            return {}
+
+        own = Estimate(name, "", read, estimate.parameter, after=estimate.after)
+        monkeypatch.setitem(ESTIMATES, name, own)
+    IterativeRidge(risk=True, loo=True, cv=3).fit(*data)
+    assert sorted(order) == ["cv", "half", "loo", "risk"]
+    assert order.index("loo") < order.index("risk")
+    assert order[-1] == "half"
+
+
+@pytest.mark.parametrize("name", ["auto", "risk", "r2"])
+def test_names_of_criteria_are_taken(name):
+    with pytest.raises(ValueError, match=f"'{name}' already is the name"):
+        register_estimate(Estimate(name, "", read_half))
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="no such estimates"):
+        register_estimate(Estimate("half", "", read_half, after=("nothing",)))
+    with pytest.raises(ValueError, match="no estimate 'half'"):
+        unregister_estimate("half")
