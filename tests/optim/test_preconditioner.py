@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner, automatic_subsample_size
 from skacv.optim.run import run
@@ -15,7 +15,7 @@ SHAPES = [(50, 12), (20, 60), (300, 200)]
 
 def drawn(shape, rng):
     X = rng.standard_normal(shape) * np.geomspace(5, 0.5, shape[1])
-    return Design.centered(X, np.full((shape[0], 1), 1 / shape[0]))
+    return design_of(X).centered(np.full((shape[0], 1), 1 / shape[0]))
 
 
 @pytest.mark.parametrize("n_components", [0, 3])
@@ -54,7 +54,7 @@ def test_those_of_the_same_rows_are_equal(rng):
 
 def test_directions_that_are_rounding_are_not_used(rng):
     X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
-    found = Preconditioner.of(Design(X), np.arange(20), 5, rng)
+    found = Preconditioner.of(design_of(X), np.arange(20), 5, rng)
     assert len(found.damping) == 1
 
 

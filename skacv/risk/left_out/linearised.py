@@ -32,8 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.design import hessian
-from ...optim.problem import Problem
+from ...optim.problem import Problem, hessian
 from ...optim.run import advanced
 from .correction import Correction, curvature_matrix, pulled, turned
 from .moments import moments

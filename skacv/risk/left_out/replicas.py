@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...optim.design import Design
 from ...optim.run import advanced
 
 
@@ -144,7 +143,7 @@ def check_stable(problem, trajectory, replicas, suspects):
         weights = replicas.row_weights[:, [r]].astype(problem.design.dtype)
         design = problem.design
         if replicas.fit_intercept:
-            design = Design.centered(design.X, weights)
+            design = design.centered(weights)
         own = replace(problem, design=design, row_weights=weights)
         for phase in trajectory.phases:
             curvature = phase.penalty.curvature * replicas.penalty_scale[r]
