@@ -37,7 +37,7 @@ class Rows:
     """
 
     n_training: int
-    index: slice | np.ndarray = EVERY
+    index: slice | np.ndarray
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
     has_constant: bool = False
@@ -160,7 +160,7 @@ class KernelDesign(Design):
 
     def __init__(self, matrix, has_constant=False):
         self.matrix = matrix
-        self.taken = Rows(len(matrix), has_constant=has_constant)
+        self.taken = Rows(len(matrix), EVERY, has_constant=has_constant)
         self.center = None
 
     def _with(self, taken, center):

@@ -260,9 +260,9 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     """Their noise is squared: some 2% too much with four of them, taken off again."""
     X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
     y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
-    none = Preconditioner(np.empty(0, int), np.empty((50, 0)), np.empty(0))
-    schedule = EigenPro(0.005, none, n_rows=80, batch_size=20)
     problem = Problem(design_of(X), y, np.full((80, 1), 1 / 80))
+    none = Preconditioner.of(problem.design, np.arange(10), 0, rng)
+    schedule = EigenPro(0.005, none, n_rows=80, batch_size=20)
     trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
 
     def last(n_labels, seed):
