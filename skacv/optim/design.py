@@ -38,17 +38,9 @@ class Design(ABC):
     and ``evaluate`` know of. The other methods derive from these.
     """
 
-    side = "columns"
-
-    @property
-    @abstractmethod
-    def shape(self):
-        """Number of rows and of coefficients."""
-
-    @property
-    @abstractmethod
-    def dtype(self):
-        """Of the coefficients."""
+    shape: tuple[int, int]
+    dtype: np.dtype
+    side: str
 
     @abstractmethod
     def dot(self, coef):

@@ -14,16 +14,9 @@ class Stacked(ColumnDesign):
     """Designs one below the other: no more than a new design has to give."""
 
     def __init__(self, *designs):
-        self.designs = designs
-
-    @property
-    def shape(self):
-        n_rows, n_columns = zip(*(design.shape for design in self.designs))
-        return sum(n_rows), n_columns[0]
-
-    @property
-    def dtype(self):
-        return self.designs[0].dtype
+        n_rows, n_columns = zip(*(design.shape for design in designs))
+        self.designs, self.dtype = designs, designs[0].dtype
+        self.shape = sum(n_rows), n_columns[0]
 
     def blocks(self):
         first = 0
