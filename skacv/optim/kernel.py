@@ -42,6 +42,16 @@ class Rows:
     scale: np.ndarray | None = None
     has_constant: bool = False
 
+    @property
+    def is_slice(self):
+        """Whether the rows follow each other: no copy of them is made then."""
+        return isinstance(self.index, slice)
+
+    def __len__(self):
+        if self.is_slice:
+            return len(range(self.n_training)[self.index])
+        return len(self.index)
+
     def numbers(self):
         """The numbers of the rows among the training rows."""
         return np.arange(self.n_training)[self.index]
@@ -63,7 +73,7 @@ class Rows:
         coef = np.zeros(
             (self.n_training + self.has_constant, slopes.shape[1]), slopes.dtype
         )
-        if isinstance(self.index, slice):
+        if self.is_slice:
             coef[: self.n_training][self.index] = slopes
         else:  # a row may be there more than once
             coef[: self.n_training] = self._placing(slopes.dtype) @ slopes
@@ -75,8 +85,8 @@ class Rows:
         return coef
 
     def _placing(self, dtype):
-        shape, n_rows = (self.n_training, len(self.index)), len(self.index)
-        ones, every = np.ones(n_rows, dtype), np.arange(n_rows)
+        ones, every = np.ones(len(self), dtype), np.arange(len(self))
+        shape = self.n_training, len(self)
         return sparse.csr_matrix((ones, (self.index, every)), shape)
 
     def predictor(self, values, mean, coef):
@@ -171,8 +181,7 @@ class KernelDesign(Design):
 
     @property
     def shape(self):
-        n_columns = len(self.matrix) + self.taken.has_constant
-        return len(self.taken.numbers()), n_columns
+        return len(self.taken), len(self.matrix) + self.taken.has_constant
 
     @property
     def dtype(self):
