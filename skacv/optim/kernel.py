@@ -27,7 +27,7 @@ class Rows:
     ----------
     n_training : int
     index : slice or ndarray of int
-        Of the rows that are taken.
+        The rows that are taken.
     center : ndarray of shape (n_training, 1) or None
         Weights, of sum one, of the mean that is taken off every row.
     scale : ndarray of shape (n_rows, 1) or None
@@ -64,7 +64,7 @@ class Rows:
         return replace(self, index=EVERY if is_all else as_slice(numbers), scale=scale)
 
     def scaled(self, slopes):
-        """Slopes of the rows as they were before they were scaled."""
+        """Slopes or predictors of the rows, times their scale."""
         return slopes if self.scale is None else slopes * self.scale
 
     def place(self, slopes):
@@ -95,9 +95,9 @@ class Rows:
         Parameters
         ----------
         values : ndarray of shape (n_rows, k)
-            Of the functions, at the rows.
-        mean : ndarray of shape (1, k)
-            Weighted by ``center``, over the training rows. Not used without.
+            The functions at the rows, without the constant.
+        mean : ndarray of shape (1, k) or None
+            Their mean over the training rows, weighted by ``center``.
         coef : ndarray of shape (n_columns, k)
             The last is the constant, where there is one.
         """
@@ -110,7 +110,9 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class PlacedVectors:
-    """Columns of dual coefficients that slopes of few rows stand for.
+    """Columns of dual coefficients that come from slopes of few rows.
+
+    They are laid out only where they are multiplied with something.
 
     Attributes
     ----------
@@ -120,10 +122,6 @@ class PlacedVectors:
 
     rows: Rows
     slopes: np.ndarray
-
-    @property
-    def shape(self):
-        return self.rows.n_training + self.rows.has_constant, self.slopes.shape[1]
 
     def astype(self, dtype, copy=True):
         """The same in another precision."""
@@ -140,7 +138,7 @@ class Center:
     Attributes
     ----------
     values : ndarray of shape (n_training, 1)
-        Of that function, at the training rows.
+        That function at the training rows.
     square : float
         Its squared norm.
     """
@@ -161,9 +159,9 @@ class KernelDesign(Design):
     ----------
     matrix : KernelMatrix
     has_constant : bool
-        Whether a last coefficient is added to all predictors: an intercept where
-        centring is none, of losses other than the squared error. A kernel's
-        ``squared_norm`` is without it.
+        Whether a last coefficient is added to all predictors: the intercept of
+        losses other than the squared error, for which centring does not stand.
+        ``squared_norm`` leaves it out.
     """
 
     side = "rows"
