@@ -12,7 +12,7 @@ import tracemalloc
 import numpy as np
 
 from skacv import TrajectoryLasso
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -43,7 +43,7 @@ def bare_ista(X, y, step_size, n_updates):
 def textbook_memory_matrix():
     """risk_path_ of ISTA, the same ten probes: T^2 m / 2 columns against T k m."""
     X, y, _ = sparse_regression(2000, 3000, 200, 0)
-    problem = Problem(Design(X), y[:, None], np.full((2000, 1), 1 / 2000))
+    problem = Problem(design_of(X), y[:, None], np.full((2000, 1), 1 / 2000))
     step_size = 1 / problem.smoothness
     plan = [Phase(L1(ALPHA), GradientDescent(step_size), 100)]
     trajectory = run(problem, plan, np.zeros((1, 3000, 1)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -61,7 +61,7 @@ def published_page():
     beta[:1000] = 15 / np.sqrt(n)
     y = X @ beta + 1.5 * rng.standard_normal(n)
     signs = rng.choice([-1.0, 1.0], size=(n, 10))
-    problem = Problem(Design(X), y[:, None], np.full((n, 1), 1 / n))
+    problem = Problem(design_of(X), y[:, None], np.full((n, 1), 1 / n))
     step_size = (1 + np.sqrt(p / n)) ** -2
     plan = [Phase(L1(0.01), GradientDescent(step_size), 99)]
     trajectory = run(problem, plan, np.zeros((1, p, 1)))

@@ -42,7 +42,7 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic
 from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.phases import Phase
@@ -136,7 +136,7 @@ def logistic_problem(n, rng):
     coef = np.zeros((N_FEATURES, 1))
     coef[:N_NONZERO, 0] = rng.standard_normal(N_NONZERO)
     target = (rng.random((n, 1)) < expit(X @ coef)).astype(float)
-    return Problem(Design(X), target, np.full((n, 1), 1 / n), Logistic())
+    return Problem(design_of(X), target, np.full((n, 1), 1 / n), Logistic())
 
 
 def linearised(problem, trajectory, left_out, correction):

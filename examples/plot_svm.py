@@ -37,7 +37,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLinearSVC
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.losses import Loss, SmoothedHinge, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.phases import Phase
@@ -236,7 +236,7 @@ def main(n=300, p=20, n_updates=1000, n_rows=600, n_values=20, n_splits=3, outpu
     iterates = np.unique(np.geomspace(3, n_updates, 12).round().astype(int))
     shares = {}
     for name, (loss, _) in LOSSES.items():
-        problem = Problem(Design(X), y, np.full((n, 1), 1 / n), loss)
+        problem = Problem(design_of(X), y, np.full((n, 1), 1 / n), loss)
         shares[name] = shares_missed(problem, iterates, np.arange(min(n, 100)))
     shown = [len(iterates) // 2, -1]
     print_misses({name: s[:, shown] for name, s in shares.items()}, iterates[shown])

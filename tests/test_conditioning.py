@@ -18,7 +18,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -75,7 +75,7 @@ def caught(model, X, y):
 def test_share_of_the_way_is_that_of_a_column(schedule, curvature):
     """All rows alike, so that every batch has the same curvature."""
     X = np.full((8, 1), np.sqrt(curvature))
-    problem = Problem(Design(X), 3 * X, np.full((8, 1), 1 / 8))
+    problem = Problem(design_of(X), 3 * X, np.full((8, 1), 1 / 8))
     phases = [Phase(Zero(), schedule, 15), Phase(Zero(), schedule, 10)]
     trajectory = run(problem, phases, np.zeros((1, 1, 1)))
     share = share_of_the_way(trajectory, curvature)

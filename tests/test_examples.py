@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skacv import IterativeRidge
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.losses import SquaredError
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.phases import Phase
@@ -103,7 +103,7 @@ def test_degrees_of_freedom_are_the_trace_of_the_fit(solver, rng):
 def test_newton_step_is_exact_at_a_converged_ridge(rng):
     names = names_of("plot_iacv")
     X, y = rng.standard_normal((15, 4)), rng.standard_normal((15, 1))
-    problem = Problem(Design(X), y, np.full((15, 1), 1 / 15), SquaredError())
+    problem = Problem(design_of(X), y, np.full((15, 1), 1 / 15), SquaredError())
     plan = [Phase(SquaredL2(0.1), GradientDescent(1 / problem.smoothness), 2000)]
     trajectory = run(problem, plan, np.zeros((1, 4, 1)))
     rows = np.array([0, 7, 14])

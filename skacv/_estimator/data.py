@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from .._compat import _check_sample_weight
-from ..optim.design import Design
+from ..optim.arrays import design_of
 from ..optim.problem import Problem
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -206,12 +206,12 @@ def centered(samples, fit_intercept):
     target = samples.y.reshape(len(weights), -1).astype(X.dtype, copy=False)
     row_weights = (weights / weights.sum())[:, None]
     if fit_intercept:
-        design = Design.centered(X, row_weights)
+        design = design_of(X).centered(row_weights)
         center = design.center
         offset = (row_weights.T @ target).astype(X.dtype)
         target = target - offset
     else:
-        design = Design(X)
+        design = design_of(X)
         center = np.zeros((X.shape[1], 1), X.dtype)
         offset = np.zeros((1, target.shape[1]), X.dtype)
     return CenteredData(
@@ -256,7 +256,7 @@ def augmented(samples, loss, target, weights, fit_intercept, *, is_flat, **names
             X = np.concatenate([X, ones], axis=1)
     row_weights = (weights / weights.sum())[:, None].astype(X.dtype)
     return AugmentedData(
-        problem=Problem(Design(X), target.astype(X.dtype), row_weights, loss),
+        problem=Problem(design_of(X), target.astype(X.dtype), row_weights, loss),
         y=samples.y,
         total_weight=weights.sum(),
         rows=samples.rows,

@@ -19,8 +19,9 @@ from .._estimator.left_out import FEWEST_ROWS, check_loo
 from .._estimator.parameters import plain
 from .._estimator.progress import FitProgress
 from .._estimator.stopping import Patience
+from ..optim.kernel_matrix import KernelMatrix
 from ..optim.losses import SquaredError
-from .gram import KernelMatrix, check_precomputed
+from .gram import check_precomputed
 from .held_out import plan_of
 from .kernels import (
     KERNELS,

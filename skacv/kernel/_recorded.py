@@ -5,7 +5,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.predictions import RecordedModel
-from .gram import product
+from ..optim.kernel_matrix import product
 
 
 class RecordedKernelModel(RecordedModel):

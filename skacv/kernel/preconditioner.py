@@ -54,7 +54,7 @@ class Preconditioner:
         rng : numpy.random.RandomState
         """
         n_rows = len(rows)
-        values = gram.square(rows) / n_rows
+        values = gram.square(rows).astype(np.float64) / n_rows
         eigenvalues, vectors = top_eigenpairs(values, n_components + 1, rng)
         share = damped_shares(eigenvalues)
         top, following = eigenvalues[: len(share)], eigenvalues[len(share)]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.kernel_matrix import KernelMatrix
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     SUBSAMPLE_SIZES,
@@ -16,7 +17,7 @@ from ..optim.preconditioner import (
     full_batch_step,
     top_eigenvalue,
 )
-from .gram import KernelMatrix, check_kernel
+from .gram import check_kernel
 from .preconditioner import Preconditioner
 from .run import Schedule, batches_of
 

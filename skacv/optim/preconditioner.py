@@ -8,11 +8,11 @@ eigenpairs of the second moments of a subsample of the rows,
     P = I - sum_{j <= q} (1 - (lambda_{q+1} / lambda_j)^a) e_j e_j',    a = .95,
 
 multiplies every gradient, so that the q top directions do not limit the step any
-more. What is here serves coefficients; :mod:`skacv.kernel.preconditioner` has the
-same in dual form.
+more. The e_j are unit coefficients in the inner product of the design: of columns,
+or of functions (dual coefficients of a kernel).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh, qr
@@ -40,21 +40,30 @@ MOST_COMPONENTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """P, which leaves most directions as they are.
+    """P g = g - vectors (damping * covectors' g), which leaves most directions as is.
 
     Attributes
     ----------
     rows : ndarray of int, shape (s,)
         The subsample that it was made from; none without directions.
-    vectors : ndarray of shape (n_columns, q)
-        e_j, orthonormal.
+    vectors : of shape (n_columns, q)
+        e_j, orthonormal, as :meth:`Design.directions` gives them: an array, or, in
+        dual coefficients, what they are on the subsample alone.
+    covectors : ndarray of shape (n_columns, q) or None
+        By which inner products with them are taken: the same array, or, in dual
+        coefficients, the values of the e_j at the training rows. None where they are
+        put away, until :meth:`on`.
     damping : ndarray of shape (q,)
         What P takes from each of them, less than 1.
+    sample_eigenvalue : float
+        What lambda_1 becomes, on the subsample.
     """
 
     rows: np.ndarray
-    vectors: np.ndarray
+    vectors: object
+    covectors: np.ndarray | None
     damping: np.ndarray
+    sample_eigenvalue: float
 
     @classmethod
     def of(cls, design, rows, n_components, rng):
@@ -69,26 +78,36 @@ class Preconditioner:
         rng : numpy Generator or RandomState
         """
         sample = design.rows(rows)
-        n_rows, n_columns = sample.shape
-        is_tall = n_columns <= n_rows
-        inner = sample.smaller_gram().astype(np.float64, copy=False) / n_rows
+        inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_wanted = min(n_components + 1, len(inner))
         eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
         share = damped_shares(eigenvalues)
+        top, following = eigenvalues[: len(share)], eigenvalues[len(share)]
         vectors = vectors[:, : len(share)]
-        if not is_tall:
-            vectors = sample.t_dot(vectors.astype(design.dtype, copy=False))
-            vectors, _ = np.linalg.qr(vectors.astype(np.float64))
-        # Without any direction the rows have no part in the run.
-        made_from = rows if len(share) else rows[:0]
-        return cls(made_from, vectors.astype(design.dtype, copy=False), 1 - share)
+        vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
+        return cls(
+            # Without any direction the rows have no part in the run.
+            rows=rows if len(share) else rows[:0],
+            vectors=vectors,
+            covectors=sample.covectors(vectors),
+            damping=1 - share,
+            sample_eigenvalue=float((top * share).max(initial=following)),
+        )
+
+    def put_away(self):
+        """The same without what :meth:`on` can compute again."""
+        return replace(self, covectors=None)
+
+    def on(self, design):
+        """The preconditioner that was put away, of the same design."""
+        return replace(self, covectors=design.covectors(self.vectors))
 
     def __eq__(self, other):
         if not isinstance(other, Preconditioner):
             return NotImplemented
         return all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("rows", "vectors", "damping")
+            for name in ("rows", "covectors", "damping")
         )
 
     def dot(self, gradient):
@@ -101,23 +120,40 @@ class Preconditioner:
 
     def _with(self, taken, array):
         flat = array.reshape(len(array), -1)
+        covectors = self.covectors.astype(array.dtype, copy=False)
+        parts = taken[:, None].astype(array.dtype) * (covectors.T @ flat)
         vectors = self.vectors.astype(array.dtype, copy=False)
-        parts = taken[:, None].astype(array.dtype) * (vectors.T @ flat)
         return array - (vectors @ parts).reshape(array.shape)
+
+    def features(self, design):
+        """Linear predictors of the e_j, (n_rows, q), without a product with a kernel.
+
+        With phi_i those of row i, P takes phi_i' damping phi_j from the inner
+        product of rows i and j.
+        """
+        return design.evaluate(self.covectors)
 
     def top_eigenvalue(self, design, rng):
         """The largest eigenvalue of P design' design / n_rows, from above."""
+        n_rows, product = design.shape[0], design.smaller_gram_dot()
+        if design.side == "columns":
 
-        def dot(coef):
-            inner = design.t_dot(design.dot(self.root(coef))) / design.shape[0]
-            return self.root(inner).astype(np.float64)
+            def dot(coef):
+                inner = self.root(product(self.root(coef)))
+                return inner.astype(np.float64, copy=False) / n_rows
 
-        return top_eigenvalue(dot, design.shape[1], rng)
+            return top_eigenvalue(dot, design.shape[1], rng)
+        features = self.features(design).astype(np.float64, copy=False)
+
+        def dot(slopes):
+            taken = features @ (self.damping[:, None] * (features.T @ slopes))
+            return (product(slopes) - taken) / n_rows
+
+        return top_eigenvalue(dot, n_rows, rng)
 
     def squared_row_norms(self, design):
         """x_i' P x_i of every row, (n_rows,)."""
-        parts = design.dot(self.vectors)
-        return design.squared_row_norms() - (parts**2) @ self.damping
+        return design.squared_row_norms() - (self.features(design) ** 2) @ self.damping
 
 
 def damped_shares(eigenvalues):

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import lstsq
 
-from .design import Design, hessian
+from .design import Design
 from .losses import SquaredError
 
 # Directions of relatively less curvature are left alone by Newton's method, such
@@ -123,3 +123,25 @@ class Problem:
         """Lipschitz constant of the gradient of f."""
         design, _ = self.whitened()
         return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
+
+
+def hessian(design, curvature):
+    """Second derivatives of a sum over rows of losses of their linear predictors.
+
+    Parameters
+    ----------
+    design : Design of shape (n_rows, n_columns)
+    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
+        Of every row's loss, weighted.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_outputs, n_columns, n_outputs)
+    """
+    n_columns, n_outputs = design.shape[1], curvature.shape[1]
+    matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
+    for k in range(n_outputs):
+        for m in range(k + 1):
+            part = design.weighted_gram(curvature[:, k, [m]])
+            matrix[:, k, :, m] = matrix[:, m, :, k] = part
+    return matrix

@@ -33,11 +33,11 @@ class Eigenbasis:
     @classmethod
     def of_run(cls, problem, trajectory):
         """The basis in which the updates of a run are elementwise."""
-        start, preconditioner = trajectory.coef[0], trajectory.preconditioner()
-        basis = cls.of(problem, start)
+        preconditioner = trajectory.preconditioner()
+        basis = cls.of(problem, trajectory.coef[0])
         if preconditioner is None:
             return basis
-        directions = cls.of(problem, preconditioner.vectors).start
+        directions = _coordinates(problem, preconditioner.covectors)
         curvature = trajectory.phases[0].penalty.common_curvature()
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
@@ -80,19 +80,33 @@ class Eigenbasis:
     def of(cls, problem, coef):
         """The eigenbasis of a problem, and a run from ``coef`` in it."""
         design, target = problem.whitened()
-        n_rows, n_columns = design.shape
+        n_rows = len(target)
         values, vectors = problem.eigenbasis
-        if n_columns <= n_rows:
+        if design.side == "columns":
             drive = vectors.T @ design.t_dot(target) / n_rows
             rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
             return cls(values, drive, vectors.T @ coef, rows)
         root = np.sqrt(n_rows * values)
-        # Only what the rows see of a start matters.
-        seen = values > NULL_DIRECTION * values[-1]
-        inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
-        start = inverse[:, None] * (vectors.T @ design.dot(coef))
+        start = _seen_coordinates(problem, design.dot(coef))
         drive = root[:, None] * (vectors.T @ target) / n_rows
         return cls(values, drive, start, (vectors * root).__getitem__)
+
+
+def _coordinates(problem, covectors):
+    """Coordinates of directions, by their covectors, in the eigenbasis of a problem."""
+    design, _ = problem.whitened()
+    if design.side == "columns":
+        return problem.eigenbasis[1].T @ covectors
+    return _seen_coordinates(problem, design.evaluate(covectors))
+
+
+def _seen_coordinates(problem, predictor):
+    """Coordinates of whatever has these predictors: only what the rows see matters."""
+    values, vectors = problem.eigenbasis
+    root = np.sqrt(len(predictor) * values)
+    seen = values > NULL_DIRECTION * values[-1]
+    inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+    return inverse[:, None] * (vectors.T @ predictor)
 
 
 def _rotated_rows(design, vectors, index):

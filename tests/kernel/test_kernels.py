@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.kernel import gram
-from skacv.kernel.gram import KernelMatrix, check_kernel
+from skacv.kernel.gram import check_kernel
 from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed
+from skacv.optim import kernel_matrix as matrices
+from skacv.optim.kernel_matrix import KernelMatrix
 from tests.kernel.brute_force import kernel_matrix
 
 
@@ -45,7 +46,7 @@ def test_single_precision_bears_rows_far_from_the_origin(name, rng):
 @pytest.mark.parametrize("budget", [1e9, 100])
 @pytest.mark.parametrize("name", [*KERNELS, "precomputed"])
 def test_matrix_in_blocks(name, budget, rng, monkeypatch):
-    monkeypatch.setattr(gram, "BLOCK_BYTES", 1 << 9)  # three rows
+    monkeypatch.setattr(matrices, "BLOCK_BYTES", 1 << 9)  # three rows
     X = rng.standard_normal((20, 4))
     values = kernel_matrix("rbf" if name == "precomputed" else name, X, X, 0.3)
     if name == "precomputed":

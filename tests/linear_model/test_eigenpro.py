@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
 from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
@@ -262,9 +262,9 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     """Their noise is squared: some 2% too much with four of them, taken off again."""
     X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
     y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
-    none = Preconditioner(np.empty(0, int), np.empty((50, 0)), np.empty(0))
+    problem = Problem(design_of(X), y, np.full((80, 1), 1 / 80))
+    none = Preconditioner.of(problem.design, np.arange(10), 0, rng)
     schedule = EigenPro(0.005, none, batches=fixed_batches(80, 20, 0))
-    problem = Problem(Design(X), y, np.full((80, 1), 1 / 80))
     trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
 
     def last(n_labels, seed):

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
-from skacv.optim.design import Design
+from skacv.optim.matrix import MatrixDesign
 
 ALL = [TrajectoryLasso, TrajectoryElasticNet, IterativeRidge]
 PAIRS = {
@@ -559,13 +559,13 @@ def test_sparse_data_stay_sparse(monkeypatch):
 def test_risk_costs_no_product_for_linear_updates(data, monkeypatch):
     X, y = data
     counts = {"n": 0}
-    original = Design.dot
+    original = MatrixDesign.dot
 
     def counting(self, coef):
         counts["n"] += coef.shape[1]
         return original(self, coef)
 
-    monkeypatch.setattr(Design, "dot", counting)
+    monkeypatch.setattr(MatrixDesign, "dot", counting)
     IterativeRidge(1.0, max_iter=40, tol=0, loo=False).fit(X, y)
     assert counts["n"] == 41
 

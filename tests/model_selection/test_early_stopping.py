@@ -42,7 +42,7 @@ from skacv.model_selection import RecordsTrajectory
 from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
 from skacv.model_selection.stages import Stages
-from skacv.optim.design import Design
+from skacv.optim.matrix import MatrixDesign
 from skacv.risk.left_out.choice import mean_with_error
 
 
@@ -114,13 +114,13 @@ def test_no_refit(data, monkeypatch):
     """Choosing costs no product with X beyond those of the runs."""
     X, y = data
     counts = {"n": 0}
-    original = Design.dot
+    original = MatrixDesign.dot
 
     def counting(self, coef):
         counts["n"] += 1
         return original(self, coef)
 
-    monkeypatch.setattr(Design, "dot", counting)
+    monkeypatch.setattr(MatrixDesign, "dot", counting)
     inner = IterativeRidge(max_iter=30, tol=0)
     TrajectoryEarlyStoppingCV(
         inner, criterion="risk", param_grid={"alpha": [0.1, 1.0]}
@@ -968,13 +968,13 @@ def test_stages_double(data, monkeypatch):
 def count_products(monkeypatch):
     """Columns that X is multiplied with, from here on."""
     counts = {"columns": 0}
-    original = Design.dot
+    original = MatrixDesign.dot
 
     def counting(self, coef):
         counts["columns"] += coef.shape[1]
         return original(self, coef)
 
-    monkeypatch.setattr(Design, "dot", counting)
+    monkeypatch.setattr(MatrixDesign, "dot", counting)
     return counts
 
 

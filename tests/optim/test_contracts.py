@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from skacv import IterativeRidge
 from skacv._compat import StrOptions
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.losses import Logistic, Loss
 from skacv.optim.penalties import (
     L1,
@@ -47,7 +47,7 @@ N_ROWS, N_COLUMNS = 40, 6
 def problem(rng):
     X = rng.standard_normal((N_ROWS, N_COLUMNS))
     y = X[:, :1] * 2 + X[:, 1:2] + 0.5 * rng.standard_normal((N_ROWS, 1))
-    return Problem(Design(X), y, np.full((N_ROWS, 1), 1 / N_ROWS))
+    return Problem(design_of(X), y, np.full((N_ROWS, 1), 1 / N_ROWS))
 
 
 def ran(problem, penalty, schedule, n_updates=30):
@@ -71,7 +71,7 @@ def check_leave_one_out(problem, trajectory):
 def test_a_column_without_a_penalty(penalty, problem):
     """A ridge that spares a column has no eigenbasis in common with X'X."""
     X = np.column_stack([problem.design.X, np.ones(N_ROWS)])
-    problem = replace(problem, design=Design(X), target=problem.target + 3)
+    problem = replace(problem, design=design_of(X), target=problem.target + 3)
     penalty = except_last(penalty, N_COLUMNS + 1)
     step_size = 1 / (problem.smoothness + penalty.curvature)
     check_leave_one_out(problem, ran(problem, penalty, Nesterov(step_size), 60))

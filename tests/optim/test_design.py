@@ -1,93 +1,233 @@
-"""A Design is the matrix it stands for, and never forms it."""
+"""A design is the linear map that it stands for, and never forms it."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim.design import EXACT_EIGENVALUE_SIZE, Design
+from skacv.optim.arrays import design_of
+from skacv.optim.design import EXACT_EIGENVALUE_SIZE
+from tests.optim.designs import (
+    CHANGES,
+    COLUMNS,
+    KERNELS,
+    centred,
+    csr,
+    dense,
+    drawn,
+    kernel,
+    kernel_and_constant,
+    kernel_in_blocks,
+    scaled,
+    stacked,
+)
 
-CASES = [
-    (kind, centre, scaled)
-    for kind in ("dense", "csr")
-    for centre in (False, True)
-    for scaled in (False, True)
-]
-
-
-def make(kind, centre, scaled, rng, shape=(13, 7), dtype=np.float64):
-    """A design, and the matrix that it stands for."""
-    X = rng.standard_normal(shape)
-    X[rng.random(shape) < 0.5] = 0
-    center = rng.standard_normal((shape[1], 1)) if centre else None
-    scale = rng.uniform(0.5, 2, (shape[0], 1)) if scaled else None
-    stored = sparse.csr_matrix(X) if kind == "csr" else X
-    explicit = X if center is None else X - center.T
-    explicit = explicit if scale is None else explicit * scale
-    return Design(stored, center, scale), explicit
-
-
-@pytest.mark.parametrize(("kind", "centre", "scaled"), CASES)
-def test_products(kind, centre, scaled, rng):
-    design, explicit = make(kind, centre, scaled, rng)
-    coef, rows = rng.standard_normal((7, 3)), rng.standard_normal((13, 3))
-    np.testing.assert_allclose(design.dot(coef), explicit @ coef)
-    np.testing.assert_allclose(design.t_dot(rows), explicit.T @ rows)
+EVERY_KIND = pytest.mark.parametrize("kind", COLUMNS + KERNELS)
+EVERY_CHANGE = pytest.mark.parametrize(
+    "changes", CHANGES, ids=lambda changes: "-".join(c.__name__ for c in changes)
+)
+SHAPES = pytest.mark.parametrize("shape", [(13, 7), (7, 13)])
 
 
-@pytest.mark.parametrize(("kind", "centre", "scaled"), CASES)
-def test_parts_and_inner_products(kind, centre, scaled, rng):
-    design, explicit = make(kind, centre, scaled, rng)
-    index, rows = np.array([0, 2, 5]), np.array([1, 4, 5, 8])
-    identity = np.eye(3)
-    part = design.columns(index, np.float64)
-    np.testing.assert_allclose(part.dot(identity), explicit[:, index], atol=1e-12)
-    part = design.rows(rows)
-    np.testing.assert_allclose(part.dot(np.eye(7)), explicit[rows], atol=1e-12)
-    np.testing.assert_allclose(design.gram(), explicit.T @ explicit, atol=1e-12)
-    np.testing.assert_allclose(design.outer_gram(), explicit @ explicit.T, atol=1e-12)
-    weights = rng.standard_normal((13, 1))
-    weighted = explicit.T @ (weights * explicit)
-    np.testing.assert_allclose(design.weighted_gram(weights), weighted, atol=1e-12)
-    np.testing.assert_allclose(
-        design.squared_row_norms(), (explicit**2).sum(axis=1), atol=1e-12
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+# --------------------------------------------------- what every design inherits
+
+
+@EVERY_KIND
+@EVERY_CHANGE
+@SHAPES
+def test_gradients_are_the_adjoint_of_predictors(kind, changes, shape, rng):
+    """Predictors of a gradient are inner products of rows times the slopes."""
+    design, features = drawn(kind, changes, rng, shape)
+    assert design.shape[0] == len(features)
+    slopes = rng.standard_normal((len(features), 3))
+    coef = design.t_dot(slopes)
+    assert coef.shape == (design.shape[1], 3)
+    close(design.dot(coef), features @ features.T @ slopes)
+    other = rng.standard_normal((len(features), 3))
+    close(
+        np.vdot(other, design.dot(coef)),
+        np.vdot(features.T @ other, features.T @ slopes),
     )
+    expected = ((features.T @ slopes) ** 2).sum(axis=0)
+    if kind is kernel_and_constant:
+        expected -= coef[-1] ** 2
+    close(design.squared_norm(coef, design.dot(coef)), expected)
 
 
+@EVERY_KIND
+@EVERY_CHANGE
+@SHAPES
+def test_inner_products_of_rows(kind, changes, shape, rng):
+    design, features = drawn(kind, changes, rng, shape)
+    inner = features @ features.T
+    close(design.outer_gram(), inner)
+    close(design.squared_row_norms(), np.diag(inner))
+    slopes = rng.standard_normal((len(features), 2))
+    product = design.smaller_gram_dot()
+    if design.side == "columns":
+        inner, slopes = features.T @ features, features.T @ slopes
+    close(design.smaller_gram(), inner)
+    close(product(slopes), inner @ slopes)
+
+
+@EVERY_KIND
+@EVERY_CHANGE
+@pytest.mark.parametrize("index", [np.array([1, 4, 0]), np.array([2, 3]), slice(1, 4)])
+def test_rows(kind, changes, index, rng):
+    design, features = drawn(kind, changes, rng)
+    part, expected = design.rows(index), features[index]
+    slopes = rng.standard_normal((len(expected), 2))
+    close(part.dot(design.t_dot(np.eye(len(features)))), expected @ features.T)
+    close(design.dot(part.t_dot(slopes)), features @ expected.T @ slopes)
+    close(part.squared_row_norms(), (expected**2).sum(axis=1))
+    predictor = rng.standard_normal((len(features), 2))
+    followed = design.follow(predictor, index, slopes)
+    close(followed, predictor + features @ expected.T @ slopes)
+
+
+@EVERY_KIND
+def test_a_row_may_be_there_twice(kind, rng):
+    design, features = drawn(kind, (), rng)
+    index = np.array([3, 3, 0])
+    slopes = rng.standard_normal((3, 2))
+    found = design.dot(design.rows(index).t_dot(slopes))
+    close(found, features @ features[index].T @ slopes)
+
+
+@EVERY_KIND
+@EVERY_CHANGE
+@SHAPES
+def test_directions_are_unit_and_known_by_their_covectors(kind, changes, shape, rng):
+    design, features = drawn(kind, changes, rng, shape)
+    values, vectors = np.linalg.eigh(design.smaller_gram())
+    norms, vectors = np.sqrt(values[-3:]), vectors[:, -3:]
+    found = design.directions(vectors, norms)
+    covectors = design.covectors(found)
+    slopes = rng.standard_normal((len(features), 2))
+    _, _, right = np.linalg.svd(features)
+    right = right[:3][::-1].T  # the top three, in features
+    # Signs are free.
+    parts = covectors.T @ design.t_dot(slopes)
+    close(np.abs(parts), np.abs(right.T @ features.T @ slopes))
+    predictor = design.evaluate(covectors)
+    close(np.abs(predictor), np.abs(features @ right))
+    laid_out = found @ np.eye(3)
+    close(design.dot(laid_out), predictor)
+    close(covectors.T @ laid_out, np.eye(3))
+
+
+@EVERY_KIND
 @pytest.mark.parametrize("shape", [(13, 7), (7, 13), (300, 200), (200, 300)])
-@pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_eigenvalues(kind, shape, rng):
-    design, explicit = make(kind, 1, True, rng, shape)
-    expected = np.linalg.svd(explicit, compute_uv=False) ** 2 / shape[0]
-    np.testing.assert_allclose(design.spectrum()[::-1], expected, atol=1e-12)
+    design, features = drawn(kind, (centred, scaled), rng, shape)
+    expected = np.linalg.svd(features, compute_uv=False) ** 2 / shape[0]
+    found = design.spectrum()[::-1]
+    close(found[: len(expected)], expected[: len(found)])
+    close(found[len(expected) :], 0)
     top = design.top_eigenvalue()
-    if min(shape) <= EXACT_EIGENVALUE_SIZE:
+    size = shape[0] if design.side == "rows" else shape[1]
+    if size <= EXACT_EIGENVALUE_SIZE:
         assert top == pytest.approx(expected[0])
     else:  # a bound with a margin, from a few Lanczos iterations
         assert expected[0] * 0.999 <= top <= expected[0] * 1.021
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("kind", [dense, csr, kernel, kernel_in_blocks])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [50, 200])
+@pytest.mark.parametrize("value", [0.0, 1.0, 1990.1])
+def test_constant_rows_are_zero_when_centred(value, n_rows, dtype, kind, rng):
+    X = np.full((n_rows, 3), value, dtype)
+    weights = rng.random((n_rows, 1))
+    weights /= weights.sum()
+    design = kind(X)[0].centered(weights)
+    assert design.is_zero()
+    assert design.top_eigenvalue() == 0
+    X = X.copy()
+    X[0, 0] += 0.1 * max(value, 1)
+    assert not kind(X)[0].centered(weights).is_zero()
+
+
+@pytest.mark.parametrize("kind", [dense, csr, kernel, kernel_in_blocks])
+def test_nothing_but_zeros(kind):
+    assert kind(np.zeros((5, 2)))[0].is_zero()
+    assert not kind(np.eye(5))[0].is_zero()
+
+
+# ------------------------------------------------------------ designs of columns
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@EVERY_CHANGE
+def test_columns(kind, changes, rng):
+    design, explicit = drawn(kind, changes, rng)
+    coef = rng.standard_normal((7, 3))
+    close(design.dot(coef), explicit @ coef)
+    slopes = rng.standard_normal((len(explicit), 3))
+    close(design.t_dot(slopes), explicit.T @ slopes)
+    close(design.gram(), explicit.T @ explicit)
+    weights = rng.standard_normal((len(explicit), 1))
+    close(design.weighted_gram(weights), explicit.T @ (weights * explicit))
+    index = np.array([0, 2, 5])
+    close(design.dense_columns(index, np.float64), explicit[:, index])
+    norms, largest = design.column_sizes()
+    assert (norms >= np.linalg.norm(explicit, axis=0) - 1e-12).all()
+    assert (largest >= np.abs(explicit).max(axis=0) - 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", [dense, csr])
+@EVERY_CHANGE
+def test_selections_of_columns(kind, changes, rng):
+    design, explicit = drawn(kind, changes, rng)
+    one, other = np.array([0, 2, 5]), np.array([1, 6])
+    part = design.columns(one, np.float64)
+    close(part.dot(np.eye(3)), explicit[:, one])
+    both = part.beside(design.selection(other, np.float64))
+    close(both.dot(np.eye(5)), explicit[:, [0, 2, 5, 1, 6]])
+    assert design.columns(np.arange(7), np.float64) is design
+
+
+def test_column_sizes_of_dense_data_are_exact(rng):
+    for changes in CHANGES:
+        design, explicit = drawn(dense, changes, rng)
+        norms, largest = design.column_sizes()
+        close(norms, np.linalg.norm(explicit, axis=0))
+        close(largest, np.abs(explicit).max(axis=0))
+
+
+def test_what_is_stored(rng):
+    X = sparse.random(50, 40, 0.1, format="csr", random_state=0)
+    assert design_of(X).n_stored == X.nnz
+    assert design_of(X).n_bytes == X.data.nbytes
+    array = X.toarray()
+    assert design_of(array).n_stored == array.size
+    assert stacked(array)[0].n_bytes == array[:25].nbytes + X[25:].data.nbytes
+
+
+@pytest.mark.parametrize("kind", [dense, csr])
 def test_float32_is_kept(kind, rng):
     X = rng.standard_normal((10, 4)).astype(np.float32)
-    X = sparse.csr_matrix(X) if kind == "csr" else X
-    design = Design.centered(X, np.full((10, 1), 0.1))
+    design = kind(X)[0].centered(np.full((10, 1), 0.1))
     coef = np.ones((4, 2), np.float32)
-    scaled = design.scaled_rows(np.linspace(1, 2, 10)[:, None])
-    for some in (design, scaled):
-        assert some.dot(coef).dtype == np.float32
-        assert some.t_dot(some.dot(coef)).dtype == np.float32
+    other = design.scaled_rows(np.linspace(1, 2, 10)[:, None])
+    for each in (design, other):
+        assert each.dot(coef).dtype == np.float32
+        assert each.t_dot(each.dot(coef)).dtype == np.float32
 
 
 def test_no_copy_of_dense_data(rng):
     X = rng.standard_normal((10, 4))
-    design = Design.centered(X, np.full((10, 1), 0.1))
+    design = design_of(X).centered(np.full((10, 1), 0.1))
     assert design.X is X
     assert design.scaled_rows(np.ones((10, 1))).X is X
 
 
 def test_sparse_data_are_not_densified(rng, monkeypatch):
     X = sparse.random(50, 40, 0.1, format="csr", random_state=0)
-    design = Design.centered(X, np.full((50, 1), 0.02)).scaled_rows(np.ones((50, 1)))
+    design = design_of(X).centered(np.full((50, 1), 0.02)).scaled_rows(np.ones((50, 1)))
 
     def refuse(*args, **kwargs):
         raise AssertionError("X was made dense")
@@ -106,8 +246,8 @@ def test_large_means_do_not_cancel_digits(shape, scaled, rng):
     weights = rng.random((shape[0], 1))
     weights /= weights.sum()
     far = (X + 1000).astype(np.float32)  # known to 6e-5
-    near = Design.centered(X, weights)
-    design = Design.centered(far, weights)
+    near = design_of(X).centered(weights)
+    design = design_of(far).centered(weights)
     if scaled:
         scale = rng.uniform(0.5, 2, (shape[0], 1))
         near, design = near.scaled_rows(scale), design.scaled_rows(scale)
@@ -122,19 +262,3 @@ def test_large_means_do_not_cancel_digits(shape, scaled, rng):
     np.testing.assert_allclose(
         design.squared_row_norms(), near.squared_row_norms(), rtol=1e-3
     )
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize("shape", [(50, 3), (200, 150)])
-@pytest.mark.parametrize("value", [0.0, 1.0, 1990.1])
-def test_constant_columns_are_zero_when_centred(value, shape, kind, dtype, rng):
-    X = np.full(shape, value, dtype)
-    stored = sparse.csr_matrix(X) if kind == "csr" else X
-    weights = rng.random((shape[0], 1))
-    design = Design.centered(stored, weights / weights.sum())
-    assert design.is_zero()
-    assert design.top_eigenvalue() == 0
-    X[0, 0] += 1
-    stored = sparse.csr_matrix(X) if kind == "csr" else X
-    assert not Design.centered(stored, weights / weights.sum()).is_zero()

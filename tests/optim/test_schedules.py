@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -25,7 +25,7 @@ NO_PENALTY = Zero()
 def quadratic(rng, n=30, p=8):
     X = rng.standard_normal((n, p))
     y = X @ rng.standard_normal((p, 1)) + rng.standard_normal((n, 1))
-    return Problem(Design(X), y, np.full((n, 1), 1 / n))
+    return Problem(design_of(X), y, np.full((n, 1), 1 / n))
 
 
 def final(problem, schedule, n_updates, penalty=NO_PENALTY):

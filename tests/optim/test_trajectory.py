@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
+from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.phases import Phase, remaining_phases
 from skacv.optim.problem import Problem
@@ -24,7 +25,7 @@ def problem_of(rng, n=20, p=6, n_targets=1, weights=None):
     X = rng.standard_normal((n, p))
     y = rng.standard_normal((n, n_targets))
     weights = np.full((n, 1), 1 / n) if weights is None else weights
-    return Problem(Design(X), y, weights)
+    return Problem(design_of(X), y, weights)
 
 
 def start_of(problem):
@@ -85,13 +86,13 @@ def test_targets_are_separate_runs(schedule, rng):
 def test_two_products_with_X_an_update(rng, monkeypatch):
     counts = {"dot": 0, "t_dot": 0}
     for name in counts:
-        original = getattr(Design, name)
+        original = getattr(MatrixDesign, name)
 
         def counting(self, columns, name=name, original=original):
             counts[name] += columns.shape[1]
             return original(self, columns)
 
-        monkeypatch.setattr(Design, name, counting)
+        monkeypatch.setattr(MatrixDesign, name, counting)
     problem = problem_of(rng)
     run(problem, [Phase(L1(0.05), Nesterov(0.1), 25)], start_of(problem))
     assert counts == {"dot": 26, "t_dot": 25}
@@ -219,7 +220,7 @@ def test_sparse_equals_dense(n_targets, rng):
     plan = [Phase(L1(0.02), Nesterov(0.1), 20)]
     paths = [
         run(
-            Problem(Design.centered(matrix, weights), problem.target, weights),
+            Problem(design_of(matrix).centered(weights), problem.target, weights),
             plan,
             start_of(problem),
         ).coef

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
+from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -30,7 +31,7 @@ def problem_of(shape, rng, weighted=True, storage=np.asarray, scale=1.0):
     y = 2 * X[:, :1] - X[:, 1:2] + scale * rng.standard_normal((shape[0], 1))
     weights = rng.uniform(0.5, 2, (shape[0], 1)) if weighted else np.ones_like(y)
     weights /= weights.sum()
-    design = Design.centered(storage(X), weights)
+    design = design_of(storage(X)).centered(weights)
     return Problem(design, y - weights.T @ y, weights)
 
 
@@ -126,7 +127,7 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
     rows = np.arange(150)
     expected = by_replicas(problem, trajectory, rows, MEAN)
     looked_at = counted(
-        monkeypatch, Design, "dense_columns", lambda index, _: len(index)
+        monkeypatch, type(problem.design), "dense_columns", lambda index, _: len(index)
     )
     products = counted(
         monkeypatch, WorkingColumns, "gram_of", lambda coef: coef.shape[1]
@@ -192,7 +193,7 @@ def test_products_of_working_columns(is_whole, storage, rng):
 def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
     """At least the largest shift, and little more, in units beyond its range."""
     X = 100 + rng.standard_normal((30, 50))
-    design = Design.centered(unit * X, np.full((30, 1), 1 / 30))
+    design = design_of(unit * X).centered(np.full((30, 1), 1 / 30))
     gram = design.gram() / 30
     rows, order = rng.permutation(30)[:7], rng.permutation(50)
     working = WorkingColumns(design, rows, gram if is_whole else None)
@@ -233,8 +234,8 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
 def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
     problem = problem_of((200, 30), rng)
     trajectory = ran(problem, [SquaredL2(0.01)], Nesterov, n_updates=100)
-    products = counted(monkeypatch, Design, "dot", lambda coef: coef.shape[1])
-    backwards = counted(monkeypatch, Design, "t_dot", lambda rows: rows.shape[1])
+    products = counted(monkeypatch, MatrixDesign, "dot", lambda coef: coef.shape[1])
+    backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: rows.shape[1])
     blocks = 200 // (spectral.ENTRIES_PER_BLOCK // 30) + 1
     leave_one_out(problem, trajectory, np.arange(200), refit=SUM)
     assert products["n"] <= 30 * blocks  # rows into the eigenbasis
@@ -246,8 +247,8 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
     trajectory = ran(problem, [L1(0.05)], Nesterov, n_updates=25)
     every = np.arange(60)
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
-    forwards = counted(monkeypatch, Design, "dot", lambda coef: 1)
-    backwards = counted(monkeypatch, Design, "t_dot", lambda rows: 1)
+    forwards = counted(monkeypatch, MatrixDesign, "dot", lambda coef: 1)
+    backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: 1)
     choice.leave_folds_out(problem, trajectory, folds, refit=MEAN)
     assert forwards["n"] == 26
     assert backwards["n"] == 25
@@ -293,7 +294,7 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     """Wide sparse rows with every column in use: far from dense anywhere."""
     X = sparse.random(1000, 20_000, 1e-3, format="csr", random_state=0)
     y = rng.standard_normal((1000, 1))
-    problem = Problem(Design(X), y, np.full((1000, 1), 1e-3))
+    problem = Problem(design_of(X), y, np.full((1000, 1), 1e-3))
     phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
     left_out = choice.LeftOutRows.of(problem, np.arange(20), Refit())

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.losses import (
     Huber,
     Logistic,
@@ -73,7 +73,7 @@ def problem_of(
     if weighted:
         weights = rng.uniform(0.5, 2, (shape[0], 1))
     weights /= weights.sum()
-    design = Design(storage(X.astype(dtype)))
+    design = design_of(storage(X.astype(dtype)))
     return Problem(design, y.astype(dtype), weights.astype(dtype), loss)
 
 
@@ -553,7 +553,7 @@ def test_sparse_agrees_with_dense(penalties, schedule, loss, rng):
     trajectory = ran(problem, penalties, schedule)
     left_out = left_out_of(problem, np.arange(0, 40, 3))
     dense = found_by(problem, trajectory, left_out)
-    design = Design(sparse.csr_matrix(problem.design.X))
+    design = design_of(sparse.csr_matrix(problem.design.X))
     stored = found_by(replace(problem, design=design), trajectory, left_out)
     for each, wanted in zip(stored, dense):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-12)
@@ -565,7 +565,7 @@ def test_single_precision(penalties, schedule, loss, rng):
     double = problem_of(loss, (40, 12), rng)
     single = replace(
         double,
-        design=Design(double.design.X.astype(np.float32)),
+        design=design_of(double.design.X.astype(np.float32)),
         target=double.target.astype(np.float32),
         row_weights=double.row_weights.astype(np.float32),
     )
@@ -616,7 +616,7 @@ def logistic_run(shape, strength, schedule, n_updates, seed):
     coef[:5, 0] = rng.standard_normal(5)
     y = (rng.random((shape[0], 1)) < expit(X @ coef)).astype(float)
     weights = np.full((shape[0], 1), 1 / shape[0])
-    problem = Problem(Design(X), y, weights, Logistic())
+    problem = Problem(design_of(X), y, weights, Logistic())
     trajectory = ran_from(problem, [Phase(SquaredL2(strength), schedule, n_updates)])
     return problem, trajectory
 
@@ -717,7 +717,7 @@ def separable_run(seed, schedule=Nesterov):
     X = rng.standard_normal((150, 40))
     label = (X[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(150) > 0).astype(float)
     weights = np.full((150, 1), 1 / 150)
-    problem = Problem(Design(X), label[:, None], weights, Logistic())
+    problem = Problem(design_of(X), label[:, None], weights, Logistic())
     penalty = SquaredL2(1e-5)
     phase = Phase(penalty, schedule(1 / (problem.smoothness + 1e-5)), 250)
     return problem, run(problem, [phase], np.zeros((1, 40, 1)))

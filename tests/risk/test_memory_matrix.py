@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -43,7 +43,7 @@ def run_on(X, y, phases, sample_weight=None, fit_intercept=False):
     """The problem and its trajectory, from the lowest layer."""
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
     weights = (weights / weights.sum())[:, None]
-    design = Design.centered(X, weights) if fit_intercept else Design(X)
+    design = design_of(X).centered(weights) if fit_intercept else design_of(X)
     if fit_intercept:
         y = y - weights.T @ y
     problem = Problem(design, y, weights)
@@ -369,7 +369,7 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
     y = X[:, [0]] + rng.standard_normal((150, 1))
     stored = X if kind == "dense" else sparse.csr_matrix(X)
     weights = np.full((150, 1), 1 / 150)
-    problem = Problem(Design.centered(stored, weights), y - y.mean(), weights)
+    problem = Problem(design_of(stored).centered(weights), y - y.mean(), weights)
     phases = phases_for(X, L1(0.05), Nesterov, 60)
     trajectory = run(problem, phases, np.zeros((1, 120, 1)))
 

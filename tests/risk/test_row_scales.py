@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skacv import IterativeRidge, TrajectoryLasso
-from skacv.optim.design import Design
+from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
@@ -41,7 +41,7 @@ def sparse_regression(X, rng, n_targets=1):
 
 def run_on(X, y, phases, fit_intercept=False):
     weights = np.full((len(y), 1), 1 / len(y))
-    design = Design.centered(X, weights) if fit_intercept else Design(X)
+    design = design_of(X).centered(weights) if fit_intercept else design_of(X)
     if fit_intercept:
         y = y - y.mean(axis=0)
     problem = Problem(design, y, weights)

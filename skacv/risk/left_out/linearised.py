@@ -32,9 +32,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.design import hessian
 from ...optim.penalties import OnColumns
-from ...optim.problem import Problem
+from ...optim.problem import Problem, hessian
 from ...optim.trajectory import iterate
 from .correction import Correction, curvature_matrix, pulled, turned
 from .moments import moments

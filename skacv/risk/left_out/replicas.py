@@ -86,7 +86,7 @@ def check_stable(problem, trajectory, weights, suspects):
         own_weights = weights.rows[:, [r]].astype(problem.design.dtype)
         design = problem.design
         if weights.recentres:
-            design = design.recentered(own_weights)
+            design = design.centered(own_weights)
         own = replace(problem, design=design, row_weights=own_weights)
         for phase in trajectory.phases:
             curvature = phase.penalty.curvature * scale[r]

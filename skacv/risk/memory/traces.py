@@ -379,9 +379,9 @@ def _ends(run, vectors):
     r'(X'X/n) M r.
     """
     design = run.design
-    n_rows, n_columns = design.shape
+    n_rows = design.shape[0]
     vectors = vectors.astype(design.dtype, copy=False)
-    if n_rows <= n_columns:
+    if design.side == "rows":
         source = design.t_dot(vectors)
         readout = source / n_rows
     else:

@@ -1,0 +1,170 @@
+"""DenseDesign: an array, lazily centred and scaled."""
+
+import numpy as np
+
+from .matrix import ROW_BLOCK, MatrixDesign, slices
+
+# More rows where they are short, as long as they keep to so many entries.
+BLOCK_ENTRIES = 1 << 16
+# A product of two blocks takes so many multiplications, so that threads are worth
+# their while, as long as a block keeps to so many entries.
+PRODUCT_MULTIPLICATIONS = 1 << 28
+PRODUCT_ENTRIES = 1 << 20
+# Rows of a Gram matrix that are added up at a time.
+STRIP = 256
+
+
+class DenseDesign(MatrixDesign):
+    """An array, lazily centred and scaled.
+
+    Inner products are taken of the rows as they are meant, a block at a time. To
+    subtract what the centre adds from those of X would cancel all digits where means
+    are large.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float32 or float64
+    center, row_scale : ndarray or None
+        As in :class:`MatrixDesign`.
+    """
+
+    @property
+    def n_stored(self):
+        """Number of entries that a product with X goes through."""
+        return self.X.size
+
+    @property
+    def n_bytes(self):
+        """Memory that the entries of X take."""
+        return self.X.nbytes
+
+    def _weighted_sum(self, weights):
+        # Without a copy of X in double precision.
+        return sum(
+            self.X[rows].astype(np.float64, copy=False).T @ weights[rows]
+            for rows in slices(self.shape[0], ROW_BLOCK)
+        )
+
+    def _arrays(self, size):
+        """Rows as they are meant, so many at a time.
+
+        Yields
+        ------
+        rows : slice
+        block : ndarray
+        """
+        for rows in slices(self.shape[0], size):
+            block = self.X[rows]
+            if self.center is not None:
+                block = block - self.center.T
+            if self.row_scale is not None:
+                block = block * self.row_scale[rows]
+            yield rows, block
+
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        size = _product_size(self.shape[1])
+        blocks = (block.T for _, block in self._arrays(size))
+        return _sum_of_squares(blocks, self.shape[1], self.dtype)
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        parts = slices(self.shape[1], _product_size(self.shape[0]))
+        blocks = (self._centered_columns(columns) for columns in parts)
+        product = _sum_of_squares(blocks, self.shape[0], self.dtype)
+        if self.row_scale is not None:
+            product *= self.row_scale
+            product *= self.row_scale.T
+        return product
+
+    def _centered_columns(self, columns):
+        block = self.X[:, columns]
+        return block if self.center is None else block - self.center[columns].T
+
+    def weighted_gram(self, weights):
+        """The design' diag(weights) design, dense, (n_columns, n_columns).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, 1)
+            Of either sign.
+        """
+        product = np.zeros((self.shape[1], self.shape[1]), self.dtype)
+        for rows, block in self._arrays(_product_size(self.shape[1])):
+            product += block.T @ (block * weights[rows])
+        return product
+
+    def squared_row_norms(self):
+        """Squared Euclidean norm of every row, (n_rows,)."""
+        blocks = self._arrays(_block_size(self.shape[1]))
+        norms = [np.einsum("ij,ij->i", block, block) for _, block in blocks]
+        return np.concatenate(norms)
+
+    def column_sizes(self):
+        """Euclidean norm and largest absolute entry of every column.
+
+        Returns
+        -------
+        norms, largest : ndarray of shape (n_columns,)
+        """
+        squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for _, block in self._arrays(_block_size(self.shape[1])):
+            squares += np.einsum("ij,ij->j", block, block)
+            np.maximum(largest, np.abs(block).max(axis=0), out=largest)
+        return np.sqrt(squares), largest
+
+    def is_zero(self):
+        """Whether all entries are zero; centred, whether all columns are constant."""
+        if self.center is None:
+            return not self.X.any()
+        blocks = slices(self.shape[0], ROW_BLOCK)
+        return all((self.X[rows] == self.X[0]).all() for rows in blocks)
+
+    def selection(self, index, dtype):
+        """A design of its own with the columns in ``index``, as ``dtype``.
+
+        It is a copy in any case, so centre and scale are applied to it.
+        """
+        return DenseDesign(self.dense_columns(index, dtype))
+
+    def dense_columns(self, index, dtype):
+        """The columns in ``index`` as an array, a block of rows at a time."""
+        selection = np.empty((self.shape[0], len(index)), dtype)
+        for rows in slices(self.shape[0], ROW_BLOCK):
+            block = selection[rows]
+            block[:] = np.take(self.X[rows], index, axis=1)
+            if self.center is not None:
+                block -= self.center[index].T
+            if self.row_scale is not None:
+                block *= self.row_scale[rows]
+        return selection
+
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+        return DenseDesign(np.concatenate([self.X, other.X], axis=1))
+
+
+def _block_size(n_columns):
+    """Rows of a block that stays in cache."""
+    return max(ROW_BLOCK, BLOCK_ENTRIES // n_columns)
+
+
+def _product_size(side):
+    """Rows of a block, for inner products of so many columns."""
+    size = min(PRODUCT_MULTIPLICATIONS // side**2, PRODUCT_ENTRIES // side)
+    return max(ROW_BLOCK, size)
+
+
+def _sum_of_squares(blocks, side, dtype):
+    """The sum of ``block @ block.T`` over blocks with so many rows.
+
+    By NumPy: the threads of another BLAS beside it would be in its way.
+    """
+    product = np.zeros((side, side), dtype)
+    strips = slices(side, STRIP)
+    for block in blocks:
+        for rows in strips:
+            product[rows, rows.start :] += block[rows] @ block[rows.start :].T
+    for rows in strips:  # the lower triangle from the upper one
+        product[rows.stop :, rows] = product[rows, rows.stop :].T
+    return product

@@ -1,0 +1,126 @@
+"""What dense and sparse designs share: a matrix, lazily centred and scaled."""
+
+from abc import abstractmethod
+
+import numpy as np
+
+from .design import ColumnDesign
+
+# Rows handled at a time where a whole matrix would be a second one.
+ROW_BLOCK = 128
+
+
+class MatrixDesign(ColumnDesign):
+    """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
+
+    Centring and scaling are applied to the results of products, so that a
+    dense X is not copied and a sparse X is not densified.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_columns), float32 or float64
+    center : ndarray of shape (n_columns, 1), optional
+        Subtracted from every row.
+    row_scale : ndarray of shape (n_rows, 1), optional
+        Multiplies the (centred) rows.
+    """
+
+    def __init__(self, X, center=None, row_scale=None):
+        self.X = X
+        self.center = center
+        self.row_scale = row_scale
+
+    @property
+    def shape(self):
+        return self.X.shape
+
+    @property
+    def dtype(self):
+        return self.X.dtype
+
+    def blocks(self):
+        """All rows: they are in memory."""
+        yield slice(0, self.shape[0]), self
+
+    def centered(self, weights):
+        """The same matrix, centred by the weighted mean of its rows instead.
+
+        Summed up in double precision: what is left of constant columns is then
+        no more than one rounding.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, 1)
+            Of sum one.
+        """
+        weights = weights.astype(np.float64)
+        center = self._weighted_sum(weights) / weights.sum()
+        return type(self)(self.X, center.astype(self.dtype), self.row_scale)
+
+    @abstractmethod
+    def _weighted_sum(self, weights):
+        """X' weights, (n_columns, 1), in double precision."""
+
+    def dot(self, coef):
+        """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
+        product = self.X @ coef
+        if self.center is not None:
+            product -= (self.center * coef).sum(axis=0)
+        if self.row_scale is not None:
+            product *= self.row_scale
+        return product
+
+    def t_dot(self, slopes):
+        """The product of the transpose with slopes, (n_rows, k) -> (n_columns, k)."""
+        if self.row_scale is not None:
+            slopes = slopes * self.row_scale
+        product = self.X.T @ slopes
+        if self.center is not None:
+            product -= self.center * slopes.sum(axis=0)
+        return product
+
+    def rows(self, index):
+        """The design of the rows in ``index``."""
+        scale = None if self.row_scale is None else self.row_scale[index]
+        return type(self)(self.X[index], self.center, scale)
+
+    def scaled_rows(self, row_scale):
+        """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
+        if self.row_scale is not None:
+            row_scale = row_scale * self.row_scale
+        row_scale = row_scale.astype(self.dtype, copy=False)
+        return type(self)(self.X, self.center, row_scale)
+
+    def columns(self, index, dtype):
+        """The design of the columns in ``index``, increasing, as ``dtype``.
+
+        All columns as they are, are the design itself.
+        """
+        if len(index) == self.shape[1] and dtype == self.dtype:
+            return self
+        return self.selection(index, dtype)
+
+    @abstractmethod
+    def selection(self, index, dtype):
+        """A design of its own with the columns in ``index``, as ``dtype``."""
+
+    @abstractmethod
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+
+    def own_predictors(self, coef, index):
+        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_index, n_columns)
+        index : ndarray of int
+        """
+        every = np.arange(self.shape[1])
+        rows = self.rows(index).dense_columns(every, self.dtype)
+        return np.einsum("ij,ij->i", rows, coef)
+
+
+def slices(n_rows, size):
+    """Slices of so many rows, one after the other."""
+    return [slice(first, first + size) for first in range(0, n_rows, size)]

@@ -1,0 +1,133 @@
+"""SparseDesign: a CSR matrix, lazily centred and scaled."""
+
+import numpy as np
+from scipy import sparse
+
+from .matrix import ROW_BLOCK, MatrixDesign, slices
+
+
+class SparseDesign(MatrixDesign):
+    """A CSR matrix, lazily centred and scaled: it is never made dense.
+
+    Parameters
+    ----------
+    X : CSR matrix of shape (n_rows, n_columns), float32 or float64
+    center, row_scale : ndarray or None
+        As in :class:`MatrixDesign`.
+    """
+
+    @property
+    def n_stored(self):
+        """Number of entries that a product with X goes through."""
+        return self.X.nnz
+
+    @property
+    def n_bytes(self):
+        """Memory that the entries of X take."""
+        return self.X.data.nbytes
+
+    def _weighted_sum(self, weights):
+        return self.X.T @ weights
+
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
+
+    def weighted_gram(self, weights):
+        """The design' diag(weights) design, dense, (n_columns, n_columns).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, 1)
+            Of either sign.
+        """
+        if self.row_scale is not None:
+            weights = weights * self.row_scale**2
+        product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
+        if self.center is not None:
+            # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
+            total = self.X.T @ weights
+            rest = total - weights.sum() * self.center
+            _subtract_outer(product, self.center, total)
+            _subtract_outer(product, rest, self.center)
+        return product
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        product = (self.X @ self.X.T).toarray()
+        if self.center is not None:
+            ones = np.ones((self.shape[0], 1), self.dtype)
+            shift = self.X @ self.center
+            _subtract_outer(product, ones, shift)
+            _subtract_outer(product, shift - (self.center**2).sum(), ones)
+        if self.row_scale is not None:
+            product *= self.row_scale
+            product *= self.row_scale.T
+        return product
+
+    def squared_row_norms(self):
+        """Squared Euclidean norm of every row, (n_rows,)."""
+        norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
+        if self.center is not None:
+            norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
+        if self.row_scale is not None:
+            norms = norms * self.row_scale**2
+        return norms.ravel()
+
+    def column_sizes(self):
+        """Upper bounds of the norm and of the largest absolute entry of every column.
+
+        The centre is added to the entries.
+
+        Returns
+        -------
+        norms, largest : ndarray of shape (n_columns,)
+        """
+        X, scale = self.X, np.ones((self.shape[0], 1), self.dtype)
+        if self.row_scale is not None:
+            X, scale = X.multiply(self.row_scale).tocsr(), self.row_scale
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
+        largest = np.asarray(abs(X).max(axis=0).toarray()).ravel()
+        if self.center is not None:
+            size = np.abs(self.center[:, 0])
+            norms = norms + size * np.linalg.norm(scale)
+            largest = largest + size * scale.max()
+        return norms, largest
+
+    def is_zero(self):
+        """Whether all entries are zero; centred, whether all columns are constant."""
+        if self.center is None:
+            return not self.X.data.any()
+        return (self.X.max(axis=0) - self.X.min(axis=0)).nnz == 0
+
+    def selection(self, index, dtype):
+        """A design of its own with the columns in ``index``, as ``dtype``."""
+        center = None if self.center is None else self.center[index].astype(dtype)
+        scale = None if self.row_scale is None else self.row_scale.astype(dtype)
+        return SparseDesign(self.X[:, index].astype(dtype, copy=False), center, scale)
+
+    def dense_columns(self, index, dtype):
+        """The columns in ``index`` as an array, centred and scaled in its place."""
+        # To take columns out of all rows at once is much faster.
+        selection = self.X[:, index].astype(dtype, copy=False).toarray()
+        for rows in slices(self.shape[0], ROW_BLOCK):
+            block = selection[rows]
+            if self.center is not None:
+                block -= self.center[index].T
+            if self.row_scale is not None:
+                block *= self.row_scale[rows]
+        return selection
+
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+        center = None
+        if self.center is not None:
+            center = np.concatenate([self.center, other.center])
+        X = sparse.hstack([self.X, other.X], format="csr")
+        return SparseDesign(X, center, self.row_scale)
+
+
+def _subtract_outer(product, left, right):
+    """product -= left right', without a second matrix of that size."""
+    for rows in slices(len(product), ROW_BLOCK):
+        product[rows] -= left[rows] @ right.T
