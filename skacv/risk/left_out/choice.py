@@ -256,18 +256,10 @@ def coefficients_without(
         coef = np.concatenate([coef[:, 0].T for coef, _ in found])
         if fit_intercept:
             last = np.concatenate([z[-1, :, 0] for _, z in found])
-            shift = last - _own_predictors(problem.design, coef, rows)
+            shift = last - problem.design.own_predictors(coef, rows)
         return coef, shift
     _, coef = _linearised(problem, trajectory, left_out, settings, *blocks, correction)
     return coef[:, :, 0], shift
-
-
-def _own_predictors(design, coef, rows):
-    """Predictor of every row by its own coefficients, (n_rows,)."""
-    every = np.arange(design.shape[1])
-    return np.einsum(
-        "ij,ij->i", design.rows(rows).dense_columns(every, design.dtype), coef
-    )
 
 
 def _with_deviations(coef, deviations, n_left_out):
