@@ -11,6 +11,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 EXACT_EIGENVALUE_SIZE = 128
 # Lanczos approaches the top eigenvalue from below: what it may still miss.
 LANCZOS_MARGIN = 1.02
+# Rows at a time where only the diagonal of a product is wanted.
+OWN_ROWS = 16
 
 
 class Design(ABC):
@@ -96,6 +98,20 @@ class Design(ABC):
         ndarray of shape (n_rows, k)
         """
         return predictor + self.dot(self.rows(rows).t_dot(slopes))
+
+    def own_predictors(self, coef, index):
+        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_index, n_columns)
+        index : ndarray of int
+        """
+        found = np.empty(len(index), coef.dtype)
+        for first in range(0, len(index), OWN_ROWS):
+            rows = slice(first, first + OWN_ROWS)
+            found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
+        return found
 
     def squared_norm(self, coef, predictor):
         """Squared norm of every column of coefficients, (k,).

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from skacv.optim import design as designs
 from skacv.optim.arrays import design_of
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE
 from tests.optim.designs import (
@@ -86,6 +87,17 @@ def test_rows(kind, changes, index, rng):
     predictor = rng.standard_normal((len(features), 2))
     followed = design.follow(predictor, index, slopes)
     close(followed, predictor + features @ expected.T @ slopes)
+
+
+@EVERY_KIND
+@EVERY_CHANGE
+def test_rows_by_coefficients_of_their_own(kind, changes, rng, monkeypatch):
+    monkeypatch.setattr(designs, "OWN_ROWS", 2)
+    design, features = drawn(kind, changes, rng)
+    index = np.array([5, 1, 8])
+    slopes = rng.standard_normal((len(features), 3))
+    found = design.own_predictors(design.t_dot(slopes).T, index)
+    close(found, np.diagonal(features[index] @ features.T @ slopes))
 
 
 @EVERY_KIND
