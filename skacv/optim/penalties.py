@@ -10,6 +10,8 @@ A penalty is a frozen dataclass deriving from :class:`Penalty`, with
     argmin_b (b - point)^2 / 2 + step_size g(b), coordinate by coordinate;
 ``prox_derivative(coef, step_size)``
     the derivative of the prox at the point whose prox is ``coef``;
+``gradient(coef)``, ``hessian_diagonal(coef)``
+    first and second derivatives of g where the coefficients are free to move;
 ``largest_strength(gradient, smoothness)``
     where a path of strengths starts.
 
@@ -48,6 +50,18 @@ class Penalty:
         """Gradient of the smooth part, of which ``curvature`` is the largest."""
         return self.curvature * coef
 
+    def gradient(self, coef):
+        """Derivatives of g where the coefficients are free, that is, off its kinks."""
+        raise NotImplementedError(f"{type(self).__name__} has no gradient.")
+
+    def hessian_diagonal(self, coef):
+        """Second derivatives of g where the coefficients are free."""
+        raise NotImplementedError(f"{type(self).__name__} has no hessian_diagonal.")
+
+    def is_free(self, coef):
+        """Which coefficients a small change of the rest of an objective moves."""
+        return self.prox_derivative(coef, 0.0) != 0
+
     def largest_strength(self, gradient, smoothness):
         """Smallest strength that keeps zero coefficients at zero.
 
@@ -64,6 +78,12 @@ class Zero(Penalty):
     strength = 0.0
     is_linear = True
 
+    def gradient(self, coef):
+        return np.zeros_like(coef)
+
+    def hessian_diagonal(self, coef):
+        return np.zeros_like(coef)
+
 
 @dataclass(frozen=True)
 class SquaredL2(Penalty):
@@ -79,6 +99,12 @@ class SquaredL2(Penalty):
 
     def value(self, coef):
         return 0.5 * self.strength * float(np.vdot(coef, coef))
+
+    def gradient(self, coef):
+        return self.strength * coef
+
+    def hessian_diagonal(self, coef):
+        return np.full_like(coef, self.strength)
 
     def largest_strength(self, gradient, smoothness):
         """The curvature of the loss: no finite strength keeps zero at zero."""
@@ -106,6 +132,12 @@ class L1(Penalty):
         # With strength zero the prox is the identity, at zero too.
         return ((coef != 0) | (self.strength == 0)).astype(coef.dtype)
 
+    def gradient(self, coef):
+        return self.strength * np.sign(coef)
+
+    def hessian_diagonal(self, coef):
+        return np.zeros_like(coef)
+
 
 @dataclass(frozen=True)
 class ElasticNet(Penalty):
@@ -131,6 +163,13 @@ class ElasticNet(Penalty):
     def prox_derivative(self, coef, step_size):
         moves = (coef != 0) | (self.strength * self.l1_ratio == 0)
         return moves.astype(coef.dtype) / self._shrinkage(step_size)
+
+    def gradient(self, coef):
+        slope = self.l1_ratio * np.sign(coef) + (1 - self.l1_ratio) * coef
+        return self.strength * slope
+
+    def hessian_diagonal(self, coef):
+        return np.full_like(coef, self.strength * (1 - self.l1_ratio))
 
     def largest_strength(self, gradient, smoothness):
         # A pure ridge has no finite one; 1e-3 is what scikit-learn takes there.
@@ -173,6 +212,14 @@ class MCP(Penalty):
         slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
         moves = (coef != 0) | (self.strength == 0)
         return (slope * moves).astype(coef.dtype)
+
+    def gradient(self, coef):
+        slope = np.maximum(self.strength - np.abs(coef) / self.gamma, 0)
+        return slope * np.sign(coef)
+
+    def hessian_diagonal(self, coef):
+        falls = np.abs(coef) < self.gamma * self.strength
+        return -falls.astype(coef.dtype) / self.gamma
 
 
 @dataclass(frozen=True)
@@ -224,6 +271,15 @@ class SCAD(Penalty):
         moves = (coef != 0) | (strength == 0)
         return (slope * moves).astype(coef.dtype)
 
+    def gradient(self, coef):
+        falling = (self.a * self.strength - np.abs(coef)) / (self.a - 1)
+        return np.clip(falling, 0, self.strength) * np.sign(coef)
+
+    def hessian_diagonal(self, coef):
+        size = np.abs(coef)
+        falls = (size > self.strength) & (size < self.a * self.strength)
+        return -falls.astype(coef.dtype) / (self.a - 1)
+
 
 PENALTIES = (
     Zero(),
@@ -272,6 +328,16 @@ class ExceptLast(Penalty):
         gradient = self.penalty.smooth_gradient(coef)
         gradient[-1] = 0
         return gradient
+
+    def gradient(self, coef):
+        gradient = self.penalty.gradient(coef)
+        gradient[-1] = 0
+        return gradient
+
+    def hessian_diagonal(self, coef):
+        diagonal = self.penalty.hessian_diagonal(coef)
+        diagonal[-1] = 0
+        return diagonal
 
     def largest_strength(self, gradient, smoothness):
         return self.penalty.largest_strength(gradient[:-1], smoothness)
