@@ -125,6 +125,8 @@ def leverages(local, solver):
 
 def _placed(local, X, k):
     """Rows of output k as columns, zero in the places of other outputs."""
+    if local.free.shape[1] == 1:  # all columns are its own
+        return X.T
     placed = np.zeros((*local.free.shape, len(X)))
     placed[:, k] = X.T
     return placed[local.free]
