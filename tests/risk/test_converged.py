@@ -185,6 +185,19 @@ def test_sparse_and_wide(loss, p, l1, rng):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_no_coefficient_is_free(kind, rng):
+    model = model_of(Logistic(), rng, l1=0.4, has_intercept=False)
+    model = on(model, kind(model.problem.design.X), coef=np.zeros((6, 1)))
+    for found in (
+        newton_step(model),
+        infinitesimal_jackknife(model),
+        randomized_leverages(model, probes_of(model, 10)),
+    ):
+        np.testing.assert_array_equal(found.predictor, 0)
+        np.testing.assert_array_equal(found.leverages, 0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_designs_may_be_centred_lazily(kind, rng):
     model = model_of(Logistic(), rng, p=70)
     X = model.problem.design.X

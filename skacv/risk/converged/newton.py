@@ -91,8 +91,8 @@ def drifts(local, solver):
     gradients = np.stack([local.gradient, local.penalty_gradient], axis=2)
     moves = np.zeros_like(gradients)
     moves[local.free] = solver.solve(gradients[local.free])
-    products = local.design.dot(moves.reshape(len(moves), -1))
-    return np.moveaxis(products.reshape(len(products), -1, 2), 2, 0)
+    products = local.design.dot(np.hstack([moves[:, :, 0], moves[:, :, 1]]))
+    return np.hsplit(products, 2)
 
 
 def check_determined(pull):
