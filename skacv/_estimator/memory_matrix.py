@@ -59,7 +59,7 @@ def read_memory_matrix(run):
         estimate = passes.estimate_risk(
             data.problem,
             trajectory,
-            fit_intercept=data.is_centered,
+            estimator._refit(data),
             n_labels=risk if is_number else passes.N_LABELS,
             rng=rng,
         )
@@ -67,8 +67,8 @@ def read_memory_matrix(run):
         estimate = estimate_risk(
             data.problem,
             trajectory,
+            estimator._refit(data),
             method="auto" if risk is True else risk,
-            fit_intercept=data.is_centered,
             row_scales=estimator.risk_row_scales,
             rng=rng,
         )

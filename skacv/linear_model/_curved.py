@@ -14,7 +14,8 @@ from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
 from ..exceptions import SeparationWarning
-from ..optim.penalties import SquaredL2, except_last
+from ..optim.families import except_last
+from ..optim.penalties import SquaredL2
 from ..optim.schedules import (
     GradientDescent,
     Nesterov,

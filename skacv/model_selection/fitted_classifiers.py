@@ -1,16 +1,23 @@
-"""What fitted linear classifiers minimised.
+"""What fitted linear classifiers of scikit-learn minimised.
 
 Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make one.
 """
 
 import numpy as np
-from scipy import sparse
 
 from .._compat import class_weights
 from ..optim.losses import Logistic, Multinomial, SquaredHinge
-from ..risk.converged.hinge import HingeModel
-from ..risk.converged.newton import ConvergedModel
-from .minimised import COUPLED, CURVED, HINGE, FittedModel, coefficients, dense
+from ..optim.penalties import L1, ElasticNet, SquaredL2
+from ..risk.converged.hinge import Hinge, HingeModel
+from .minimised import (
+    HINGE,
+    FittedModel,
+    Line,
+    dense,
+    line_of,
+    output_by_output,
+    with_column,
+)
 
 # LIBLINEAR stops when margins are right to its ``tol``; how much of that is
 # taken for a row on the margin.
@@ -29,28 +36,16 @@ def logistic_of(strength):
         _refuse_one_vs_rest(estimator)
         labels = _encoded(estimator, y)
         C, l1_ratio = strength(estimator)
-        coef, intercept = coefficients(estimator, _n_scores(estimator))
+        line = line_of(estimator, X, _n_scores(estimator))
         weights = weights * _class_weights(estimator, y, weights)[labels]
-        has_intercept = bool(estimator.fit_intercept)
-        if has_intercept and estimator.solver == "liblinear":
-            scaling = estimator.intercept_scaling
-            X, coef, intercept = _penalised_intercept(X, coef, intercept, scaling)
-            has_intercept = False
+        if estimator.solver == "liblinear":
+            line = _penalised_intercept(estimator, line)
         is_binary = len(estimator.classes_) == 2
-        target = labels[:, None] if is_binary else np.eye(len(coef.T))[labels]
-        model = ConvergedModel(
-            X=X,
-            target=target.astype(float),
-            loss=Logistic() if is_binary else Multinomial(),
-            row_weights=weights[:, None],
-            coef=coef,
-            intercept=intercept,
-            l1=l1_ratio / C,
-            l2=(1 - l1_ratio) / C,
-            has_intercept=has_intercept,
-            penalty_shares=np.zeros(len(y)),
-        )
-        return FittedModel([model], CURVED if is_binary else COUPLED)
+        target = labels[:, None] if is_binary else np.eye(_n_scores(estimator))[labels]
+        loss = Logistic() if is_binary else Multinomial()
+        penalty = line.spared(ElasticNet(1 / (C * weights.sum()), l1_ratio))
+        model = line.converged(target.astype(float), weights, loss, penalty)
+        return output_by_output(model)
 
     return adapter
 
@@ -93,47 +88,6 @@ def _refuse_one_vs_rest(estimator):
         )
 
 
-# --------------------------------------------------------------------------- ours
-
-
-def recorded_of(l1_ratio):
-    """C sum_i s_i l_i + the penalty of the iterate in use, the loss that of the fit.
-
-    A row weighs the same for all outputs, and the intercept is not penalised.
-    """
-
-    def adapter(estimator, X, y, weights):
-        target, loss = estimator._target(y), estimator._loss
-        coef, intercept = coefficients(estimator, target.shape[1])
-        by_class = _class_weights(estimator, y, weights)
-        weights = weights * by_class[np.searchsorted(estimator.classes_, y)]
-        C, ratio = estimator.C_path_[estimator.iteration_], l1_ratio(estimator)
-        every = np.arange(target.shape[1])
-        outputs = [
-            ConvergedModel(
-                X=X,
-                target=target[:, own],
-                loss=loss,
-                row_weights=weights[:, None],
-                coef=coef[:, own],
-                intercept=intercept[own],
-                l1=ratio / C,
-                l2=(1 - ratio) / C,
-                has_intercept=bool(estimator.fit_intercept),
-                penalty_shares=np.zeros(len(y)),
-            )
-            for own in ([every] if loss.is_coupled else every[:, None])
-        ]
-        return FittedModel(outputs, COUPLED if loss.is_coupled else CURVED)
-
-    return adapter
-
-
-def no_l1(estimator):
-    """The l1_ratio of a ridge penalty."""
-    return 0.0
-
-
 # ------------------------------------------------------ support vector machines
 
 
@@ -142,55 +96,37 @@ def linear_svc(estimator, X, y, weights):
     if estimator.multi_class != "ovr" and len(estimator.classes_) > 2:
         raise ValueError("LinearSVC is supported with multi_class='ovr' only.")
     labels = _encoded(estimator, y)
-    coef, intercept = coefficients(estimator, _n_scores(estimator))
-    if estimator.fit_intercept:
-        scaling = estimator.intercept_scaling
-        X, coef, intercept = _penalised_intercept(X, coef, intercept, scaling)
+    line = _penalised_intercept(estimator, line_of(estimator, X, _n_scores(estimator)))
     by_class = _class_weights(estimator, y, weights)
-    machines = {"hinge": _hinge_machine, "squared_hinge": _squared_hinge_machine}
-    machine = machines[estimator.loss]
+    is_binary = len(estimator.classes_) == 2
     outputs = []
-    for k in range(coef.shape[1]):
-        is_binary = coef.shape[1] == 1
+    for k, coef in enumerate(line.coef.T):
         positive = labels == (1 if is_binary else k)
         # Against the rest, the rest has weight one.
         scale = by_class[labels] if is_binary else np.where(positive, by_class[k], 1)
-        outputs.append(
-            machine(
-                estimator,
-                X=X,
-                target=np.where(positive, 1.0, -1.0)[:, None],
-                row_weights=(weights * scale)[:, None],
-                coef=coef[:, [k]],
-                intercept=intercept[[k]],
-                has_intercept=False,
-            )
+        machine = _machine(
+            estimator,
+            line._replace(coef=coef[:, None]),
+            np.where(positive, 1.0, -1.0)[:, None],
+            weights * scale,
         )
-    return FittedModel(outputs, HINGE if estimator.loss == "hinge" else CURVED)
+        outputs.append(machine)
+    if estimator.loss == "hinge":
+        return FittedModel(outputs, HINGE)
+    return FittedModel(outputs)
 
 
-def _squared_hinge_machine(estimator, **data):
-    is_l1 = estimator.penalty == "l1"
-    return ConvergedModel(
-        **data,
-        loss=SquaredHinge(),
-        l1=1 / estimator.C if is_l1 else 0.0,
-        l2=0.0 if is_l1 else 1 / estimator.C,
-        penalty_shares=np.zeros(len(data["target"])),
-    )
-
-
-def _hinge_machine(estimator, **data):
-    scores = data["X"] @ data["coef"] + data["intercept"]
-    slack = (1 - data["target"] * scores)[:, 0]
+def _machine(estimator, line, target, weights):
+    """One output of LinearSVC."""
+    kind = L1 if estimator.penalty == "l1" else SquaredL2
+    penalty = kind(1 / (estimator.C * weights.sum()))
+    if estimator.loss == "squared_hinge":
+        return line.converged(target, weights, SquaredHinge(), penalty)
+    model = line.converged(target, weights, Hinge(), penalty)
+    slack = (1 - target * model.predictor)[:, 0]
     tolerance = MARGIN_TOLERANCE * estimator.tol
-    counts = data["row_weights"][:, 0] > 0
-    return HingeModel(
-        **data,
-        l2=1 / estimator.C,
-        on_margin=counts & (np.abs(slack) <= tolerance),
-        within=slack > tolerance,
-    )
+    on_margin = model.counts & (np.abs(slack) <= tolerance)
+    return _hinge_model(model, on_margin, slack > tolerance)
 
 
 def svc(estimator, X, y, weights):
@@ -206,29 +142,26 @@ def svc(estimator, X, y, weights):
     dual = np.zeros(len(labels))
     dual[rows[estimator.support_]] = np.abs(dense(estimator.dual_coef_)).ravel()
     at_bound = dual >= (1 - BOUND_TOLERANCE) * estimator.C * row_weights
-    coef, intercept = coefficients(estimator, 1)
-    model = HingeModel(
-        X=X,
-        target=np.where(labels == 1, 1.0, -1.0)[:, None],
-        row_weights=row_weights[:, None],
-        coef=coef,
-        intercept=intercept,
-        l2=1 / estimator.C,
-        has_intercept=True,
-        on_margin=(dual > 0) & ~at_bound,
-        within=(dual > 0) & at_bound,
-    )
-    return FittedModel([model], HINGE)
+    line = line_of(estimator, X, 1)
+    penalty = line.spared(SquaredL2(1 / (estimator.C * row_weights.sum())))
+    target = np.where(labels == 1, 1.0, -1.0)[:, None]
+    model = line.converged(target, row_weights, Hinge(), penalty)
+    on_margin, within = (dual > 0) & ~at_bound, (dual > 0) & at_bound
+    return FittedModel([_hinge_model(model, on_margin, within)], HINGE)
 
 
-def _penalised_intercept(X, coef, intercept, scaling):
+def _hinge_model(model, on_margin, within):
+    fields = model.problem, model.penalty, model.coef, model.penalty_shares
+    return HingeModel(*fields, on_margin, within)
+
+
+def _penalised_intercept(estimator, line):
     """LIBLINEAR's: the coefficient of one more column, penalised as all others."""
-    column = np.full((X.shape[0], 1), float(scaling))
-    if sparse.issparse(X):
-        X = sparse.hstack([X, column], format="csr")
-    else:
-        X = np.hstack([X, column])
-    return X, np.vstack([coef, intercept / scaling]), np.zeros_like(intercept)
+    if line.intercept is None:
+        return line
+    scaling = estimator.intercept_scaling
+    coef = np.vstack([line.coef, line.intercept / scaling])
+    return Line(with_column(line.X, scaling), coef, None)
 
 
 def _encoded(estimator, y):

@@ -2,7 +2,8 @@
 
 To add a class, write a function ``(estimator, X, y, weights) -> FittedModel``
 beside those for regressors or classifiers, or take one that is there, and list
-it in ``FITTED_MODELS``. Subclasses are found through their bases.
+it in ``FITTED_MODELS``. Subclasses are found through their bases, all linear
+models of this package through ``TrajectoryModel``.
 """
 
 from sklearn.linear_model import (
@@ -20,32 +21,22 @@ from sklearn.linear_model import (
 )
 from sklearn.svm import SVC, LinearSVC
 
-from ..linear_model import (
-    IterativeRidge,
-    TrajectoryElasticNet,
-    TrajectoryHuberRegressor,
-    TrajectoryLasso,
-    TrajectoryLinearSVC,
-    TrajectoryLogisticRegression,
-    TrajectoryPoissonRegressor,
-)
+from .._estimator.fit import TrajectoryModel
 from .fitted_classifiers import (
     linear_svc,
     logistic_cv_strength,
     logistic_of,
     logistic_strength,
-    no_l1,
-    recorded_of,
     svc,
 )
+from .fitted_recorded import recorded
 from .fitted_regressors import (
     alpha_given,
-    alpha_in_force,
     elastic_net_of,
-    huber_of,
+    huber,
     multi_task,
     only_l1,
-    poisson_of,
+    poisson,
     ridge_of,
 )
 
@@ -61,15 +52,9 @@ FITTED_MODELS = {
     LogisticRegressionCV: logistic_of(logistic_cv_strength),
     LinearSVC: linear_svc,
     SVC: svc,
-    HuberRegressor: huber_of(alpha_given),
-    PoissonRegressor: poisson_of(alpha_given),
-    IterativeRidge: ridge_of(alpha_in_force),
-    TrajectoryLasso: elastic_net_of(alpha_in_force, only_l1),
-    TrajectoryElasticNet: elastic_net_of(alpha_in_force, lambda m: m.l1_ratio),
-    TrajectoryLogisticRegression: recorded_of(lambda model: model.l1_ratio),
-    TrajectoryLinearSVC: recorded_of(no_l1),
-    TrajectoryHuberRegressor: huber_of(alpha_in_force),
-    TrajectoryPoissonRegressor: poisson_of(alpha_in_force),
+    HuberRegressor: huber,
+    PoissonRegressor: poisson,
+    TrajectoryModel: recorded,
 }
 
 
@@ -102,9 +87,10 @@ def adapter_of(kind):
     for base in kind.__mro__:
         if base in FITTED_MODELS:
             return FITTED_MODELS[base]
-    known = [base for base, found in FITTED_MODELS.items() if found is not multi_task]
-    names = ", ".join(sorted(base.__name__ for base in known))
+    theirs = FITTED_MODELS.keys() - {MultiTaskElasticNet, TrajectoryModel}
+    names = ", ".join(sorted(base.__name__ for base in theirs))
     raise TypeError(
-        f"What {kind.__name__} minimises is not known; known are {names}. Of a search "
-        "pass the fitted estimator inside, such as best_estimator_ or estimator_."
+        f"What {kind.__name__} minimises is not known; known are {names} and the "
+        "linear models of skacv. Of a search pass the fitted estimator inside, such "
+        "as best_estimator_ or estimator_."
     )

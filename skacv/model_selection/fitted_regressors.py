@@ -1,40 +1,15 @@
-"""What fitted linear regressors minimised.
+"""What fitted linear regressors of scikit-learn minimised.
 
 Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make one.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..optim.losses import Huber, Poisson, SquaredError
-from ..risk.converged.newton import ConvergedModel
-from .minimised import CURVED, FittedModel, coefficients
-
-SQUARED = SquaredError()
-
-
-def _regressor(estimator, data, l2, shares, loss=SQUARED, l1=0.0, link=np.asarray):
-    """One model per target; ``data`` are X, y and weights, l2 may differ by target."""
-    X, y, weights = data
-    target = y.reshape(len(y), -1)
-    n_targets = target.shape[1]
-    coef, intercept = coefficients(estimator, n_targets)
-    strengths = np.broadcast_to(np.asarray(l2, float), n_targets)
-    outputs = [
-        ConvergedModel(
-            X=X,
-            target=target[:, [k]],
-            loss=loss,
-            row_weights=weights[:, None],
-            coef=coef[:, [k]],
-            intercept=intercept[[k]],
-            l1=l1,
-            l2=float(strengths[k]),
-            has_intercept=bool(estimator.fit_intercept),
-            penalty_shares=shares,
-        )
-        for k in range(n_targets)
-    ]
-    return FittedModel(outputs, CURVED, link)
+from ..optim.penalties import ElasticNet, SquaredL2
+from .minimised import line_of, output_by_output
 
 
 def alpha_given(estimator):
@@ -47,8 +22,16 @@ def ridge_of(alpha):
 
     def adapter(estimator, X, y, weights):
         _refuse_positive(estimator)
-        data, shares = (X, y, weights), np.zeros(len(y))
-        return _regressor(estimator, data, alpha(estimator), shares)
+        target = y.reshape(len(y), -1)
+        line = line_of(estimator, X, target.shape[1])
+        strengths = np.asarray(alpha(estimator), float) / weights.sum()
+        strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
+        penalties = [line.spared(SquaredL2(strength)) for strength in strengths]
+        model = line.converged(target, weights, SquaredError(), penalties[0])
+        fitted = output_by_output(model)
+        pairs = zip(fitted.outputs, penalties)
+        outputs = [replace(output, penalty=penalty) for output, penalty in pairs]
+        return fitted._replace(outputs=outputs)
 
     return adapter
 
@@ -58,10 +41,12 @@ def elastic_net_of(alpha, l1_ratio):
 
     def adapter(estimator, X, y, weights):
         _refuse_positive(estimator)
-        data, total = (X, y, weights), weights.sum()
-        strength, ratio = total * alpha(estimator), l1_ratio(estimator)
-        l2, shares = strength * (1 - ratio), weights / total
-        return _regressor(estimator, data, l2, shares, l1=float(strength * ratio))
+        target, shares = y.reshape(len(y), -1), weights / weights.sum()
+        line = line_of(estimator, X, target.shape[1])
+        net = ElasticNet(float(alpha(estimator)), float(l1_ratio(estimator)))
+        penalty = line.spared(net)
+        model = line.converged(target, weights, SquaredError(), penalty, shares)
+        return output_by_output(model)
 
     return adapter
 
@@ -69,11 +54,6 @@ def elastic_net_of(alpha, l1_ratio):
 def only_l1(estimator):
     """The l1_ratio of the lasso."""
     return 1.0
-
-
-def alpha_in_force(estimator):
-    """That of the iterate in use."""
-    return estimator.alpha_path_[estimator.iteration_]
 
 
 def multi_task(estimator, X, y, weights):
@@ -84,31 +64,25 @@ def multi_task(estimator, X, y, weights):
     )
 
 
-def huber_of(alpha):
+def huber(estimator, X, y, weights):
     """In units of (2 / scale_) times the Huber loss, at the scale as it is."""
-
-    def adapter(estimator, X, y, weights):
-        loss = Huber(float(estimator.epsilon * estimator.scale_))
-        l2, shares = alpha(estimator) * estimator.scale_, np.zeros(len(y))
-        return _regressor(estimator, (X, y, weights), l2, shares, loss)
-
-    return adapter
+    line = line_of(estimator, X, 1)
+    loss = Huber(float(estimator.epsilon * estimator.scale_))
+    strength = float(estimator.alpha * estimator.scale_ / weights.sum())
+    penalty = line.spared(SquaredL2(strength))
+    return output_by_output(line.converged(y[:, None], weights, loss, penalty))
 
 
-def poisson_of(alpha):
+def poisson(estimator, X, y, weights):
     """The mean form; predictions are the means exp(x'b)."""
-
-    def adapter(estimator, X, y, weights):
-        if (y < 0).any():
-            raise ValueError(
-                f"y has negative values, {type(estimator).__name__} takes none."
-            )
-        total = weights.sum()
-        l2, shares = alpha(estimator) * total, weights / total
-        data = (X, y, weights)
-        return _regressor(estimator, data, l2, shares, Poisson(), link=np.exp)
-
-    return adapter
+    if (y < 0).any():
+        raise ValueError(
+            f"y has negative values, {type(estimator).__name__} takes none."
+        )
+    line, shares = line_of(estimator, X, 1), weights / weights.sum()
+    penalty = line.spared(SquaredL2(float(estimator.alpha)))
+    model = line.converged(y[:, None], weights, Poisson(), penalty, shares)
+    return output_by_output(model, np.exp)
 
 
 def _refuse_positive(estimator):

@@ -6,8 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..risk.converged.hinge import HingeModel, support_stays
-from ..risk.converged.newton import ConvergedModel, infinitesimal_jackknife, newton_step
+from ..optim.arrays import design_of
+from ..optim.families import except_last
+from ..optim.problem import Problem
+from ..risk.converged.hinge import support_stays
+from ..risk.converged.model import ConvergedModel
+from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import randomized_leverages
 
 # The approximations of a loss with a curvature, of one with coupled outputs, and
@@ -26,7 +30,7 @@ class FittedModel(NamedTuple):
 
     Attributes
     ----------
-    outputs : list of ConvergedModel or HingeModel
+    outputs : list of ConvergedModel
         One for every output that was fitted on its own.
     approximations : dict of str to callable
         By name, what can be done without refits: a function of one of the outputs;
@@ -35,13 +39,85 @@ class FittedModel(NamedTuple):
         From the linear predictor to what the estimator predicts.
     """
 
-    outputs: list[ConvergedModel | HingeModel]
-    approximations: dict[str, Callable]
+    outputs: list[ConvergedModel]
+    approximations: dict[str, Callable] = CURVED
     mean_function: Callable = np.asarray
 
 
-def coefficients(estimator, n_outputs):
-    """(n_features, n_outputs) and (n_outputs,), as far as y agrees with them."""
+def output_by_output(model, mean_function=np.asarray):
+    """A ConvergedModel of all outputs as a FittedModel."""
+    if model.problem.loss.is_coupled:
+        return FittedModel([model], COUPLED, mean_function)
+    outputs = [model.output(k) for k in range(model.coef.shape[1])]
+    return FittedModel(outputs, mean_function=mean_function)
+
+
+class Line(NamedTuple):
+    """The linear predictors X coef + intercept of a fitted estimator.
+
+    Attributes
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_rows, n_columns)
+    coef : ndarray of shape (n_columns, n_outputs)
+    intercept : ndarray of shape (n_outputs,) or None
+        None if it was not fitted, or is the coefficient of a column of X.
+    """
+
+    X: np.ndarray | sparse.csr_matrix
+    coef: np.ndarray
+    intercept: np.ndarray | None
+
+    def spared(self, penalty):
+        """A penalty of the coefficients that leaves the intercept alone."""
+        if self.intercept is None:
+            return penalty
+        return except_last(penalty, len(self.coef) + 1)
+
+    def converged(self, target, weights, loss, penalty, penalty_shares=None):
+        """What was minimised.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_rows, n_outputs)
+        weights : ndarray of shape (n_rows,)
+        loss : Loss
+        penalty : Penalty
+            Of all coefficients, an intercept last; beside the weighted mean of
+            the losses.
+        penalty_shares : ndarray of shape (n_rows,), optional
+            Those of the ConvergedModel; zeros by default.
+
+        Returns
+        -------
+        ConvergedModel
+        """
+        design, coef = design_of(self.X), self.coef
+        if self.intercept is not None:
+            # The sum of the intercepts of several classes stays what the solver
+            # left it at. Centring columns that not all classes use would make
+            # another sum of it.
+            is_centred = not loss.is_coupled or bool(penalty.is_free(coef).all())
+            design, coef = self._with_ones(is_centred)
+        weights = (weights / weights.sum())[:, None]
+        problem = Problem(design, target, weights, loss)
+        if penalty_shares is None:
+            penalty_shares = np.zeros(len(target))
+        return ConvergedModel(problem, penalty, coef, penalty_shares)
+
+    def _with_ones(self, is_centred):
+        """The design with a column of ones, dense columns centred; coefficients."""
+        if sparse.issparse(self.X):
+            X = with_column(self.X, 1.0)
+            return design_of(X), np.vstack([self.coef, self.intercept])
+        center = self.X.mean(axis=0) * is_centred
+        X = np.empty((self.X.shape[0], self.X.shape[1] + 1))
+        np.subtract(self.X, center, out=X[:, :-1])
+        X[:, -1] = 1
+        return design_of(X), np.vstack([self.coef, self.intercept + center @ self.coef])
+
+
+def line_of(estimator, X, n_outputs):
+    """The linear predictors of an estimator, as far as y agrees with them."""
     intercept = np.ravel(estimator.intercept_).astype(float)
     coef = np.asarray(dense(estimator.coef_), dtype=float)
     coef = coef.reshape(-1, coef.shape[-1])
@@ -49,7 +125,18 @@ def coefficients(estimator, n_outputs):
         raise ValueError(
             f"y has {n_outputs} outputs, but the model was fitted with {len(coef)}."
         )
-    return coef.T, np.broadcast_to(intercept, n_outputs)
+    # Estimators without that parameter have an intercept.
+    has_intercept = getattr(estimator, "fit_intercept", True)
+    intercept = np.broadcast_to(intercept, n_outputs) if has_intercept else None
+    return Line(X, coef.T, intercept)
+
+
+def with_column(X, value):
+    """X with one more column, of one value."""
+    column = np.full((X.shape[0], 1), float(value))
+    if sparse.issparse(X):
+        return sparse.hstack([X, column], format="csr")
+    return np.hstack([X, column])
 
 
 def dense(array):

@@ -121,7 +121,7 @@ def _check_prox(penalty, n_columns, step_size, scale):
         raise ValueError(
             f"{name}.prox must keep the shape of its point, (n_columns, ...): got "
             f"{found.shape} for {point.shape}. Weights of coefficients belong in "
-            "skacv.optim.penalties.Weighted."
+            "skacv.optim.families.Weighted."
         )
     own, step = point[:, :, 0], steps[0]
     coef = penalty.prox(own.copy(), step)
@@ -133,7 +133,7 @@ def _check_prox(penalty, n_columns, step_size, scale):
         raise ValueError(
             f"{name}.prox of some columns is not what it is among all of them: a "
             "penalty with a weight for every coefficient is "
-            "skacv.optim.penalties.Weighted, one of groups derives from Grouped."
+            "skacv.optim.families.Weighted, one of groups derives from Grouped."
         )
     along = rng.standard_normal(own.shape)
     small = DIFFERENCE * scale

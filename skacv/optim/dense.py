@@ -146,11 +146,12 @@ class DenseDesign(MatrixDesign):
 
 def _block_size(n_columns):
     """Rows of a block that stays in cache."""
-    return max(ROW_BLOCK, BLOCK_ENTRIES // n_columns)
+    return max(ROW_BLOCK, BLOCK_ENTRIES // max(n_columns, 1))
 
 
 def _product_size(side):
-    """Rows of a block, for inner products of so many columns."""
+    """Rows of a block, for inner products of so many columns, which may be none."""
+    side = max(side, 1)
     size = min(PRODUCT_MULTIPLICATIONS // side**2, PRODUCT_ENTRIES // side)
     return max(ROW_BLOCK, size)
 

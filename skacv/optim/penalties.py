@@ -5,14 +5,14 @@ depends:
 
 :class:`Uniform`
     on the coefficient alone, the same function for all;
-:class:`Weighted`
+:class:`~skacv.optim.families.Weighted`
     the same with a weight for every coefficient, zero for one that is not penalised,
     such as an intercept;
-:class:`Grouped`
+:class:`~skacv.optim.families.Grouped`
     on the coefficients of its group.
 
-A new penalty is a frozen dataclass deriving from :class:`Uniform` or :class:`Grouped`
-(any uniform penalty may be weighted), with
+A new penalty is a frozen dataclass deriving from :class:`Uniform` or ``Grouped`` (any
+uniform penalty may be weighted), with
 
 ``strength``
     what it is multiplied by, which estimators report for every iterate;
@@ -24,6 +24,8 @@ A new penalty is a frozen dataclass deriving from :class:`Uniform` or :class:`Gr
 ``prox_derivative(coef, step_size)``
     the derivative of the prox at the point whose prox is ``coef``; of a grouped penalty
     ``prox_tangent`` and ``support`` instead;
+``gradient(coef)``, ``hessian_diagonal(coef)``
+    first and second derivatives of g where the coefficients are free to move;
 ``largest_strength(gradient, smoothness)``
     where a path of strengths starts.
 
@@ -36,10 +38,11 @@ List a penalty in ``PENALTIES``, and it inherits the tests of
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy import sparse
+
+# Derivatives of a prox are those of the penalty as steps get small.
+SMALL_STEP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,18 @@ class Penalty:
         """The curvature, where it is that of every direction; else None."""
         return self.curvature if self.is_linear else None
 
+    def gradient(self, coef):
+        """Derivatives of g where the coefficients are free, that is, off its kinks."""
+        raise ValueError(f"{type(self).__name__} has no gradient to expand it by.")
+
+    def hessian_diagonal(self, coef):
+        """Second derivatives of g where the coefficients are free."""
+        raise ValueError(f"{type(self).__name__} has no hessian_diagonal.")
+
+    def is_free(self, coef):
+        """Which coefficients a small change of the rest of an objective moves."""
+        return self.support(coef, SMALL_STEP)
+
     def largest_strength(self, gradient, smoothness):
         """Smallest strength that keeps zero coefficients at zero.
 
@@ -83,8 +98,8 @@ class Penalty:
         """The penalty of the coefficients in ``index``, an array of int."""
         raise ValueError(
             f"{type(self).__name__} does not say how the prox of some coefficients "
-            "depends on the others: derive it from Uniform or Grouped, of "
-            "skacv.optim.penalties."
+            "depends on the others: derive it from Uniform, of "
+            "skacv.optim.penalties, or Grouped, of skacv.optim.families."
         )
 
     def whole(self, mask):
@@ -129,6 +144,12 @@ class Zero(Uniform):
     strength = 0.0
     is_linear = True
 
+    def gradient(self, coef):
+        return np.zeros_like(coef)
+
+    def hessian_diagonal(self, coef):
+        return np.zeros_like(coef)
+
 
 @dataclass(frozen=True)
 class SquaredL2(Uniform):
@@ -144,6 +165,12 @@ class SquaredL2(Uniform):
 
     def cost(self, coef):
         return 0.5 * self.strength * coef**2
+
+    def gradient(self, coef):
+        return self.strength * coef
+
+    def hessian_diagonal(self, coef):
+        return np.full_like(coef, self.strength)
 
     def largest_strength(self, gradient, smoothness):
         """The curvature of the loss: no finite strength keeps zero at zero."""
@@ -171,6 +198,12 @@ class L1(Uniform):
         # Without a threshold the prox is the identity, at zero too.
         return ((coef != 0) | (step_size * self.strength == 0)).astype(coef.dtype)
 
+    def gradient(self, coef):
+        return self.strength * np.sign(coef)
+
+    def hessian_diagonal(self, coef):
+        return np.zeros_like(coef)
+
 
 @dataclass(frozen=True)
 class ElasticNet(Uniform):
@@ -193,6 +226,13 @@ class ElasticNet(Uniform):
     def prox_derivative(self, coef, step_size):
         moves = (coef != 0) | (step_size * self.strength * self.l1_ratio == 0)
         return (moves / self._shrinkage(step_size)).astype(coef.dtype)
+
+    def gradient(self, coef):
+        slope = self.l1_ratio * np.sign(coef) + (1 - self.l1_ratio) * coef
+        return self.strength * slope
+
+    def hessian_diagonal(self, coef):
+        return np.full_like(coef, self.strength * (1 - self.l1_ratio))
 
     def largest_strength(self, gradient, smoothness):
         # A pure ridge has no finite one; 1e-3 is what scikit-learn takes there.
@@ -235,6 +275,14 @@ class MCP(Uniform):
         slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
         moves = (coef != 0) | (step_size * self.strength == 0)
         return (slope * moves).astype(coef.dtype)
+
+    def gradient(self, coef):
+        slope = np.maximum(self.strength - np.abs(coef) / self.gamma, 0)
+        return slope * np.sign(coef)
+
+    def hessian_diagonal(self, coef):
+        falls = np.abs(coef) < self.gamma * self.strength
+        return -falls.astype(coef.dtype) / self.gamma
 
 
 @dataclass(frozen=True)
@@ -284,228 +332,14 @@ class SCAD(Uniform):
         moves = (coef != 0) | (step_size * strength == 0)
         return (slope * moves).astype(coef.dtype)
 
+    def gradient(self, coef):
+        falling = (self.a * self.strength - np.abs(coef)) / (self.a - 1)
+        return np.clip(falling, 0, self.strength) * np.sign(coef)
 
-@dataclass(frozen=True, eq=False)
-class Weighted(Penalty):
-    """g(b) = sum_j weights_j penalty(b_j), of a uniform penalty.
-
-    Parameters
-    ----------
-    penalty : Uniform
-    weights : ndarray of shape (n_columns,)
-        Not negative; a coefficient of weight zero is not penalised.
-    """
-
-    penalty: Uniform
-    weights: np.ndarray
-
-    @property
-    def strength(self):
-        return self.penalty.strength
-
-    @property
-    def is_linear(self):
-        return self.penalty.is_linear
-
-    @property
-    def curvature(self):
-        return self.penalty.curvature * float(self.weights.max(initial=0))
-
-    def __eq__(self, other):
-        if not isinstance(other, Weighted):
-            return NotImplemented
-        same = self.penalty == other.penalty
-        return same and np.array_equal(self.weights, other.weights)
-
-    def check(self, n_columns):
-        if not isinstance(self.penalty, Uniform):
-            raise ValueError(
-                f"Weights are for uniform penalties, {self.penalty} is not one."
-            )
-        _check_weights(self, len(self.weights), n_columns)
-
-    def common_curvature(self):
-        """The curvature, where all weights are alike; else None."""
-        is_common = self.penalty.curvature == 0 or np.ptp(self.weights) == 0
-        return super().common_curvature() if is_common else None
-
-    def _beside(self, coef):
-        """The weights, to be multiplied with coefficients of that shape."""
-        weights = self.weights.astype(coef.dtype, copy=False)
-        return weights.reshape(-1, *(1,) * (coef.ndim - 1))
-
-    def cost(self, coef):
-        return self._beside(coef) * self.penalty.cost(coef)
-
-    def prox(self, point, step_size):
-        if self.is_linear:
-            return point
-        return self.penalty.prox(point, step_size * self._beside(point))
-
-    def prox_derivative(self, coef, step_size):
-        return self.penalty.prox_derivative(coef, step_size * self._beside(coef))
-
-    def smooth_gradient(self, coef):
-        return self._beside(coef) * self.penalty.smooth_gradient(coef)
-
-    def largest_strength(self, gradient, smoothness):
-        held = self.weights > 0
-        relative = gradient[held] / self._beside(gradient)[held]
-        return self.penalty.largest_strength(relative, smoothness)
-
-    def on(self, index):
-        return Weighted(self.penalty, self.weights[index])
-
-
-class OnColumns:
-    """Penalties on some columns, each made once.
-
-    Parameters
-    ----------
-    index : ndarray of int
-    """
-
-    def __init__(self, index):
-        self.index = index
-        self._whole = self._part = None
-
-    def __call__(self, penalty):
-        """The penalty on these columns."""
-        if penalty is not self._whole:
-            self._whole, self._part = penalty, penalty.on(self.index)
-        return self._part
-
-
-def except_last(penalty, n_columns):
-    """A uniform penalty on all coefficients but the last, an intercept.
-
-    Parameters
-    ----------
-    penalty : Uniform
-    n_columns : int
-
-    Returns
-    -------
-    Weighted
-    """
-    weights = np.ones(n_columns)
-    weights[-1] = 0
-    return Weighted(penalty, weights)
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped(Penalty):
-    """A penalty of the norms of groups of coefficients.
-
-    Parameters
-    ----------
-    strength : float
-    groups : ndarray of int, shape (n_columns,)
-        Which group every coefficient is in, numbered from 0.
-    weights : ndarray of shape (n_groups,)
-        What multiplies the penalty of every group; zero leaves it alone.
-    """
-
-    strength: float
-    groups: np.ndarray
-    weights: np.ndarray
-
-    def __eq__(self, other):
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.strength == other.strength and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("groups", "weights")
-        )
-
-    @cached_property
-    def _members(self):
-        """One for every coefficient in its group, (n_groups, n_columns)."""
-        n_columns = len(self.groups)
-        places = self.groups, np.arange(n_columns)
-        shape = len(self.weights), n_columns
-        return sparse.csr_matrix((np.ones(n_columns), places), shape=shape)
-
-    def check(self, n_columns):
-        if self.groups.max(initial=-1) + 1 != len(self.weights):
-            raise ValueError(
-                f"{type(self).__name__} needs a weight for each of the groups, "
-                f"numbered from 0: got {len(self.weights)} weights for groups up to "
-                f"{self.groups.max(initial=-1)}."
-            )
-        _check_weights(self, len(self.groups), n_columns)
-
-    def norms(self, coef):
-        """Euclidean norm of every group, (n_groups, ...)."""
-        n_others = int(np.prod(coef.shape[1:]))
-        squares = coef.astype(np.float64).reshape(len(coef), n_others) ** 2
-        norms = np.sqrt(self._members @ squares)
-        return norms.reshape(len(norms), *coef.shape[1:])
-
-    def _threshold(self, step_size, ndim):
-        """What the prox takes from the norm of every group."""
-        weights = self.weights.reshape(-1, *(1,) * (ndim - 1))
-        return step_size * self.strength * weights
-
-    def on(self, index):
-        """The penalty of the coefficients in ``index``, which has whole groups."""
-        kept, groups = np.unique(self.groups[index], return_inverse=True)
-        return type(self)(self.strength, groups, self.weights[kept])
-
-    def whole(self, mask):
-        touched = np.zeros(len(self.weights), dtype=bool)
-        touched[self.groups[mask]] = True
-        return touched[self.groups]
-
-
-class GroupL2(Grouped):
-    """g(b) = strength sum_g weights_g ||b_g||, the group lasso (Yuan & Lin 2006)."""
-
-    def cost(self, coef):
-        return self._threshold(1.0, coef.ndim) * self.norms(coef)
-
-    def prox(self, point, step_size):
-        norms = self.norms(point)
-        threshold = np.broadcast_to(self._threshold(step_size, point.ndim), norms.shape)
-        share = np.zeros_like(norms)
-        np.divide(threshold, norms, out=share, where=norms > 0)
-        kept = np.where(norms > threshold, 1 - share, threshold == 0)
-        return point * kept.astype(point.dtype)[self.groups]
-
-    def prox_tangent(self, coef, step_size, tangents):
-        """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
-        norms = self.norms(coef)
-        threshold = np.broadcast_to(self._threshold(step_size, coef.ndim), norms.shape)
-        ahead = norms + threshold
-        kept = np.where(norms > 0, norms, threshold == 0)
-        kept = kept / np.where((norms > 0) & (ahead > 0), ahead, 1)
-        direction = coef / np.where(norms > 0, norms, 1)[self.groups]
-        along = self._members @ (direction * tangents)
-        turned = np.where(norms > 0, threshold / np.where(ahead > 0, ahead, 1), 0)
-        found = kept[self.groups] * tangents
-        found += direction * (turned * along)[self.groups]
-        return found.astype(tangents.dtype, copy=False)
-
-    def support(self, coef, step_size):
-        moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
-        return moves[self.groups]
-
-    def largest_strength(self, gradient, smoothness):
-        held = self.weights > 0
-        norms = self.norms(gradient)[held]
-        return float(
-            (norms / self._threshold(1 / self.strength, gradient.ndim)[held]).max()
-        )
-
-
-def _check_weights(penalty, n_own, n_columns):
-    name, weights = type(penalty).__name__, penalty.weights
-    if n_own != n_columns:
-        raise ValueError(
-            f"{name} is for {n_own} coefficients, and there are {n_columns}."
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"The weights of {name} must be finite and not negative.")
+    def hessian_diagonal(self, coef):
+        size = np.abs(coef)
+        falls = (size > self.strength) & (size < self.a * self.strength)
+        return -falls.astype(coef.dtype) / (self.a - 1)
 
 
 PENALTIES = (

@@ -141,7 +141,9 @@ def hessian(design, curvature):
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)
     for k in range(n_outputs):
-        for m in range(k + 1):
+        # The loss is convex, and a symmetric product is half the work.
+        matrix[:, k, :, k] = design.scaled_rows(np.sqrt(curvature[:, k, [k]])).gram()
+        for m in range(k):
             part = design.weighted_gram(curvature[:, k, [m]])
             matrix[:, k, :, m] = matrix[:, m, :, k] = part
     return matrix

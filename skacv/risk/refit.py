@@ -70,3 +70,7 @@ class Refit:
             penalty_scale=self.penalty_scale(share),
             recentres=self.recentres,
         )
+
+
+# A mean over the rows, whose intercept is not fitted by centring.
+UNCENTRED = Refit()

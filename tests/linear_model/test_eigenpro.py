@@ -16,6 +16,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
 from skacv.risk.memory import passes
+from skacv.risk.refit import Refit
 from tests.oracles import whitened
 
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -270,7 +271,7 @@ def test_few_labels_in_batches_leave_no_bias(rng):
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
         estimate = passes.estimate_risk(
-            problem, trajectory, fit_intercept=False, n_labels=n_labels, rng=rng
+            problem, trajectory, refit=Refit(), n_labels=n_labels, rng=rng
         )
         temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
         squares = np.mean((temporal @ spatial) ** 2, axis=1)

@@ -40,6 +40,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
     approximate_loo,
 )
+from skacv.optim.penalties import MCP
 from tests.refits import (
     hinge,
     log_loss,
@@ -227,6 +228,51 @@ def test_own_smoothed_hinge_is_near_refits(data):
     moved = np.abs(model.decision_function(X) - exact)
     # Rows cross the kinks of the hinge when another is left out.
     assert np.median(np.abs(found.predictions - exact)) < 0.1 * np.median(moved)
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        IterativeRidge([20.0, 2.0], solver="nesterov", risk=False, **CURVED),
+        TrajectoryLasso([0.5, 0.1], risk=False, **CURVED),
+        TrajectoryPoissonRegressor([1.0, 0.1], **CURVED),
+        TrajectoryLogisticRegression([0.05, 0.5], class_weight="balanced", **CURVED),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_own_estimators_at_the_strength_in_force(ours, data):
+    X, y, weights = data
+    y = np.searchsorted(np.quantile(y, [0.4]), y)
+    weights = np.where(np.arange(60) % 7 == 0, 0, weights)
+    ours.fit(X, y, sample_weight=weights)
+    name = ours._strength_name
+    path, first = getattr(ours, f"{name}_path_"), getattr(ours, name)[0]
+    earlier = ours.at_iteration(np.flatnonzero(path == path[0])[-1])
+    alone = clone(ours).set_params(**{name: first}).fit(X, y, sample_weight=weights)
+    found = approximate_loo(earlier, X, y, sample_weight=weights)
+    same = approximate_loo(alone, X, y, sample_weight=weights)
+    assert_allclose(found.predictions, same.predictions, rtol=0, atol=1e-8)
+    last = approximate_loo(ours, X, y, sample_weight=weights)
+    assert np.abs(last.predictions - same.predictions).max() > 1e-3
+
+
+class TrajectoryMCP(TrajectoryLasso):
+    """A new estimator: nothing is said to approximate_loo about it."""
+
+    def _penalty(self, strength):
+        return MCP(strength, 8.0)
+
+
+def test_an_estimator_with_a_new_penalty(data):
+    X, y, weights = data
+    X, y = X - 0.5, y + 3
+    model = TrajectoryMCP(0.6, risk=False, **CURVED).fit(X, y, sample_weight=weights)
+    assert 0 < (model.coef_ == 0).sum() < 6
+    assert (np.abs(model.coef_) < 8 * 0.6).all()
+    found = approximate_loo(model, X, y, sample_weight=weights).predictions
+    exact = refitted(model, X, y, range(60), weights)
+    moved = np.abs(model.predict(X) - exact)
+    assert np.median(np.abs(found - exact)) < 0.02 * np.median(moved)
 
 
 @pytest.mark.parametrize("method", ["alo", "ij", "randomized"])

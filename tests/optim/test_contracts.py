@@ -13,17 +13,9 @@ from sklearn.linear_model import Ridge
 from skacv import IterativeRidge
 from skacv._compat import StrOptions
 from skacv.optim.arrays import design_of
+from skacv.optim.families import GroupL2, Weighted, except_last
 from skacv.optim.losses import Logistic, Loss
-from skacv.optim.penalties import (
-    L1,
-    GroupL2,
-    Penalty,
-    SquaredL2,
-    Uniform,
-    Weighted,
-    except_last,
-    soft_threshold,
-)
+from skacv.optim.penalties import L1, Penalty, SquaredL2, Uniform, soft_threshold
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -176,9 +168,7 @@ def test_the_memory_matrix_refuses_batches(problem, rng):
     with pytest.raises(ValueError, match="random labels"):
         estimate_risk(problem, trajectory)
     with pytest.raises(ValueError, match="the same batches"):
-        passes.estimate_risk(
-            problem, trajectory, fit_intercept=False, n_labels=4, rng=rng
-        )
+        passes.estimate_risk(problem, trajectory, refit=Refit(), n_labels=4, rng=rng)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """Runs over a kernel are those over the features that it stands for."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,17 +9,24 @@ from skacv.kernel.kernels import Gaussian
 from skacv.kernel.run import epochs
 from skacv.kernel.setup import Machine, Sizes
 from skacv.optim.arrays import design_of
+from skacv.optim.families import except_last
 from skacv.optim.kernel import KernelDesign
 from skacv.optim.kernel_matrix import EVERY, KernelMatrix
 from skacv.optim.losses import Logistic
-from skacv.optim.penalties import ExceptLast, SquaredL2, Zero
+from skacv.optim.penalties import SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
-from skacv.optim.schedules import EigenPro, GradientDescent, Nesterov, Step
+from skacv.optim.schedules import (
+    EigenPro,
+    GradientDescent,
+    Nesterov,
+    fixed_batches,
+)
 from skacv.risk.left_out.choice import leave_folds_out, leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.refit import Refit
 from tests.optim.designs import kernel_design
 
 N = 30
@@ -73,7 +79,7 @@ def test_a_constant_is_a_column_of_ones(rng):
     explicit = replaced(dual, design_of(np.hstack([features, ones])))
     np.testing.assert_allclose(dual.smoothness, explicit.smoothness)
     step = 0.9 / (dual.smoothness + 0.1)
-    phases = [Phase(ExceptLast(SquaredL2(0.1)), Nesterov(step), 40)]
+    phases = [Phase(except_last(SquaredL2(0.1), N + 1), Nesterov(step), 40)]
     found, expected = ran(dual, phases), ran(explicit, phases)
     np.testing.assert_allclose(found.predictor, expected.predictor, atol=1e-11)
     np.testing.assert_allclose(found.coef[:, -1], expected.coef[:, -1], atol=1e-11)
@@ -145,7 +151,7 @@ def test_rows_left_out_of_squared_errors(in_blocks, alpha, accelerated, intercep
     step = 0.8 / (problem.smoothness + alpha)
     schedule = Nesterov(step) if accelerated else GradientDescent(step)
     trajectory = ran(problem, [Phase(SquaredL2(alpha), schedule, 40)])
-    settings = {"fit_intercept": bool(intercept), "penalty_scale": np.ones_like}
+    settings = {"refit": Refit(recentres=bool(intercept))}
     rows = np.arange(0, N, 7)
     setting = alpha, accelerated, intercept
     expected = left_out_by_refits(problem, kernel, rows, step, setting)
@@ -163,10 +169,10 @@ def test_rows_left_out_of_logistic_regression_with_a_constant(rng):
     design, target = kernel_design(features, constant=True), (target > 2).astype(float)
     problem = Problem(design, target, weights, Logistic())
     step = 0.8 / (problem.smoothness + 0.01)
-    phases = [Phase(ExceptLast(SquaredL2(0.01)), Nesterov(step), 40)]
+    phases = [Phase(except_last(SquaredL2(0.01), N + 1), Nesterov(step), 40)]
     trajectory = ran(problem, phases)
     rows = np.arange(0, N, 7)
-    settings = {"fit_intercept": False, "penalty_scale": np.ones_like}
+    settings = {"refit": Refit()}
     found = leave_one_out(problem, trajectory, rows, **settings)
     setting = 0.01, True, "constant"
     expected = left_out_by_refits(problem, kernel, rows, step, setting)
@@ -179,7 +185,9 @@ def test_the_memory_matrix_is_that_of_the_features(is_centred, rng):
     dual, explicit = both(*drawn(rng), is_centred)
     phases = [Phase(SquaredL2(0.05), Nesterov(0.5 / dual.smoothness), 30)]
     found, expected = (
-        estimate_risk(problem, ran(problem, phases), fit_intercept=is_centred, rng=rng)
+        estimate_risk(
+            problem, ran(problem, phases), refit=Refit(recentres=is_centred), rng=rng
+        )
         for problem in (dual, explicit)
     )
     np.testing.assert_allclose(found.path, expected.path, rtol=1e-9)
@@ -191,11 +199,11 @@ def test_the_memory_matrix_is_that_of_the_features(is_centred, rng):
 def preconditioned(problem, batch_size):
     rows = np.arange(3, 19)
     made = Preconditioner.of(problem.design, rows, 3, np.random.default_rng(0))
-    parts = EigenPro(1.0, made, 0.0, N, batch_size, 5).batches()
+    parts = fixed_batches(N, batch_size, 5)
     designs = [problem.design.rows(part) for part in parts] or [problem.design]
     rng = np.random.default_rng(0)
     top = max(made.top_eigenvalue(design, rng) for design in designs)
-    return EigenPro(0.8 / top, made, problem.smoothness - top, N, batch_size, 5)
+    return EigenPro(0.8 / top, made, problem.smoothness - top, parts)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
@@ -218,8 +226,7 @@ def test_preconditioned_runs_agree(batch_size, is_centred, alpha, rng):
             problem,
             trajectory,
             rows,
-            fit_intercept=is_centred and batch_size is None,
-            penalty_scale=lambda share: 1 / share,
+            refit=Refit(recentres=is_centred, is_sum=True),
         )
         for problem, trajectory in zip((dual, explicit), trajectories)
     )
@@ -239,7 +246,7 @@ def test_a_pass_that_follows_predictors(constant, is_centred, rng):
     made, predictor = schedule.preconditioner, np.zeros((N, 1))
     damped = made.features(design) * made.damping
     for expected in trajectory.predictor[1:]:
-        for rows in schedule.batches():
+        for rows in schedule.batches:
             batch = problem.batch(rows)
             residual = predictor[rows] - batch.target
             slopes = -schedule.step_size * batch.row_weights * residual
@@ -264,26 +271,12 @@ def test_epochs_of_a_kernel_machine_are_passes_of_a_schedule(rng):
     assert max(tops) == pytest.approx(machine.schedule.top_eigenvalue, rel=1e-9)
     weights = np.full((90, 1), 1 / 90)
     problem = Problem(design, target[machine.order], weights)
-    schedule = InTheseBatches(machine.schedule.step_size, made, batches)
+    schedule = EigenPro(machine.schedule.step_size, made, batches=batches)
     trajectory = ran(problem, [Phase(Zero(), schedule, 6)])
     found = trajectory.predictor[1:] - problem.target
     np.testing.assert_allclose(found, [each.residual for each in epoch], atol=1e-11)
     dual = [each.dual_coef for each in epoch]
     np.testing.assert_allclose(trajectory.coef[1:], dual, atol=1e-11)
-
-
-@dataclass(frozen=True)
-class InTheseBatches:
-    step_size: float
-    preconditioner: Preconditioner
-    batches: tuple
-
-    def steps(self):
-        step = Step(self.step_size, preconditioner=self.preconditioner)
-        return itertools.repeat(step._replace(batches=self.batches))
-
-    def largest_stable_step(self, smoothness):
-        return np.inf
 
 
 def machine_epochs(machine, target):

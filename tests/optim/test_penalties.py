@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from skacv.optim.penalties import (
-    L1,
-    MCP,
-    PENALTIES,
-    SCAD,
-    ElasticNet,
-    SquaredL2,
-    Zero,
-    except_last,
-)
+from skacv.optim.families import except_last
+from skacv.optim.penalties import L1, MCP, PENALTIES, SCAD, ElasticNet, SquaredL2, Zero
 
 STEP_SIZE = 0.7
 POINTS = np.linspace(-3, 3, 241)
@@ -60,6 +52,33 @@ def test_prox_derivative(penalty):
     )
     assert smooth.mean() > 0.95
     np.testing.assert_allclose(found[smooth], expected[smooth], atol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_derivatives_where_coefficients_are_free(penalty):
+    width = 1e-4
+    points = POINTS[penalty.is_free(POINTS)]
+    assert len(points) >= len(POINTS) - 1
+    above, at, below = (
+        np.array([single(penalty, point + shift) for point in points])
+        for shift in (width, 0, -width)
+    )
+    np.testing.assert_allclose(
+        penalty.gradient(points), (above - below) / (2 * width), atol=1e-4
+    )
+    found = penalty.hessian_diagonal(points)
+    expected = (above - 2 * at + below) / width**2
+    # A grid point may lie where the curvature jumps.
+    sides = [penalty.hessian_diagonal(points + shift) for shift in (width, -width)]
+    smooth = sides[0] == sides[1]
+    assert smooth.mean() > 0.95
+    np.testing.assert_allclose(found[smooth], expected[smooth], atol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", PROXIMAL, ids=str)
+def test_coefficients_at_a_kink_are_not_free(penalty):
+    coef = np.array([0.0, 0.1, -0.1, 2.0])
+    np.testing.assert_array_equal(penalty.is_free(coef), [False, True, True, True])
 
 
 @pytest.mark.parametrize("penalty", CONVEX, ids=str)
@@ -159,6 +178,9 @@ def test_all_but_the_last_coefficient(penalty, rng):
             1,
         ),
         (spared.smooth_gradient(coef), penalty.smooth_gradient(coef[:-1]), 0),
+        (spared.gradient(coef), penalty.gradient(coef[:-1]), 0),
+        (spared.hessian_diagonal(coef), penalty.hessian_diagonal(coef[:-1]), 0),
+        (spared.is_free(coef), penalty.is_free(coef[:-1]), True),
     ):
         np.testing.assert_array_equal(found[:-1], expected)
         np.testing.assert_array_equal(found[-1], np.broadcast_to(last, 2))

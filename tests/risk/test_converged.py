@@ -9,6 +9,8 @@ from scipy.optimize import minimize
 from scipy.stats import truncnorm
 from sklearn.svm import SVC, LinearSVC
 
+from skacv.optim.arrays import design_of
+from skacv.optim.families import Weighted, except_last
 from skacv.optim.losses import (
     Huber,
     Logistic,
@@ -17,15 +19,17 @@ from skacv.optim.losses import (
     SquaredError,
     SquaredHinge,
 )
+from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.phases import Phase
+from skacv.optim.problem import Problem
+from skacv.optim.run import run
+from skacv.optim.schedules import Nesterov
 from skacv.risk.converged import hessian, randomised
+from skacv.risk.converged.expansion import expansion, reduced
 from skacv.risk.converged.hessian import ConjugateGradients, Spectrum, factor
-from skacv.risk.converged.hinge import HingeModel, support_stays
-from skacv.risk.converged.newton import (
-    ConvergedModel,
-    expansion,
-    infinitesimal_jackknife,
-    newton_step,
-)
+from skacv.risk.converged.hinge import Hinge, HingeModel, support_stays
+from skacv.risk.converged.model import ConvergedModel
+from skacv.risk.converged.newton import infinitesimal_jackknife, newton_step
 from skacv.risk.converged.randomised import Probes, randomized_leverages, truncated_mean
 
 N_CLASSES = 3
@@ -45,12 +49,19 @@ def targets(loss, scores, rng):
     }[type(loss).__name__]().astype(float)
 
 
+def problem_of(X, target, weights, loss):
+    """The problem of a dense or sparse matrix, weights of sum one."""
+    weights = np.asarray(weights, float).reshape(-1, 1)
+    return Problem(design_of(X), target, weights / weights.sum(), loss)
+
+
 def model_of(
     loss, rng, n=40, p=6, *, l1=0.0, l2=0.7, has_intercept=True, mean=False, off=0.0
 ):
     """Random data, and coefficients of which a third are zero where l1 > 0.
 
-    These are nobody's minimum; the approximations are defined anywhere.
+    The strengths are those beside a sum over rows. These are nobody's minimum; the
+    approximations are defined anywhere.
     """
     n_outputs = N_CLASSES if loss.is_coupled else 1
     X = rng.standard_normal((n, p)) + 0.5
@@ -58,19 +69,28 @@ def model_of(
     if l1:
         coef[rng.random(coef.shape) < 1 / 3] = 0
     scores = X @ rng.standard_normal((p, N_CLASSES)) / np.sqrt(p)
-    weights = rng.uniform(0.3, 2, (n, 1))
+    weights = rng.uniform(0.3, 2, n)
+    target = targets(loss, scores, rng)
+    intercept = rng.standard_normal((1, n_outputs)) / 3
+    coef = coef + off
+    strength = (l1 + l2) / weights.sum()
+    penalty = ElasticNet(strength, l1 / (l1 + l2) if strength else 0.0)
+    if has_intercept:
+        X = np.hstack([X, np.ones((n, 1))])
+        penalty = except_last(penalty, X.shape[1])
+        coef = np.vstack([coef, intercept])
     return ConvergedModel(
-        X=X,
-        target=targets(loss, scores, rng),
-        loss=loss,
-        row_weights=weights,
-        coef=coef + off,
-        intercept=has_intercept * rng.standard_normal(n_outputs) / 3,
-        l1=l1,
-        l2=l2,
-        has_intercept=has_intercept,
-        penalty_shares=weights[:, 0] / weights.sum() if mean else np.zeros(n),
+        problem=problem_of(X, target, weights, loss),
+        penalty=penalty,
+        coef=coef,
+        penalty_shares=weights / weights.sum() if mean else np.zeros(n),
     )
+
+
+def on(model, X, **others):
+    """The same model on another matrix."""
+    problem = replace(model.problem, design=design_of(X))
+    return replace(model, problem=problem, **others)
 
 
 def explicit(model, newton=True):
@@ -78,21 +98,24 @@ def explicit(model, newton=True):
 
     The ridge in the Hessian is what stays when an average row is left out.
     """
-    n, K = model.target.shape
-    X = model.X.toarray() if sparse.issparse(model.X) else model.X
-    A = np.hstack([X, np.ones((n, 1))])
-    moves = (model.coef != 0) | (model.l1 == 0)
-    free = np.vstack([moves, np.full((1, K), model.has_intercept)])
-    where = np.flatnonzero(free.T.ravel())
-    theta = np.vstack([model.coef, model.intercept[None]])
+    problem, theta = model.problem, model.coef
+    K = problem.target.shape[1]
+    A = problem.design.X
+    A = A.toarray() if sparse.issparse(A) else A
+    has_intercept = isinstance(model.penalty, Weighted)
+    penalty = model.penalty.penalty if has_intercept else model.penalty
+    l1 = np.full(theta.shape, penalty.strength * penalty.l1_ratio)
+    l2 = np.full(theta.shape, penalty.strength * (1 - penalty.l1_ratio))
+    if has_intercept:
+        l1[-1] = l2[-1] = 0
+    moves = (theta != 0) | (l1 == 0)
+    where = np.flatnonzero(moves.T.ravel())
     z = A @ theta
-    d = model.row_weights * model.loss.derivative(model.target, z)
-    c = model.row_weights[:, :, None] * model.loss.curvature_matrix(model.target, z)
-    slope = np.vstack(
-        [model.l1 * np.sign(model.coef) + model.l2 * model.coef, np.zeros((1, K))]
-    ).T.ravel()
-    l2 = model.l2 * (1 - model.penalty_shares.mean())
-    ridge = np.tile(np.append(np.full(X.shape[1], l2), 0), K)
+    d = problem.row_weights * problem.loss.derivative(problem.target, z)
+    c = problem.loss.curvature_matrix(problem.target, z)
+    c = problem.row_weights[:, :, None] * c
+    slope = (l1 * np.sign(theta) + l2 * theta).T.ravel()
+    ridge = l2.T.ravel() * (1 - model.penalty_shares.mean())
     rows = [np.kron(np.eye(K), a) for a in A]
     gradient = sum(B.T @ g for B, g in zip(rows, d)) + slope
     hessian = sum(B.T @ w @ B for B, w in zip(rows, c)) + np.diag(ridge)
@@ -108,7 +131,7 @@ def explicit(model, newton=True):
 
 def identified(model, predictor):
     """The predictor, but for the constant that coupled outputs leave free."""
-    if not model.loss.is_coupled:
+    if not model.problem.loss.is_coupled:
         return predictor
     return predictor - predictor.mean(axis=1, keepdims=True)
 
@@ -147,24 +170,52 @@ def test_equal_explicit_steps_with_the_whole_gradient(
 @pytest.mark.parametrize("l1", [0.0, 0.4])
 def test_sparse_and_wide(loss, p, l1, rng):
     model = model_of(loss, rng, p=p, l1=l1)
-    X = np.where(rng.random(model.X.shape) < 0.3, model.X, 0)
-    expected = explicit(replace(model, X=X))
+    X = model.problem.design.X.copy()
+    X[:, :-1] *= rng.random(X[:, :-1].shape) < 0.3
+    expected = explicit(on(model, X))
     for same in (X, sparse.csr_matrix(X)):
-        found = newton_step(replace(model, X=same)).predictor
+        found = newton_step(on(model, same)).predictor
         assert_same(model, found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_no_coefficient_is_free(kind, rng):
+    model = model_of(Logistic(), rng, l1=0.4, has_intercept=False)
+    model = on(model, kind(model.problem.design.X), coef=np.zeros((6, 1)))
+    for found in (
+        newton_step(model),
+        infinitesimal_jackknife(model),
+        randomized_leverages(model, probes_of(model, 10)),
+    ):
+        np.testing.assert_array_equal(found.predictor, 0)
+        np.testing.assert_array_equal(found.leverages, 0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_designs_may_be_centred_lazily(kind, rng):
+    model = model_of(Logistic(), rng, p=70)
+    X = model.problem.design.X
+    center = np.append(X[:, :-1].mean(axis=0), 0)[:, None]
+    lazy = design_of(kind(X), center)
+    centred = replace(model, problem=replace(model.problem, design=lazy))
+    local = expansion(centred)
+    assert reduced(local).design.shape[1] <= 41
+    expected = newton_step(on(model, X - center.T)).predictor
+    np.testing.assert_allclose(newton_step(centred).predictor, expected, atol=1e-9)
 
 
 def test_squared_error_is_exact_anywhere(rng):
     # One step from any coefficients ends at the minimum without the row.
     model = model_of(SquaredError(), rng, off=5.0)
     found = newton_step(model).predictor[:, 0]
-    A = np.hstack([model.X, np.ones((len(model.X), 1))])
-    penalty = np.diag(np.append(np.full(model.X.shape[1], model.l2), 0))
+    problem, A = model.problem, model.problem.design.X
+    l2 = model.penalty.strength
+    penalty = np.diag(np.append(np.full(A.shape[1] - 1, l2), 0))
     for i in range(len(A)):
         stay = np.arange(len(A)) != i
-        weighted = (A * model.row_weights)[stay].T
+        weighted = (A * problem.row_weights)[stay].T
         coef = np.linalg.solve(
-            weighted @ A[stay] + penalty, weighted @ model.target[stay, 0]
+            weighted @ A[stay] + penalty, weighted @ problem.target[stay, 0]
         )
         np.testing.assert_allclose(found[i], A[i] @ coef, rtol=0, atol=1e-10)
 
@@ -189,15 +240,9 @@ def test_a_few_iterations_from_convergence(rng):
 
     every = np.ones(60)
     model = ConvergedModel(
-        X=X,
-        target=y,
-        loss=loss,
-        row_weights=every[:, None],
+        problem=problem_of(X, y, every, loss),
+        penalty=ElasticNet(l2 / 60, 0.0),
         coef=fitted(every, max_iter=3)[:, None],
-        intercept=np.zeros(1),
-        l1=0.0,
-        l2=l2,
-        has_intercept=False,
         penalty_shares=np.zeros(60),
     )
     assert model.relative_gradient() > 0.01
@@ -212,21 +257,15 @@ def test_a_few_iterations_from_convergence(rng):
 
 def test_relative_gradient_counts_subgradients(rng):
     # Zero coefficients within the threshold are at their minimum.
-    X = np.eye(4)
+    target = np.array([[3.0], [-3.0], [0.5], [-0.5]])
     model = ConvergedModel(
-        X=X,
-        target=np.array([[3.0], [-3.0], [0.5], [-0.5]]),
-        loss=SquaredError(),
-        row_weights=np.ones((4, 1)),
+        problem=problem_of(np.eye(4), target, np.ones(4), SquaredError()),
+        penalty=L1(1 / 4),
         coef=np.array([[2.0], [-2.0], [0.0], [0.0]]),
-        intercept=np.zeros(1),
-        l1=1.0,
-        l2=0.0,
-        has_intercept=False,
         penalty_shares=np.zeros(4),
     )
     assert model.relative_gradient() == 0
-    moved = replace(model, l1=0.25)
+    moved = replace(model, penalty=L1(0.25 / 4))
     rows = np.array([1.0, 1.0, 0.5, 0.5])
     expected = np.linalg.norm([0.75, 0.75, 0.25, 0.25]) / np.linalg.norm(rows)
     np.testing.assert_allclose(moved.relative_gradient(), expected, rtol=1e-12)
@@ -242,12 +281,19 @@ def test_leverages_sum_to_the_degrees_of_freedom(rng):
 
 def test_rows_that_alone_determine_a_coefficient(rng):
     model = model_of(SquaredError(), rng, l2=0.0)
-    model.X[:, 0] = 0
-    model.X[7, 0] = 1
+    model.problem.design.X[:, 0] = 0
+    model.problem.design.X[7, 0] = 1
     with pytest.raises(ValueError, match="Without row 7"):
         newton_step(model)
     # A row by itself has no noise from other rows either.
-    alone = replace(model, X=np.eye(40), coef=np.zeros((40, 1)), has_intercept=False)
+    # With these weights no single precision rounds its leverage.
+    target = rng.standard_normal((64, 1))
+    alone = ConvergedModel(
+        problem=problem_of(np.eye(64), target, np.ones(64), SquaredError()),
+        penalty=Zero(),
+        coef=np.zeros((64, 1)),
+        penalty_shares=np.zeros(64),
+    )
     with pytest.raises(ValueError, match="Without row 0"):
         randomized_leverages(alone, probes_of(alone, 10))
     assert np.isfinite(infinitesimal_jackknife(model).predictor).all()
@@ -255,9 +301,9 @@ def test_rows_that_alone_determine_a_coefficient(rng):
 
 def test_singular_hessians_take_the_pseudo_inverse(rng):
     model = model_of(SquaredError(), rng, l2=0.0)
-    single = replace(model, X=model.X[:, :3], coef=model.coef[:3])
-    twice = replace(model, X=np.hstack([single.X] * 2))
-    twice = replace(twice, coef=np.vstack([single.coef] * 2) / 2)
+    X = model.problem.design.X[:, 3:]
+    single = on(model, X, coef=model.coef[3:])
+    twice = on(model, np.hstack([X] * 2), coef=np.vstack([single.coef] * 2) / 2)
     assert isinstance(factor(expansion(twice)), Spectrum)
     np.testing.assert_allclose(
         newton_step(twice).predictor, newton_step(single).predictor, rtol=1e-9
@@ -266,7 +312,7 @@ def test_singular_hessians_take_the_pseudo_inverse(rng):
 
 def test_conjugate_gradients_solve(rng):
     model = model_of(Logistic(), rng, p=12)
-    local = expansion(replace(model, X=sparse.csr_matrix(model.X)))
+    local = expansion(on(model, sparse.csr_matrix(model.problem.design.X)))
     columns = rng.standard_normal((13, 4))
     found = ConjugateGradients(local).solve(columns)
     np.testing.assert_allclose(found, factor(local).solve(columns), rtol=1e-4)
@@ -279,11 +325,41 @@ def test_conjugate_gradients_say_when_they_fail(rng, monkeypatch):
         ConjugateGradients(local).solve(rng.standard_normal((13, 4)))
 
 
+def minimum(problem, penalty):
+    """Coefficients at a minimum, from zero, to many digits."""
+    design = problem.design
+    schedule = Nesterov(0.9 / problem.smoothness)
+    plan = [Phase(penalty, schedule, 20_000)]
+    start = np.zeros((1, design.shape[1], problem.target.shape[1]))
+    return run(problem, plan, start, tol=1e-13).coef[-1]
+
+
+@pytest.mark.parametrize("penalty", [L1(0.15), MCP(0.15, 8.0), SCAD(0.15, 8.0)])
+@pytest.mark.parametrize("loss", [SquaredError(), Logistic()])
+def test_penalties_with_kinks_against_refits(penalty, loss, rng):
+    """Convex or not, beside a mean; a refit starts where the fit did."""
+    X = rng.standard_normal((60, 8))
+    y = targets(loss, 3 * X[:, :3], rng)
+    problem = problem_of(X, y, np.ones(60), loss)
+    coef = minimum(problem, penalty)
+    assert 0 < penalty.is_free(coef).mean() < 1
+    model = ConvergedModel(problem, penalty, coef, np.full(60, 1 / 60))
+    assert model.relative_gradient() < 1e-6
+    found = newton_step(model).predictor[:, 0]
+    exact = []
+    for i in range(60):
+        stay = np.arange(60) != i
+        rest = problem_of(X[stay], y[stay], np.ones(59), loss)
+        exact.append(X[i] @ minimum(rest, penalty)[:, 0])
+    error, moved = np.abs(found - exact), np.abs(model.predictor[:, 0] - exact)
+    assert np.median(error) < 0.02 * np.median(moved)
+
+
 # ------------------------------------------------------------------ random probes
 
 
 def probes_of(model, n_probes, seed=0):
-    n = len(model.target)
+    n = len(model.problem.target)
     return Probes(n_probes, np.random.default_rng(seed), np.full(n, 1 / n))
 
 
@@ -362,14 +438,16 @@ def test_hinge_against_refits(has_intercept, rng):
     y = np.where(X[:, 0] + rng.standard_normal(60) / 5 > 0, 1.0, -1.0)
     coef, intercept = hinge_minimum(X, y, 0.5, has_intercept)
     slack = 1 - y * (X @ coef + intercept)
+    A, penalty = X, SquaredL2(0.5 / 60)
+    if has_intercept:
+        A = np.hstack([X, np.ones((60, 1))])
+        penalty = except_last(penalty, A.shape[1])
+        coef = np.append(coef, intercept)
     model = HingeModel(
-        X=X,
-        target=y[:, None],
-        row_weights=np.ones((60, 1)),
+        problem=problem_of(A, y[:, None], np.ones(60), Hinge()),
+        penalty=penalty,
         coef=coef[:, None],
-        intercept=np.array([intercept]),
-        l2=0.5,
-        has_intercept=has_intercept,
+        penalty_shares=np.zeros(60),
         on_margin=np.abs(slack) < 1e-6,
         within=slack >= 1e-6,
     )
@@ -389,5 +467,5 @@ def test_hinge_against_refits(has_intercept, rng):
     assert error.mean() < 0.05 * moved.mean()
     outside = ~(model.on_margin | model.within)
     np.testing.assert_array_equal(found[outside], model.predictor[outside, 0])
-    alike = support_stays(replace(model, X=sparse.csr_matrix(X))).predictor[:, 0]
+    alike = support_stays(on(model, sparse.csr_matrix(A))).predictor[:, 0]
     np.testing.assert_allclose(alike, found, rtol=0, atol=1e-8)

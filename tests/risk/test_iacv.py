@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from skacv.optim.arrays import design_of
+from skacv.optim.families import except_last
 from skacv.optim.losses import (
     Huber,
     Logistic,
@@ -19,7 +20,7 @@ from skacv.optim.losses import (
     SquaredError,
     SquaredHinge,
 )
-from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero, except_last
+from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run

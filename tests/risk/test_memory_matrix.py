@@ -14,6 +14,7 @@ from skacv.risk.memory import modes, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_norms import uneven_rows_bias
 from skacv.risk.memory.tangents import FactoredGram
+from skacv.risk.refit import Refit
 from tests import oracles
 
 SCHEDULES = {
@@ -78,7 +79,7 @@ def test_exact_traces_equal_jacobians(
     phases = phases_for(X, {**SMOOTH, **PROXIMAL}[penalty], SCHEDULES[schedule])
     problem, trajectory = run_on(X, y, phases, weights, fit_intercept)
     expected = expected_gram(X, y, trajectory, weights, fit_intercept)
-    estimate = estimate_risk(problem, trajectory, fit_intercept=fit_intercept)
+    estimate = estimate_risk(problem, trajectory, refit=Refit(recentres=fit_intercept))
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=tolerance)
     assert (estimate.mc_se_path == 0).all()
     assert estimate.n_probes == 0
@@ -163,7 +164,7 @@ def test_a_path_of_strengths_is_one_trajectory(penalty, rng):
     ]
     problem, trajectory = run_on(X, y, phases, fit_intercept=True)
     expected = expected_gram(X, y, trajectory, fit_intercept=True)
-    estimate = estimate_risk(problem, trajectory, fit_intercept=True)
+    estimate = estimate_risk(problem, trajectory, refit=Refit(recentres=True))
     np.testing.assert_allclose(estimate.path, np.diag(expected), rtol=1e-3)
 
 
@@ -374,7 +375,9 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
     trajectory = run(problem, phases, np.zeros((1, 120, 1)))
 
     def estimate():
-        return estimate_risk(problem, trajectory, method="exact", fit_intercept=True)
+        return estimate_risk(
+            problem, trajectory, method="exact", refit=Refit(recentres=True)
+        )
 
     explicit = []
     original = tangents.ExplicitGram.dot
@@ -412,7 +415,7 @@ def test_few_rows_are_exact_and_finite(rng):
     X = rng.standard_normal((35, 4000))
     y = X[:, :3].sum(axis=1, keepdims=True) + rng.standard_normal((35, 1))
     phases = phases_for(X, L1(0.1), Nesterov, 100)
-    estimate = estimate_risk(*run_on(X, y, phases, fit_intercept=True))
+    estimate = estimate_risk(*run_on(X, y, phases, refit=Refit(recentres=True)))
     assert estimate.n_probes == 0
     assert np.isfinite(estimate.path).all()
     assert (estimate.mc_se_path == 0).all()
@@ -448,7 +451,9 @@ def test_unbiased(fit_intercept, rows, rng):
         y = X @ beta + 3.0 * fit_intercept + rng.standard_normal((n, 1))
         phases = [Phase(Zero(), GradientDescent(0.25), 20)]
         problem, trajectory = run_on(X, y, phases, fit_intercept=fit_intercept)
-        estimate = estimate_risk(problem, trajectory, fit_intercept=fit_intercept)
+        estimate = estimate_risk(
+            problem, trajectory, refit=Refit(recentres=fit_intercept)
+        )
         error = root.T @ (trajectory.coef[:, :, 0].T - beta)
         truth = (error**2).sum(axis=0) + 1
         if fit_intercept:  # the mean of the rows is zero

@@ -14,6 +14,7 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.risk.memory import memory_matrix, row_scales, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows
+from skacv.risk.refit import Refit
 from tests import oracles
 
 SCHEDULES = {
@@ -77,7 +78,7 @@ def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercep
     problem, trajectory = run_on(X, y, phases, fit_intercept)
     published, expected = expected_paths(problem, trajectory, fit_intercept)
     estimate = estimate_risk(
-        problem, trajectory, fit_intercept=fit_intercept, row_scales=True
+        problem, trajectory, refit=Refit(recentres=fit_intercept), row_scales=True
     )
     assert np.abs(published / expected - 1).max() > 10 * TOLERANCE
     np.testing.assert_allclose(estimate.path, expected, rtol=TOLERANCE)
@@ -146,7 +147,9 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
         y = sparse_regression(X, rng)
         problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov), True)
         paths = [
-            estimate_risk(problem, trajectory, fit_intercept=True, row_scales=on).path
+            estimate_risk(
+                problem, trajectory, refit=Refit(recentres=True), row_scales=on
+            ).path
             for on in (False, True)
         ]
         np.testing.assert_allclose(paths[1], paths[0], rtol=0.01)

@@ -13,14 +13,10 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from ..random_labels import random_signs
-from .hessian import ConjugateGradients, factor, reduced, single_factor
-from .newton import (
-    HeldOut,
-    check_determined,
-    drifts,
-    expansion,
-    relative_drift,
-)
+from .expansion import expansion, reduced
+from .hessian import ConjugateGradients, factor, single_factor
+from .model import HeldOut
+from .newton import check_determined, drifts, relative_drift
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
 DIRECT_SIZE = 5000
@@ -91,8 +87,7 @@ def randomized_leverages(model, probes):
 
 def _solved(local):
     """The expansion and the way its Hessian is solved."""
-    n_rows, n_columns = local.designs[0].shape
-    if min(n_rows, n_columns) > DIRECT_SIZE:
+    if min(local.design.shape) > DIRECT_SIZE:
         return local, ConjugateGradients(local)
     local = reduced(local)
     # Probes are far noisier than single precision.
@@ -101,9 +96,9 @@ def _solved(local):
 
 def _diagonal_samples(local, solver, root, probes):
     """r * (J r) of every probe r, J = root A H^-1 A' root, (n_rows, n_probes)."""
-    A = local.designs[0]
+    design = local.design
     signs = random_signs((len(root), probes.n_probes), probes.rng)
-    moved = A @ solver.solve(A.T @ (root[:, None] * signs))
+    moved = design.dot(solver.solve(design.t_dot(root[:, None] * signs)))
     return signs * root[:, None] * moved
 
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.penalties import OnColumns
+from ...optim.families import OnColumns
 from ...optim.problem import Problem, hessian
 from ...optim.trajectory import iterate
 from .correction import Correction, curvature_matrix, pulled, turned

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.design import Design
-from ...optim.penalties import OnColumns
+from ...optim.families import OnColumns
 from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..refit import UNCENTRED
 from .row_scales import scales_of_rows, with_row_scales
 from .traces import ReadRun, solve
 
@@ -65,9 +66,9 @@ class RiskEstimate:
 def estimate_risk(
     problem,
     trajectory,
+    refit=UNCENTRED,
     *,
     method="auto",
-    fit_intercept=False,
     row_scales=False,
     rng=None,
 ):
@@ -80,14 +81,14 @@ def estimate_risk(
     trajectory : Trajectory
         Of one replica where a penalty has a prox; else of any number of
         targets, which share the memory matrix.
+    refit : Refit
+        What a fit without some rows would be.
     method : "auto", "exact", "hutchinson" or int
         How traces are taken. "exact": from the spectrum where updates are
         linear, else by a complete basis of the smaller side of X.
         "hutchinson": by random probes, added until their standard error is
         below that of the estimate itself. An int is a number of probes.
         "auto": exact where that is cheap, else random probes.
-    fit_intercept : bool
-        Whether the design and the target were centred by their means.
     row_scales : bool
         Whether rows whose norms are more uneven than Gaussian rows' have
         scales of their own.
@@ -100,7 +101,7 @@ def estimate_risk(
     """
     n_rows, n_replicas = problem.target.shape
     check_run(problem, trajectory)
-    degrees = n_rows - 1 if fit_intercept else n_rows
+    degrees = n_rows - 1 if refit.recentres else n_rows
     run = ReadRun.of(problem, trajectory, degrees)
     solved = solve(run, method, rng)
     (solution, modes, _), spatial = solved, solved.modes.spatial
@@ -113,7 +114,7 @@ def estimate_risk(
     weights, n_read = run.problem.row_weights, len(run.problem.target)
     # Of the rows that are read, whose weights need not have the mean of all.
     total = weights.sum()
-    inflation = 1 + 1 / n_rows if fit_intercept else 1.0
+    inflation = 1 + 1 / n_rows if refit.recentres else 1.0
     inflation *= n_rows / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.

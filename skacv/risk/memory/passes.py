@@ -31,7 +31,7 @@ N_LABELS = 40
 RESOLUTION = 1e-7
 
 
-def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
+def estimate_risk(problem, trajectory, refit, *, n_labels, rng):
     """Estimate the risk of every iterate of passes through fixed batches.
 
     Parameters
@@ -40,8 +40,8 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
         With the squared error as loss.
     trajectory : Trajectory
         Of linear updates in the same batches, with the same penalty, all along.
-    fit_intercept : bool
-        Whether the design and the target were centred by their means.
+    refit : Refit
+        What a fit without some rows would be.
     n_labels : int
         Random labels that the memories of rows are read from.
     rng : numpy Generator or RandomState
@@ -60,7 +60,7 @@ def estimate_risk(problem, trajectory, *, fit_intercept, n_labels, rng):
     batches = [rows for rows in batches if len(rows)]
     carried = LabelledRun(problem, trajectory, labels, batches)
     trajectory.followed_by(carried)
-    scale = n_rows / (n_rows - 1) if fit_intercept else 1.0
+    scale = n_rows / (n_rows - 1) if refit.recentres else 1.0
     kept = label_groups(n_labels)
     found = np.empty((len(kept), *carried.ended.shape))
     for number, rows in enumerate(batches):

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...optim.penalties import OnColumns, SquaredL2
+from ...optim.families import OnColumns
+from ...optim.penalties import SquaredL2
 
 # A working set is kept while it is at most this much larger than needed, and
 # for at least so many updates.

@@ -1,0 +1,265 @@
+"""Penalties that tell coefficients apart: weighted, and of groups.
+
+:class:`Weighted` gives every coefficient a weight of its own in a uniform penalty of
+:mod:`skacv.optim.penalties`; an intercept has the weight zero. :class:`Grouped` is
+what a penalty of the norms of groups starts from, :class:`GroupL2` the group lasso.
+Add a penalty of groups here, and to ``tests/optim/test_families.py``.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, singledispatch
+
+import numpy as np
+from scipy import sparse
+
+from .penalties import Penalty, Uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(Penalty):
+    """g(b) = sum_j weights_j penalty(b_j), of a uniform penalty.
+
+    Parameters
+    ----------
+    penalty : Uniform
+    weights : ndarray of shape (n_columns,)
+        Not negative; a coefficient of weight zero is not penalised.
+    """
+
+    penalty: Uniform
+    weights: np.ndarray
+
+    @property
+    def strength(self):
+        return self.penalty.strength
+
+    @property
+    def is_linear(self):
+        return self.penalty.is_linear
+
+    @property
+    def curvature(self):
+        return self.penalty.curvature * float(self.weights.max(initial=0))
+
+    def __eq__(self, other):
+        if not isinstance(other, Weighted):
+            return NotImplemented
+        same = self.penalty == other.penalty
+        return same and np.array_equal(self.weights, other.weights)
+
+    def check(self, n_columns):
+        if not isinstance(self.penalty, Uniform):
+            raise ValueError(
+                f"Weights are for uniform penalties, {self.penalty} is not one."
+            )
+        _check_weights(self, len(self.weights), n_columns)
+
+    def common_curvature(self):
+        """The curvature, where all weights are alike; else None."""
+        is_common = self.penalty.curvature == 0 or np.ptp(self.weights) == 0
+        return super().common_curvature() if is_common else None
+
+    def _beside(self, coef):
+        """The weights, to be multiplied with coefficients of that shape."""
+        weights = self.weights.astype(coef.dtype, copy=False)
+        return weights.reshape(-1, *(1,) * (coef.ndim - 1))
+
+    def cost(self, coef):
+        return self._beside(coef) * self.penalty.cost(coef)
+
+    def prox(self, point, step_size):
+        if self.is_linear:
+            return point
+        return self.penalty.prox(point, step_size * self._beside(point))
+
+    def prox_derivative(self, coef, step_size):
+        return self.penalty.prox_derivative(coef, step_size * self._beside(coef))
+
+    def smooth_gradient(self, coef):
+        return self._beside(coef) * self.penalty.smooth_gradient(coef)
+
+    def gradient(self, coef):
+        return self._beside(coef) * self.penalty.gradient(coef)
+
+    def hessian_diagonal(self, coef):
+        return self._beside(coef) * self.penalty.hessian_diagonal(coef)
+
+    def largest_strength(self, gradient, smoothness):
+        held = self.weights > 0
+        relative = gradient[held] / self._beside(gradient)[held]
+        return self.penalty.largest_strength(relative, smoothness)
+
+    def on(self, index):
+        return Weighted(self.penalty, self.weights[index])
+
+
+class OnColumns:
+    """Penalties on some columns, each made once.
+
+    Parameters
+    ----------
+    index : ndarray of int
+    """
+
+    def __init__(self, index):
+        self.index = index
+        self._whole = self._part = None
+
+    def __call__(self, penalty):
+        """The penalty on these columns."""
+        if penalty is not self._whole:
+            self._whole, self._part = penalty, penalty.on(self.index)
+        return self._part
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Penalty):
+    """A penalty of the norms of groups of coefficients.
+
+    Parameters
+    ----------
+    strength : float
+    groups : ndarray of int, shape (n_columns,)
+        Which group every coefficient is in, numbered from 0.
+    weights : ndarray of shape (n_groups,)
+        What multiplies the penalty of every group; zero leaves it alone.
+    """
+
+    strength: float
+    groups: np.ndarray
+    weights: np.ndarray
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.strength == other.strength and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("groups", "weights")
+        )
+
+    @cached_property
+    def _members(self):
+        """One for every coefficient in its group, (n_groups, n_columns)."""
+        n_columns = len(self.groups)
+        places = self.groups, np.arange(n_columns)
+        shape = len(self.weights), n_columns
+        return sparse.csr_matrix((np.ones(n_columns), places), shape=shape)
+
+    def check(self, n_columns):
+        if self.groups.max(initial=-1) + 1 != len(self.weights):
+            raise ValueError(
+                f"{type(self).__name__} needs a weight for each of the groups, "
+                f"numbered from 0: got {len(self.weights)} weights for groups up to "
+                f"{self.groups.max(initial=-1)}."
+            )
+        _check_weights(self, len(self.groups), n_columns)
+
+    def norms(self, coef):
+        """Euclidean norm of every group, (n_groups, ...)."""
+        n_others = int(np.prod(coef.shape[1:]))
+        squares = coef.astype(np.float64).reshape(len(coef), n_others) ** 2
+        norms = np.sqrt(self._members @ squares)
+        return norms.reshape(len(norms), *coef.shape[1:])
+
+    def _threshold(self, step_size, ndim):
+        """What the prox takes from the norm of every group."""
+        weights = self.weights.reshape(-1, *(1,) * (ndim - 1))
+        return step_size * self.strength * weights
+
+    def on(self, index):
+        """The penalty of the coefficients in ``index``, which has whole groups."""
+        kept, groups = np.unique(self.groups[index], return_inverse=True)
+        return type(self)(self.strength, groups, self.weights[kept])
+
+    def whole(self, mask):
+        touched = np.zeros(len(self.weights), dtype=bool)
+        touched[self.groups[mask]] = True
+        return touched[self.groups]
+
+
+class GroupL2(Grouped):
+    """g(b) = strength sum_g weights_g ||b_g||, the group lasso (Yuan & Lin 2006)."""
+
+    def cost(self, coef):
+        return self._threshold(1.0, coef.ndim) * self.norms(coef)
+
+    def prox(self, point, step_size):
+        norms = self.norms(point)
+        threshold = np.broadcast_to(self._threshold(step_size, point.ndim), norms.shape)
+        share = np.zeros_like(norms)
+        np.divide(threshold, norms, out=share, where=norms > 0)
+        kept = np.where(norms > threshold, 1 - share, threshold == 0)
+        return point * kept.astype(point.dtype)[self.groups]
+
+    def prox_tangent(self, coef, step_size, tangents):
+        """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
+        norms = self.norms(coef)
+        threshold = np.broadcast_to(self._threshold(step_size, coef.ndim), norms.shape)
+        ahead = norms + threshold
+        kept = np.where(norms > 0, norms, threshold == 0)
+        kept = kept / np.where((norms > 0) & (ahead > 0), ahead, 1)
+        direction = coef / np.where(norms > 0, norms, 1)[self.groups]
+        along = self._members @ (direction * tangents)
+        turned = np.where(norms > 0, threshold / np.where(ahead > 0, ahead, 1), 0)
+        found = kept[self.groups] * tangents
+        found += direction * (turned * along)[self.groups]
+        return found.astype(tangents.dtype, copy=False)
+
+    def support(self, coef, step_size):
+        moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
+        return moves[self.groups]
+
+    def largest_strength(self, gradient, smoothness):
+        held = self.weights > 0
+        norms = self.norms(gradient)[held]
+        return float(
+            (norms / self._threshold(1 / self.strength, gradient.ndim)[held]).max()
+        )
+
+
+def _check_weights(penalty, n_own, n_columns):
+    name, weights = type(penalty).__name__, penalty.weights
+    if n_own != n_columns:
+        raise ValueError(
+            f"{name} is for {n_own} coefficients, and there are {n_columns}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"The weights of {name} must be finite and not negative.")
+
+
+@singledispatch
+def except_last(penalty, n_columns):
+    """A penalty on all coefficients but one more, the last: an intercept.
+
+    Parameters
+    ----------
+    penalty : Uniform, Weighted or Grouped
+    n_columns : int
+        Coefficients, the last among them.
+
+    Returns
+    -------
+    Weighted or Grouped
+
+    Raises
+    ------
+    TypeError
+        If the penalty is of no family.
+    """
+    raise TypeError(f"{type(penalty).__name__} is of no family of penalties.")
+
+
+@except_last.register
+def _(penalty: Uniform, n_columns):
+    return Weighted(penalty, np.append(np.ones(n_columns - 1), 0.0))
+
+
+@except_last.register
+def _(penalty: Weighted, n_columns):
+    return replace(penalty, weights=np.append(penalty.weights, 0.0))
+
+
+@except_last.register
+def _(penalty: Grouped, n_columns):
+    groups = np.append(penalty.groups, len(penalty.weights))
+    return replace(penalty, groups=groups, weights=np.append(penalty.weights, 0.0))

@@ -1,0 +1,122 @@
+"""The objective of a converged model to second order around its coefficients."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh, qr
+
+from ...optim.arrays import design_of
+from ...optim.design import Design
+
+
+class Expansion(NamedTuple):
+    """An objective to second order in the coefficients that are free to move.
+
+    Those of a mask (n_columns, n_outputs) are stacked in the order of NumPy's
+    ``array[mask]``; n_stacked is their number.
+
+    Attributes
+    ----------
+    design : Design of shape (n_rows, n_columns)
+        The columns that are free in at least one output.
+    free : ndarray of shape (n_columns, n_outputs), bool
+    predictor : ndarray of shape (n_rows, n_outputs)
+    derivative : ndarray of shape (n_rows, n_outputs)
+        Times the weights of the rows.
+    curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
+        Times the weights of the rows.
+    gradient : ndarray of shape (n_columns, n_outputs)
+        Of the whole objective.
+    penalty_gradient : ndarray of shape (n_columns, n_outputs)
+    ridge : ndarray of shape (n_columns, n_outputs)
+        Second derivatives of the penalty.
+    """
+
+    design: Design
+    free: np.ndarray
+    predictor: np.ndarray
+    derivative: np.ndarray
+    curvature: np.ndarray
+    gradient: np.ndarray
+    penalty_gradient: np.ndarray
+    ridge: np.ndarray
+
+    def single(self):
+        """The same with design and curvature in single precision."""
+        every = np.arange(self.design.shape[1])
+        return self._replace(
+            design=self.design.columns(every, np.float32),
+            curvature=self.curvature.astype(np.float32),
+        )
+
+
+def expansion(model):
+    """The objective of a ConvergedModel to second order.
+
+    Returns
+    -------
+    Expansion
+    """
+    problem, penalty, coef = model.problem, model.penalty, model.coef
+    free = penalty.is_free(coef)
+    used = np.flatnonzero(free.any(axis=1))
+    design = problem.design.columns(used, problem.design.dtype)
+    curvature = problem.loss.curvature_matrix(problem.target, model.predictor)
+    penalty_gradient = penalty.gradient(coef)[used]
+    # The curvature that stays when a row of average weight takes its share along.
+    stays = 1 - model.penalty_shares[model.counts].mean()
+    return Expansion(
+        design=design,
+        free=free[used],
+        predictor=model.predictor,
+        derivative=model.derivative,
+        curvature=problem.row_weights[:, :, None] * curvature,
+        gradient=design.t_dot(model.derivative) + penalty_gradient,
+        penalty_gradient=penalty_gradient,
+        ridge=stays * penalty.hessian_diagonal(coef)[used],
+    )
+
+
+def reduced(local):
+    """The same expansion in at most as many penalised coefficients as rows.
+
+    Predictors see the coefficients along the rows of X alone, and a ridge
+    penalty acts alike on these and on the directions across; so X = Z Q' may be
+    replaced by Z, coefficients by Q' of them. Nothing is done where X has no more
+    columns than rows, where the ridge is not the same for all coefficients that
+    have one, or where outputs use different columns.
+    """
+    penalised = local.ridge.any(axis=1)
+    ridge = local.ridge[penalised]
+    is_wide = len(ridge) > local.design.shape[0]
+    if not (is_wide and local.free.all() and ridge.min() == ridge.max() > 0):
+        return local
+    inside, spared = np.flatnonzero(penalised), np.flatnonzero(~penalised)
+    rows, project = _row_space(local.design.columns(inside, local.design.dtype))
+
+    def in_basis(columns):
+        return np.concatenate([project(columns[inside]), columns[spared]])
+
+    beside = local.design.dense_columns(spared, local.design.dtype)
+    n_columns = rows.shape[1] + len(spared)
+    return local._replace(
+        design=design_of(np.hstack([rows, beside])),
+        free=np.ones((n_columns, local.free.shape[1]), bool),
+        gradient=in_basis(local.gradient),
+        penalty_gradient=in_basis(local.penalty_gradient),
+        ridge=np.concatenate([ridge[: rows.shape[1]], local.ridge[spared]]),
+    )
+
+
+def _row_space(design):
+    """Z with X = Z Q', Q' of orthonormal rows, no more than rows of X; and Q' times."""
+    if not sparse.issparse(design.X):
+        X = design.dense_columns(np.arange(design.shape[1]), design.dtype)
+        basis, upper = qr(X.T, mode="economic", overwrite_a=True, check_finite=False)
+        return upper.T, lambda columns: basis.T @ columns
+    values, vectors = eigh(design.outer_gram())
+    keep = values > len(values) * np.finfo(float).eps * values[-1]
+    sizes, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    # Q' is dense and as large as X would be: it is never formed.
+    return vectors * sizes, lambda columns: (vectors / sizes).T @ design.dot(columns)
