@@ -304,7 +304,7 @@ class IterativeRidge(TrajectoryRegressor):
         return size, n_components
 
     def _automatic_step(self, smoothness, schedule, problem):
-        if self.solver != "eigenpro":
+        if self.solver != "eigenpro" or not len(schedule.preconditioner.rows):
             return super()._automatic_step(smoothness, schedule, problem)
         top, batches = schedule.lowered(smoothness), schedule.batches
         if not batches:
@@ -323,7 +323,8 @@ class IterativeRidge(TrajectoryRegressor):
             return ProximalGradient(1.0, float(self.momentum))
         if self.solver != "eigenpro":
             return super()._planned_update(n_rows)
-        nothing = Preconditioner(np.empty(0, int), np.empty((0, 0)), np.empty(0))
-        step = ProximalGradient(1.0, preconditioner=nothing)
+        none = np.empty(0)
+        some = Preconditioner(none.astype(int), none, none, none, 0.0)
+        step = ProximalGradient(1.0, preconditioner=some)
         batches = fixed_batches(n_rows, self.batch_size, seed=0)
         return Pass(step, batches) if batches else step

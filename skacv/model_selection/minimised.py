@@ -96,7 +96,8 @@ class Line(NamedTuple):
             # The sum of the intercepts of several classes stays what the solver
             # left it at. Centring columns that not all classes use would make
             # another sum of it.
-            is_centred = not loss.is_coupled or bool(penalty.is_free(coef).all())
+            free = penalty.is_free(np.vstack([coef, self.intercept]))
+            is_centred = not loss.is_coupled or bool(free.all())
             design, coef = self._with_ones(is_centred)
         weights = (weights / weights.sum())[:, None]
         problem = Problem(design, target, weights, loss)

@@ -12,11 +12,15 @@ import numpy as np
 
 # Rows, and columns, that claims are checked on.
 N_CHECKED = 16
+# Points that a prox is checked at.
+N_POINTS = 8
 # The step of finite differences, and the share of an entry that they may be off by.
 DIFFERENCE = 1e-6
 TOLERANCE = 1e-4
 # Kinks near a random point spoil single differences: so many must be right.
 MOST = 0.8
+
+SIGNS = 1, -1
 
 _checked = WeakSet()
 
@@ -75,7 +79,7 @@ def _check_loss(loss, target):
 
     def difference(function):
         ahead, behind = (
-            function(target, point + s * DIFFERENCE * along) for s in (1, -1)
+            function(target, point + s * DIFFERENCE * along) for s in SIGNS
         )
         return (ahead - behind) / (2 * DIFFERENCE)
 
@@ -85,13 +89,16 @@ def _check_loss(loss, target):
         raise ValueError(
             f"{type(loss).__name__}.derivative is not the derivative of its value."
         )
-    curvature = loss.curvature_matrix(target, point)
-    bend = np.einsum("ikl,il->ik", curvature, along)
+    curvature = loss.curvature(target, point)
+    if loss.is_coupled:
+        bend = np.einsum("ikl,il->ik", curvature, along)
+    else:
+        bend = curvature * along
     if not _agree(bend, difference(loss.derivative)):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
         )
-    elsewhere = loss.curvature_matrix(target, 2 * point + 1)
+    elsewhere = loss.curvature(target, 2 * point + 1)
     if loss.is_quadratic and not np.allclose(curvature, elsewhere):
         raise ValueError(
             f"{type(loss).__name__} says that it is quadratic, but its curvature "
@@ -114,35 +121,32 @@ def _check_penalty(penalty, n_columns, step_size):
 
 def _check_prox(penalty, n_columns, step_size, scale):
     name, rng = type(penalty).__name__, np.random.default_rng(0)
-    point = scale * rng.standard_normal((n_columns, 1, 2))
-    steps = step_size * np.array([1, 0.5])
-    found = np.asarray(penalty.prox(point.copy(), steps))
-    if found.shape != point.shape:
+    point, along = scale * rng.standard_normal((2, n_columns, 1, N_POINTS))
+    steps = step_size * np.linspace(0.5, 1, N_POINTS)
+    coef = np.asarray(penalty.prox(point.copy(), steps))
+    if coef.shape != point.shape:
         raise ValueError(
             f"{name}.prox must keep the shape of its point, (n_columns, ...): got "
-            f"{found.shape} for {point.shape}. Weights of coefficients belong in "
+            f"{coef.shape} for {point.shape}. Weights of coefficients belong in "
             "skacv.optim.families.Weighted."
         )
-    own, step = point[:, :, 0], steps[0]
-    coef = penalty.prox(own.copy(), step)
-    if not np.allclose(coef, found[:, :, 0]):
+    if not np.allclose(penalty.prox(point[:, :, 0].copy(), steps[0]), coef[:, :, 0]):
         raise ValueError(f"{name}.prox must take every fit by itself (the last axis).")
     index = _some_columns(penalty, n_columns, rng)
-    part = penalty.on(index)
-    if not np.allclose(part.prox(own[index], step), coef[index]):
+    if not np.allclose(penalty.on(index).prox(point[index], steps), coef[index]):
         raise ValueError(
             f"{name}.prox of some columns is not what it is among all of them: a "
             "penalty with a weight for every coefficient is "
             "skacv.optim.families.Weighted, one of groups derives from Grouped."
         )
-    along = rng.standard_normal(own.shape)
-    small = DIFFERENCE * scale
-    ahead, behind = (penalty.prox(own + s * small * along, step) for s in (1, -1))
-    if not _agree(
-        penalty.prox_tangent(coef, step, along.copy()), (ahead - behind) / (2 * small)
-    ):
+    ahead, behind = (penalty.prox(point + s * DIFFERENCE * along, steps) for s in SIGNS)
+    found = [
+        penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
+        for r, step in enumerate(steps)
+    ]
+    if not _agree(np.stack(found, axis=2), (ahead - behind) / (2 * DIFFERENCE)):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
-    if penalty.is_linear and not np.array_equal(coef, own):
+    if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(f"{name} says that it is linear, but its prox moves points.")
 
 
@@ -155,5 +159,6 @@ def _some_columns(penalty, n_columns, rng):
 
 def _agree(found, expected):
     """Whether most entries are right."""
-    right = np.abs(found - expected) <= TOLERANCE * (1 + np.abs(expected))
+    size = np.abs(expected)
+    right = np.abs(found - expected) <= TOLERANCE * (size.max(initial=0) + size)
     return right.mean() >= MOST

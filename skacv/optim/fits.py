@@ -79,14 +79,19 @@ class Fits:
         """The gradient over the Hessian, fit by fit."""
         scale = np.broadcast_to(self.penalty_scale, self.n_fits)
         directions = [
-            replace(
-                self.problem, row_weights=self.row_weights[:, :, r]
-            ).newton_direction(
+            self._alone(r).newton_direction(
                 penalty, iterate.coef[:, :, r], iterate.predictor[:, :, r], scale[r]
             )
             for r in range(self.n_fits)
         ]
         return np.stack(directions, axis=2)
+
+    def _alone(self, r):
+        """The problem of one fit, centred by its own means where it does so."""
+        weights, design = self.row_weights[:, :, r], self.problem.design
+        if self.recentres:
+            design = design.centered(weights)
+        return replace(self.problem, design=design, row_weights=weights)
 
     def batch(self, rows):
         """The fits on some rows; their gradients are those of all on average."""

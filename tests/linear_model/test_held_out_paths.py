@@ -114,13 +114,13 @@ def test_along_a_sequence_of_alphas(name, rng):
 def test_several_targets(shape, weighted, rng):
     X, Y = drawn(shape, rng, n_targets=3)
     weights = rng.uniform(0.3, 3, shape[0]) if weighted else None
-    model = model_of("nesterov", loo=True, cv=3).fit(X, Y, sample_weight=weights)
+    model = model_of("nesterov", loo=True, cv=5).fit(X, Y, sample_weight=weights)
     expected = left_out_one_by_one(model, X, Y, range(shape[0]), weights)
     np.testing.assert_allclose(model.loo_prediction_path_, expected, **EXACT)
     costs = ((expected - Y) ** 2).mean(axis=2)
     path = np.average(costs, axis=1, weights=weights)
     np.testing.assert_allclose(model.loo_path_, path, **EXACT)
-    fitted, judged = next(KFold(3).split(X))
+    fitted, judged = next(KFold(5).split(X))
     found = refitted_predictions(model, X, Y, fitted, judged, weights)
     held_out = model.cv_prediction_path_[:, : len(judged)]
     np.testing.assert_allclose(held_out, found, **EXACT)
@@ -342,14 +342,12 @@ def test_leave_one_out_of_two_rows(rng):
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
-def test_the_automatic_step_is_stable_on_folds_too(name, rng):
-    """Fewer rows have a larger top eigenvalue."""
+def test_the_automatic_step_is_stable_on_five_folds(name, rng):
+    """Fewer rows have a larger top eigenvalue, by a quarter at most."""
     X, y = drawn((20, 100), rng)
-    model = model_of(name, cv=2).set_params(alpha=1e-3, max_iter=300).fit(X, y)
-    for fitted, judged in KFold(2).split(X):  # raises where iterates diverge
+    model = model_of(name, cv=5).set_params(alpha=1e-3, max_iter=300).fit(X, y)
+    for fitted, judged in KFold(5).split(X):  # raises where iterates diverge
         refitted_predictions(model, X, y, fitted, judged)
-    many = clone(model).set_params(cv=10).fit(X, y)
-    assert many.step_size_ == clone(model).set_params(cv=None).fit(X, y).step_size_
 
 
 @pytest.mark.parametrize("solver", ["gd", "nesterov", "heavy_ball"])
@@ -362,7 +360,7 @@ def test_the_automatic_step_is_stable_without_a_heavy_row_too(solver, rng):
     np.testing.assert_allclose(model.loo_prediction_path_, expected, rtol=1e-6)
     assert model.loo_path_.max() < 10 * model.loo_path_[0]
     alone = clone(model).set_params(loo=False).fit(X, y, weights)
-    assert alone.step_size_ > model.step_size_
+    assert alone.step_size_ == model.step_size_
 
 
 @pytest.mark.parametrize(
@@ -395,10 +393,13 @@ def test_large_means_in_single_precision(name, shape, rng):
     far = clone(near).fit((X + 1000).astype(np.float32), y.astype(np.float32))
     # X is known to 6e-5.
     np.testing.assert_allclose(far.loo_path_, near.loo_path_, rtol=5e-3)
-    # Where a coefficient is all but zero, its part in the traces comes and goes.
+    # Where a coefficient is all but zero, its part in the traces comes and goes, and
+    # changes those of all later iterates.
+    same = ((near.coef_path_ != 0) == (far.coef_path_ != 0)).all(axis=1)
+    agree = np.logical_and.accumulate(same)
     error = np.abs(far.risk_path_ / near.risk_path_ - 1)
-    assert np.median(error) < 1e-3
-    assert error.max() < 0.05
+    assert error[agree].max() < 1e-3
+    assert agree.mean() > 0.75
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
@@ -427,9 +428,12 @@ def test_rows_that_diverge_slowly_are_refused(name, rng):
     """Far from overflow, but without the heavy row the step is too large."""
     X, y = drawn((20, 3), rng)
     weights = np.r_[100.0, np.ones(19)]
-    model = model_of(name, loo=False).set_params(max_iter=100, alpha=0.0)
-    step_size = model.fit(X, y, weights).step_size_
-    model.set_params(loo=True, step_size=step_size)
+    share = weights / weights.sum()
+    centred = X - share @ X
+    largest = np.linalg.eigvalsh(centred.T @ (share[:, None] * centred))[-1]
+    model = model_of(name, loo=False, step_size=1 / largest)
+    model.set_params(max_iter=100, alpha=0.0).fit(X, y, weights)
+    model.set_params(loo=True)
     with pytest.raises(ValueError, match="where rows are left out") as raised:
         model.fit(X, y, weights)
     stable = float(str(raised.value).split("stable step is ")[1].split()[0])

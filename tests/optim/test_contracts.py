@@ -227,9 +227,9 @@ class WrongDerivative(L1):
 @pytest.mark.parametrize(
     ("penalty", "message"),
     [
-        (OwnWeights(0.1), "derive it from Uniform or Grouped"),
+        (OwnWeights(0.1), "derive it from Uniform"),
         (UniformByWord(0.1), "not what it is among all of them"),
-        (Pairs(0.15), "derive it from Uniform or Grouped"),
+        (Pairs(0.15), "derive it from Uniform"),
         (WrongShape(0.1), "keep the shape of its point"),
         (WrongDerivative(0.1), "not the derivative of its prox"),
         (Weighted(L1(0.1), np.ones(3)), "for 3 coefficients, and there are 6"),

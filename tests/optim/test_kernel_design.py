@@ -79,8 +79,10 @@ def test_a_constant_is_a_column_of_ones(rng):
     explicit = replaced(dual, design_of(np.hstack([features, ones])))
     np.testing.assert_allclose(dual.smoothness, explicit.smoothness)
     step = 0.9 / (dual.smoothness + 0.1)
-    phases = [Phase(except_last(SquaredL2(0.1), N + 1), Nesterov(step), 40)]
-    found, expected = ran(dual, phases), ran(explicit, phases)
+    found, expected = (
+        ran(problem, [Phase(except_last(SquaredL2(0.1), n), Nesterov(step), 40)])
+        for problem, n in ((dual, N + 1), (explicit, features.shape[1] + 1))
+    )
     np.testing.assert_allclose(found.predictor, expected.predictor, atol=1e-11)
     np.testing.assert_allclose(found.coef[:, -1], expected.coef[:, -1], atol=1e-11)
 

@@ -415,7 +415,9 @@ def test_few_rows_are_exact_and_finite(rng):
     X = rng.standard_normal((35, 4000))
     y = X[:, :3].sum(axis=1, keepdims=True) + rng.standard_normal((35, 1))
     phases = phases_for(X, L1(0.1), Nesterov, 100)
-    estimate = estimate_risk(*run_on(X, y, phases, refit=Refit(recentres=True)))
+    estimate = estimate_risk(
+        *run_on(X, y, phases, fit_intercept=True), Refit(recentres=True)
+    )
     assert estimate.n_probes == 0
     assert np.isfinite(estimate.path).all()
     assert (estimate.mc_se_path == 0).all()
