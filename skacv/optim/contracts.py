@@ -46,6 +46,7 @@ def check_plan(problem, planned):
         )
     for phase in planned:
         phase.check()
+        problem.design.check(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
         check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
 

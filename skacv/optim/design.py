@@ -113,6 +113,22 @@ class Design(ABC):
             found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
         return found
 
+    def penalty(self, penalty, coef, predictor):
+        """The value of a penalty, a number.
+
+        Parameters
+        ----------
+        penalty : Penalty
+        coef : ndarray of shape (n_columns, k)
+        predictor : ndarray of shape (n_rows, k)
+            Those of ``coef``.
+        """
+        return penalty.value(coef)
+
+    def check(self, update, penalty):
+        """Raise a ValueError where an update, or a penalty, cannot be taken here."""
+        return None  # every one can
+
     def squared_norm(self, coef, predictor):
         """Squared norm of every column of coefficients, (k,).
 

@@ -37,9 +37,11 @@ class Fits:
     problem : Problem
     weights : Weights or None
         None is the one fit on all rows, with the problem's own weights.
+    target : ndarray of shape (n_rows, n_outputs, n_fits) or None
+        Targets of every fit; None are those of the problem, for all.
     """
 
-    def __init__(self, problem, weights=None):
+    def __init__(self, problem, weights=None, target=None):
         weights = Weights(problem.row_weights) if weights is None else weights
         dtype = problem.design.dtype
         self.problem = problem
@@ -48,7 +50,7 @@ class Fits:
         self.penalty_scale = weights.penalty_scale
         if np.ndim(self.penalty_scale):
             self.penalty_scale = self.penalty_scale.astype(dtype)
-        self.target = problem.target[:, :, None]
+        self.target = problem.target[:, :, None] if target is None else target
 
     @property
     def n_fits(self):
@@ -72,8 +74,7 @@ class Fits:
 
     def gradient(self, predictor):
         """Gradient of every fit's loss, (n_columns, n_outputs, n_fits)."""
-        slope = self.problem.loss.derivative(self.target, predictor)
-        return _side_by_side(self.problem.design.t_dot, self.row_weights * slope)
+        return _side_by_side(self.problem.design.t_dot, self.slopes(predictor))
 
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
@@ -97,7 +98,12 @@ class Fits:
         """The fits on some rows; their gradients are those of all on average."""
         share = len(self.target) / len(rows)
         weights = Weights(self.row_weights[rows, 0] * share, self.penalty_scale)
-        return Fits(self.problem.batch(rows), weights)
+        return Fits(self.problem.batch(rows), weights, self.target[rows])
+
+    def slopes(self, predictor):
+        """Derivatives of every fit's loss in the predictors, times the weights."""
+        slope = self.problem.loss.derivative(self.target, predictor)
+        return self.row_weights * slope
 
     def value(self, predictor):
         """Loss of every fit on its own rows, summed over the outputs, (n_fits,)."""

@@ -259,6 +259,25 @@ class KernelDesign(Design):
         change = self.evaluate(self.covectors(moved))
         return predictor + change.astype(predictor.dtype, copy=False)
 
+    def penalty(self, penalty, coef, predictor):
+        """The value of a ridge penalty, of the norm of the function."""
+        if not penalty.curvature:
+            return 0.0
+        return 0.5 * penalty.curvature * float(self.squared_norm(coef, predictor).sum())
+
+    def check(self, update, penalty):
+        """Raise where an update needs columns, or a prox the coefficients of these."""
+        if not penalty.is_linear:
+            raise ValueError(
+                f"Coefficients of a kernel are dual: {type(penalty).__name__} cannot "
+                "be taken of them. Use a ridge penalty, or none."
+            )
+        if not update.is_affine:
+            raise ValueError(
+                f"{type(update).__name__} needs the columns of X, which a kernel does "
+                "not have: use gradient steps."
+            )
+
     def squared_norm(self, coef, predictor):
         """a'K a of every column of coefficients, without the constant, (k,).
 

@@ -37,6 +37,10 @@ class Problem:
         loss = self.loss.value(self.target, predictor)
         return float((self.row_weights * loss).sum(dtype=np.float64))
 
+    def objective(self, penalty, coef, predictor):
+        """f + g, summed over the targets."""
+        return self.value(predictor) + self.design.penalty(penalty, coef, predictor)
+
     def average_cost(self, predictor):
         """What the (weighted) rows cost on average, and the targets."""
         cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)

@@ -80,38 +80,116 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
         If an update and its penalty do not go together, or if the iterates diverge.
         The message names the largest stable step, where the step is larger.
     """
-    check_plan(problem, [*done, *planned])
-    recorder = Recorder(problem, planned, start, done, tol)
-    follower = recorder.follower()
-    with np.errstate(over="ignore", invalid="ignore"):
-        for taken in iterate(recorder.updates(planned, done), follower):
-            recorder.record(taken, follower)
-            if progress is not None and progress(*recorder.last()):
-                recorder.is_stopped = True
-    return recorder.finished()
+    live = LiveRun(problem, planned, start, done=done, tol=tol)
+    live.go_on(planned, progress)
+    return live.trajectory
 
 
-class Recorder:
-    """Records the iterates of a run, and says which update is taken next."""
+class Alone:
+    """What a run carries beside its own outputs: nothing.
 
-    def __init__(self, problem, planned, start, done, tol):
+    Another class that carries something (random labels, folds) has the same methods.
+    """
+
+    def fits(self, problem):
+        """The fits that run side by side, that of the problem first."""
+        return Fits(problem)
+
+    def start(self, fits, first):
+        """The first iterate of all fits, from that of the problem's outputs."""
+        return first
+
+    def own(self, array):
+        """The outputs of the problem, (n, n_outputs), of those of all fits."""
+        return array[:, :, 0]
+
+    def take(self, t, state):
+        """Take note of the state that update ``t`` has led to."""
+
+
+class LiveRun:
+    """A run that is recorded, and can go on.
+
+    Parameters
+    ----------
+    problem : Problem
+    planned : sequence of Phase
+        The whole plan, which may be run in parts.
+    start, done, tol
+        As :func:`run` takes them.
+    carried : object
+        What runs beside, see :class:`Alone`. With anything beside, a run starts at
+        its start: there is no record of the others to go on from.
+    """
+
+    def __init__(self, problem, planned, start, *, done=(), tol=0.0, carried=None):
+        check_plan(problem, [*done, *planned])
         self.problem, self.tol = problem, tol
-        self.t, self.is_stopped, self.phase = len(start) - 1, False, None
-        n_total = self.t + n_planned_updates(planned, done)
+        self.carried = Alone() if carried is None else carried
+        self.t, self.phase, self.is_stopped = len(start) - 1, None, False
         first_penalty = done[0].penalty if done else planned[0].penalty
-        self.trajectory = _allocate(problem, start, n_total, done, first_penalty)
+        self._record = _begun(problem, start, done, first_penalty)
+        self._follower = self._begun_follower()
 
-    def follower(self):
-        """The one fit, at the last of the recorded iterates."""
-        t, record = self.t, self.trajectory
-        last = [
+    def _begun_follower(self):
+        """All fits, at the last of the recorded iterates."""
+        fits, record = self.carried.fits(self.problem), self._record
+        last, earlier = (
             Iterate(record.coef[s, :, :, None], record.predictor[s, :, :, None])
-            for s in (t, max(t - 1, 0))
-        ]
-        return Iterates(Fits(self.problem), *last)
+            for s in (self.t, max(self.t - 1, 0))
+        )
+        if self.t == 0:
+            last = earlier = self.carried.start(fits, last)
+        return Iterates(fits, last, earlier)
 
-    def updates(self, planned, done):
+    @property
+    def trajectory(self):
+        """What has been recorded so far."""
+        record, n_rows = self._record, self.t + 1
+        if n_rows == len(record.coef):
+            return record
+        # Copied where the rest would stay allocated.
+        return replace(
+            record,
+            coef=record.coef[:n_rows].copy(),
+            predictor=record.predictor[:n_rows].copy(),
+            objective=record.objective[:n_rows].copy(),
+        )
+
+    def go_on(self, planned, progress=None):
+        """Take the updates of a plan that have not been taken yet.
+
+        Parameters
+        ----------
+        planned : sequence of Phase
+        progress : callable, optional
+            As :func:`run` takes it.
+        """
+        n_more = n_planned_updates(planned, self._record.phases)
+        self._make_room(n_more)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for taken in iterate(self._updates(planned), self._follower):
+                self._note(taken)
+                if progress is not None and progress(*self._last()):
+                    self.is_stopped = True
+
+    def _make_room(self, n_more):
+        """Room for so many more iterates; twice as much as there is, at least."""
+        n_rows, record = len(self._record.coef), self._record
+        n_wanted = self.t + 1 + n_more
+        if n_wanted <= n_rows:
+            return
+        if n_rows > 1:
+            n_wanted = max(n_wanted, 2 * n_rows)
+        for name in ("coef", "predictor", "objective"):
+            array = getattr(record, name)
+            longer = np.empty((n_wanted, *array.shape[1:]), array.dtype)
+            longer[: self.t + 1] = array[: self.t + 1]
+            setattr(record, name, longer)
+
+    def _updates(self, planned):
         """The updates that a plan still asks for, as far as they move anything."""
+        done = self._record.phases
         phases, n_skipped = remaining_phases(planned, done)
         recorded = list(done[: len(done) - 1]) if n_skipped else list(done)
         for self.phase in phases:
@@ -128,71 +206,54 @@ class Recorder:
             converged = self._has_settled(first)
             n_updates = self.t - first
             recorded.append(replace(phase, n_updates=n_updates, converged=converged))
-        self.trajectory.phases = recorded
+        self._record.phases = recorded
 
-    def record(self, taken, follower):
-        """Row t + 1, from a follower that has taken the update."""
-        self.t, record = taken.t + 1, self.trajectory
-        record.coef[self.t] = follower.coef[:, :, 0]
-        record.predictor[self.t] = follower.predictor[:, :, 0]
+    def _note(self, taken):
+        """Record the iterate that an update has led to."""
+        self.t, record, state = taken.t + 1, self._record, self._follower.state
+        record.coef[self.t] = self.carried.own(state.current.coef)
+        record.predictor[self.t] = self.carried.own(state.current.predictor)
         record.objective[self.t] = self._value(self.t, taken.penalty)
         if not np.isfinite(record.objective[self.t]):
             raise _divergence(self.problem, self.phase)
+        self.carried.take(self.t, state)
 
-    def last(self):
+    def _last(self):
         """Number, coefficients and objective of the last iterate."""
-        record = self.trajectory
-        return self.t, record.coef[self.t], record.objective[self.t]
-
-    def finished(self):
-        """The trajectory; copied where the rest would stay allocated."""
-        record, n_rows = self.trajectory, self.t + 1
-        if self.t == record.n_updates:
-            return record
-        return replace(
-            record,
-            coef=record.coef[:n_rows].copy(),
-            predictor=record.predictor[:n_rows].copy(),
-            objective=record.objective[:n_rows].copy(),
-        )
+        return self.t, self._record.coef[self.t], self._record.objective[self.t]
 
     def _value(self, t, penalty):
-        record = self.trajectory
-        return self.problem.value(record.predictor[t]) + penalty.value(record.coef[t])
+        record = self._record
+        return self.problem.objective(penalty, record.coef[t], record.predictor[t])
 
     def _has_settled(self, first):
         """Whether the last update of a phase begun at ``first`` moved nothing more."""
         if self.t == first:
             return False
-        last, previous = self.trajectory.coef[self.t], self.trajectory.coef[self.t - 1]
+        last, previous = self._record.coef[self.t], self._record.coef[self.t - 1]
         return np.abs(last - previous).max() <= self.tol * np.abs(last).max()
 
     def _has_risen(self, phase, first):
         """Whether a phase with too large a step ended above where it began."""
-        if self.trajectory.objective[self.t] <= self._value(first, phase.penalty):
+        if self._record.objective[self.t] <= self._value(first, phase.penalty):
             return False
         return phase.schedule.step_size > _largest_stable_step(self.problem, phase)
 
 
-def _allocate(problem, start, n_total, done, first_penalty):
-    """Arrays for the whole run, their first rows filled from ``start``."""
-    n_rows, n_outputs = problem.target.shape
-    n_start, n_columns, _ = start.shape
-    dtype = problem.design.dtype
-    trajectory = Trajectory(
-        coef=np.empty((n_total + 1, n_columns, n_outputs), dtype),
-        predictor=np.empty((n_total + 1, n_rows, n_outputs), dtype),
-        objective=np.empty(n_total + 1),
+def _begun(problem, start, done, first_penalty):
+    """The record of the iterates that there are already."""
+    record = Trajectory(
+        coef=start,
+        predictor=problem.predictors(start).astype(start.dtype, copy=False),
+        objective=np.empty(len(start)),
         phases=list(done),
     )
-    trajectory.coef[:n_start] = start
-    trajectory.predictor[:n_start] = problem.predictors(start)
-    penalties = [first_penalty, *(taken.penalty for taken in trajectory.updates())]
+    penalties = [first_penalty, *(taken.penalty for taken in record.updates())]
     for t, penalty in enumerate(penalties):
-        trajectory.objective[t] = problem.value(
-            trajectory.predictor[t]
-        ) + penalty.value(trajectory.coef[t])
-    return trajectory
+        record.objective[t] = problem.objective(
+            penalty, record.coef[t], record.predictor[t]
+        )
+    return record
 
 
 def _largest_stable_step(problem, phase):

@@ -300,11 +300,46 @@ class Pass(Update):
 
     def advance(self, fits, penalty, state):
         """The state after a step on every batch, of all fits."""
+        if fits.problem.design.side == "rows" and not penalty.curvature:
+            return self._followed(fits, state)
         coef = state.current.coef
         visited = np.empty_like(state.current.predictor)
         for part in self.parts(fits, penalty, coef):
             visited[part.rows], coef = part.predictor, part.following
         return State(Iterate(coef, fits.predictor(coef)), state.current, visited)
+
+    def _followed(self, fits, state):
+        """The same where gradients are slopes of rows: predictors are carried along.
+
+        A batch moves them by its own columns of the kernel alone, so that a pass takes
+        each column once. What a preconditioner takes from a gradient is summed in its
+        few directions, and laid out at the end of the pass.
+        """
+        design, P = fits.problem.design, self.preconditioner
+        shape = state.current.predictor.shape
+        coef = state.current.coef.reshape(len(state.current.coef), -1).copy()
+        predictor = state.current.predictor.reshape(shape[0], -1)
+        features = damped = np.zeros((shape[0], 0))
+        if P is not None:
+            features = P.features(design).astype(predictor.dtype, copy=False)
+            damped = (features * P.damping).astype(predictor.dtype, copy=False)
+        visited = np.empty_like(predictor)
+        taken = np.zeros((features.shape[1], predictor.shape[1]), predictor.dtype)
+        for rows in self.batches:
+            own = predictor[rows] + features[rows] @ taken
+            visited[rows] = own
+            slopes = fits.batch(rows).slopes(own.reshape(-1, *shape[1:]))
+            moved = -self.step_size * slopes.reshape(own.shape)
+            predictor = design.follow(predictor, rows, moved)
+            coef += design.rows(rows).t_dot(moved)
+            taken -= damped[rows].T @ moved
+        predictor = predictor + features @ taken
+        if P is not None:
+            coef += P.vectors @ taken
+        following = Iterate(
+            coef.reshape(state.current.coef.shape), predictor.reshape(shape)
+        )
+        return State(following, state.current, visited.reshape(shape))
 
     def parts(self, fits, penalty, coef):
         """The steps on the batches, from ``coef`` on.
