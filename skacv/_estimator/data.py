@@ -43,6 +43,12 @@ class TrainingData:
     is_flat: bool
     names: dict
 
+    def places_of(self, samples):
+        """Which rows of the problem some samples are."""
+        place = np.full(self.n_samples, -1)
+        place[self.rows] = np.arange(len(self.rows))
+        return place[samples]
+
     def _shaped(self, coef, intercept):
         """(T + 1, n_features, n_outputs) and (T + 1, n_outputs) as scikit-learn does.
 
@@ -150,8 +156,8 @@ class Samples:
     weights : ndarray of shape (n_rows,)
     rows : ndarray of int, shape (n_rows,)
         Which of the samples passed they are.
-    n_samples : int
-        How many were passed.
+    passed : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        All samples that were passed.
     names : dict
     """
 
@@ -159,8 +165,12 @@ class Samples:
     y: np.ndarray
     weights: np.ndarray
     rows: np.ndarray
-    n_samples: int
+    passed: np.ndarray | sparse.csr_matrix
     names: dict
+
+    @property
+    def n_samples(self):
+        return self.passed.shape[0]
 
 
 def validated(estimator, X, y, sample_weight, **checks):
@@ -187,12 +197,11 @@ def validated(estimator, X, y, sample_weight, **checks):
         weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-    rows = _rows_of_positive_weight(weights)
-    n_samples = len(weights)
-    if len(rows) < n_samples:
+    rows, passed = _rows_of_positive_weight(weights), X
+    if len(rows) < len(weights):
         X, y, weights = X[rows], y[rows], weights[rows]
     names = {key: getattr(shell, key) for key in NAMES if hasattr(shell, key)}
-    return Samples(X, y, weights, rows, n_samples, names)
+    return Samples(X, y, weights, rows, passed, names)
 
 
 def centered(samples, fit_intercept):

@@ -3,6 +3,7 @@
 from copy import copy
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -196,3 +197,24 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
             One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._probability, self.staged_decision_function(X))
+
+
+def probabilities(decision):
+    """Probabilities of the classes by the log loss, (n_samples, n_classes)."""
+    if decision.ndim == 1:
+        return np.stack([expit(-decision), expit(decision)], axis=1)
+    return softmax(decision, axis=1)
+
+
+def check_class_weights(weights, classes):
+    """Raise where they leave nothing to tell apart."""
+    given = dict(zip(classes.tolist(), weights.tolist()))
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"class_weight must be finite and not negative, the classes weigh {given}."
+        )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            "class_weight must be positive for at least two classes, they weigh "
+            f"{given}."
+        )

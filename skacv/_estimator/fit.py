@@ -1,7 +1,7 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,7 +17,7 @@ from .._compat import (
 )
 from .._warnings import warn
 from ..optim.phases import Phase, first_updates, n_planned_updates
-from ..optim.run import run
+from ..optim.run import LiveRun
 from ..risk.left_out.choice import n_rows_worth
 from ..risk.left_out.costs import Run
 from ..risk.refit import Refit
@@ -25,7 +25,7 @@ from .conditioning import warn_of_uneven_columns
 from .folds import RecordingFit
 from .left_out import FEWEST_ROWS, check_loo
 from .progress import FitProgress
-from .readers import read
+from .readers import FinishedRun, read
 
 N_STRENGTHS = 30
 
@@ -50,6 +50,45 @@ RUN_CONSTRAINTS = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+
+
+@dataclass
+class BegunRun:
+    """A run, what it is of, and what it carries beside.
+
+    Attributes
+    ----------
+    data : TrainingData
+    folds : list of (ndarray of int, ndarray of int)
+    seed : int
+        Draws batches, and whatever else belongs to the run.
+    plan : list of Phase
+        All that the parameters ask for.
+    live : LiveRun
+    carried : LabelsAndFolds or None
+    trajectory : Trajectory or None
+        What counts of the record, once the run has gone on.
+    best : int or None
+        The best iterate so far, where the run is judged while it goes on.
+    may_go_on : bool
+        Whether another fit may continue it.
+    """
+
+    data: object
+    folds: list
+    seed: int
+    plan: list
+    live: LiveRun
+    carried: object = None
+    trajectory: object = None
+    best: int | None = None
+    may_go_on: bool = False
+
+    def finished(self, estimator):
+        """What estimates are read from."""
+        return FinishedRun(
+            estimator, self.trajectory, self.data, self.folds, self.carried, self.best
+        )
 
 
 class TrajectoryModel(
@@ -83,7 +122,8 @@ class TrajectoryModel(
 
     ``_schedule(step_size, problem, seed)``
         the schedule;
-    ``_smoothness(problem)``, ``_automatic_step(smoothness, schedule, problem)``, \
+    ``_smoothness(problem, schedule)``, \
+``_automatic_step(smoothness, schedule, problem)``, \
 ``_step_size(penalties, problem, schedule)``
         the constant of its gradients; the automatic step; the step, where it is not
         to be the automatic one;
@@ -187,25 +227,39 @@ class TrajectoryModel(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        data = self._prepared(X, y, sample_weight)
+        begun = self._begun(X, y, sample_weight, params, resume)
+        planned = first_updates(begun.plan, n_updates)
+        progress = self._progress(begun, planned, X, y, sample_weight)
+        is_over = self._go_on(begun, planned, progress)
+        run = begun.finished(self)
+        attributes = read(run)
+        attributes["step_size_"] = begun.plan[0].schedule.step_size
+        progress.finish(run.trajectory.coef[-1])
+        self._warn_of(run.trajectory, run.data)
+        self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
+        return is_over
+
+    def _begun(self, X, y, sample_weight, params, resume):
+        """A run of these data: at its start, or where the last fit has ended."""
+        seed = self._batch_seed(resume)
+        data = self._data_for(X, y, sample_weight, seed)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
-        seed = self._batch_seed(resume)
         plan = self._plan(data, seed)
         self._check_record([*done, *plan])
-        planned = first_updates(plan, n_updates)
-        n_planned = n_planned_updates(planned, done)
-        progress = self._progress(len(start) - 1, n_planned, data, X, y, sample_weight)
-        trajectory = run(
-            data.problem, planned, start, done=done, tol=self.tol, progress=progress
-        )
-        attributes = read(self, trajectory, data, folds)
-        attributes["step_size_"] = plan[0].schedule.step_size
-        progress.finish(trajectory.coef[-1])
-        self._warn_of(trajectory, data)
-        self._replace_fitted({**attributes, **self._kept(trajectory, data, seed)})
-        return planned == plan
+        live = LiveRun(data.problem, plan, start, done=done, tol=self.tol)
+        return BegunRun(data, folds, seed, plan, live)
+
+    def _data_for(self, X, y, sample_weight, seed):
+        """Validated data as a problem; a kernel model orders the rows by the seed."""
+        return self._prepared(X, y, sample_weight)
+
+    def _go_on(self, begun, planned, progress):
+        """Take the updates of a plan; whether that was all of it."""
+        begun.live.go_on(planned, progress)
+        begun.trajectory = begun.live.trajectory
+        return planned == begun.plan
 
     def _plan(self, data, seed):
         """All phases that the parameters ask for."""
@@ -230,31 +284,44 @@ class TrajectoryModel(
                 "warm_start=False."
             )
 
-    def _progress(self, n_done, n_planned, data, X, y, sample_weight):
+    def _progress(self, begun, planned, X, y, sample_weight):
         """What follows the run."""
+        data = begun.data
 
         def reconstruct(coef):
-            paths = data.coefficients(coef[None])
-            return {**data.names, "coef_": paths[0][0], "intercept_": paths[1][0]}
+            return {**data.names, **self._coefficients(*data.coefficients(coef[None]))}
 
         return FitProgress(
             self,
-            n_done=n_done,
-            n_planned=n_planned,
+            n_done=begun.live.t,
+            n_planned=n_planned_updates(planned, begun.live.phases),
             X=X,
             y=y,
             sample_weight=sample_weight,
             reconstruct=reconstruct,
         )
 
-    def _kept(self, trajectory, data, seed):
+    @staticmethod
+    def _coefficients(coef_path, intercept_path):
+        """Those of the last row of a path, as fitted attributes."""
+        return {"coef_": coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+
+    def _recorded(self, coef_path, intercept_path, run):
+        """The recorded coefficients, as fitted attributes."""
+        return {
+            **self._coefficients(coef_path, intercept_path),
+            "coef_path_": coef_path,
+            "intercept_path_": intercept_path,
+        }
+
+    def _kept(self, trajectory, begun):
         """What another fit, or a prediction interval, goes on from."""
         return {
             "_phases": trajectory.phases,
-            "_seed": seed,
-            "_loss": data.problem.loss,
+            "_seed": begun.seed,
+            "_loss": begun.data.problem.loss,
             "_has_intercept": bool(self.fit_intercept),
-            "_data": data if self.keep_data else None,
+            "_data": begun.data if self.keep_data else None,
             "_replicas": None,
         }
 
@@ -429,7 +496,7 @@ class TrajectoryModel(
         if self.step_size != "auto":
             return float(self.step_size)
         curvature = max(penalty.curvature for penalty in penalties)
-        smoothness = self._smoothness(problem) + curvature
+        smoothness = self._smoothness(problem, schedule) + curvature
         if smoothness == 0:
             return 1.0
         step_size = self._automatic_step(smoothness, schedule, problem)
@@ -440,8 +507,8 @@ class TrajectoryModel(
         """What the automatic step is, where it is stable without rows as well."""
         return 1 / smoothness
 
-    def _smoothness(self, problem):
-        """Of the gradients that are taken."""
+    def _smoothness(self, problem, schedule):
+        """The largest curvature of the gradients that are taken."""
         return problem.smoothness
 
     def __sklearn_is_fitted__(self):

@@ -85,6 +85,8 @@ def read_leave_one_out(run):
     -------
     dict
     """
+    if run.carried is not None and run.carried.left_out is not None:
+        return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     problem = data.problem
     n_rows, loo = len(problem.target), plain(estimator.loo)
@@ -110,12 +112,34 @@ def read_leave_one_out(run):
             "Iterates that leave out a row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
+    return _in_order(path, se_path, predictions, rows, data)
+
+
+def _in_order(path, se_path, predictions, rows, data):
+    """Fitted attributes of rows left out, in the order of the samples."""
+    order = np.argsort(data.rows[rows])
+    if (np.diff(order) != 1).any():
+        rows, predictions = rows[order], predictions[:, order]
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
         "loo_prediction_path_": predictions,
         "loo_indices_": data.rows[rows],
         "loo_target_": data.y[rows],
+    }
+
+
+def read_labels(run):
+    """Fitted attributes of leave-one-out by labels that the run has carried."""
+    data, found, rows = run.data, run.carried.left_out, run.carried.rows
+    n_iterates = len(run.trajectory.coef)
+    predictors = np.stack(found.residuals[:n_iterates]) + data.problem.target[rows]
+    path, se_path = _path(predictors, rows, data)
+    predictions = _predictions(run.estimator, predictors, data)
+    return {
+        **_in_order(path - found.bias[:n_iterates], se_path, predictions, rows, data),
+        "loo_mc_se_path_": np.array(found.mc_se[:n_iterates]),
+        "df_path_": np.array(found.degrees_of_freedom[:n_iterates]),
     }
 
 
@@ -138,7 +162,7 @@ def coefficients_without_rows(estimator):
     intercept : ndarray of shape (n_left_out,)
     """
     data = estimator._data
-    rows = np.searchsorted(data.rows, estimator.loo_indices_)
+    rows = data.places_of(estimator.loo_indices_)
     n_updates = estimator.iteration_
     trajectory = Trajectory.recorded(
         data.problem,
@@ -176,14 +200,12 @@ def read_folds(run):
     """
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
-    with np.errstate(over="ignore", invalid="ignore"):
-        predictors = leave_folds_out(
-            data.problem,
-            trajectory,
-            folds,
-            estimator._refit(data),
-            **_parallel(estimator.n_jobs),
-        )
+    if run.carried is not None:
+        ends = np.cumsum([len(judged) for _, judged in folds])[:-1]
+        carried = np.stack(run.carried.predictors[: len(trajectory.coef)])
+        predictors = np.split(carried, ends, axis=1)
+    else:
+        predictors = _folds_left_out(run, folds)
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
     paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
     predictors = np.concatenate(predictors, axis=1)
@@ -192,6 +214,19 @@ def read_folds(run):
         "cv_prediction_path_": _predictions(estimator, predictors, data),
         "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
+
+
+def _folds_left_out(run, folds):
+    """Linear predictors of the rows that folds are judged by, fold by fold."""
+    estimator, data = run.estimator, run.data
+    with np.errstate(over="ignore", invalid="ignore"):
+        return leave_folds_out(
+            data.problem,
+            run.trajectory,
+            folds,
+            estimator._refit(data),
+            **_parallel(estimator.n_jobs),
+        )
 
 
 def fold_paths(paths, weights):

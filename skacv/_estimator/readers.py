@@ -41,12 +41,18 @@ class FinishedRun:
         loss.
     folds : list of (ndarray of int, ndarray of int)
         Rows to fit on and rows to judge by; none without ``cv``.
+    carried : LabelsAndFolds or None
+        What has run beside, for leave-one-out and folds.
+    best : int or None
+        The best iterate, where the run was judged while it went on.
     """
 
     estimator: object
     trajectory: Trajectory
     data: TrainingData
     folds: list
+    carried: object = None
+    best: int | None = None
 
     @cached_property
     def train_path(self):
@@ -211,25 +217,21 @@ def unregister_estimate(name):
     del ESTIMATES[name]
 
 
-def read(estimator, trajectory, data, folds):
-    """Everything that a trajectory says, as fitted attributes.
+def read(run):
+    """Everything that a run says, as fitted attributes.
 
     Parameters
     ----------
-    estimator : estimator
-    trajectory : Trajectory
-    data : TrainingData
-    folds : list of (ndarray of int, ndarray of int)
+    run : FinishedRun
 
     Returns
     -------
     dict
     """
-    run = FinishedRun(estimator, trajectory, data, folds)
     attributes = read_paths(run)
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
-        if ESTIMATES[name].is_on(estimator):
+        if ESTIMATES[name].is_on(run.estimator):
             attributes.update(ESTIMATES[name].read(run))
     return attributes
 
@@ -255,10 +257,7 @@ def read_paths(run):
     ]
     return {
         **data.names,
-        "coef_": coef_path[-1].copy(),
-        "intercept_": intercept_path[-1],
-        "coef_path_": coef_path,
-        "intercept_path_": intercept_path,
+        **estimator._recorded(coef_path, intercept_path, run),
         "objective_path_": trajectory.objective,
         "train_path_": run.train_path,
         f"{estimator._strength_name}_path_": np.array(values),

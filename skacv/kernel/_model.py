@@ -1,28 +1,46 @@
-"""What the kernel estimators share: validate -> run and record -> attributes."""
+"""What the kernel estimators share: the linear models' fit, on a kernel design."""
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from scipy import sparse
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
 
-from .._compat import (
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    _fit_context,
-    with_callbacks,
+from .._compat import Interval, StrOptions
+from .._estimator.fit import RUN_CONSTRAINTS, BegunRun, TrajectoryModel
+from .._estimator.left_out import (
+    FEWEST_ROWS,
+    check_loo,
+    read_folds,
+    read_leave_one_out,
+    unseen_folds,
 )
-from .._estimator.folds import RecordingFit
-from .._estimator.left_out import FEWEST_ROWS, check_loo
 from .._estimator.parameters import plain
-from .._estimator.progress import FitProgress
+from .._estimator.predictions import RecordedModel
 from .._estimator.stopping import Patience
-from ..optim.kernel_matrix import KernelMatrix
-from ..optim.losses import SquaredError
+from .._warnings import warn
+from ..optim.families import except_last
+from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.penalties import SquaredL2
+from ..optim.phases import first_updates
+from ..optim.run import LiveRun
+from ..optim.schedules import GradientDescent, Nesterov
+from ..optim.trajectory import Trajectory
+from ..risk.left_out.carried import LabelsAndFolds
+from ..risk.left_out.choice import Asked, coefficients_by
+from ..risk.left_out.costs import is_kernel_decomposed
+from ..risk.random_labels import random_signs
+from .data import KernelSettings, kernel_data, rows_of, working_dtype
+from .eigenpro import (
+    ARRAYS_OF_DECOMPOSITION,
+    Sizes,
+    eigenpro_schedule,
+    run_attributes,
+)
 from .gram import check_precomputed
-from .held_out import plan_of
 from .kernels import (
     KERNELS,
     RADIAL_KERNELS,
@@ -33,29 +51,32 @@ from .kernels import (
     check_squares,
     scale_gamma,
 )
-from .live_run import LiveRun
-from .recorder import Recorder
-from .setup import Machine, Sizes, rows_of
 
 MEGABYTE = 1 << 20
-# A run waits for half as many epochs more as came before its last improvement: what
-# a step changes gets less along a run.
+# A run waits for half as many more iterates as came before its best: what a step
+# changes gets less along a run.
 PATIENCE_GROWTH = 0.5
 
 
-class KernelEigenPro(
-    RecordingFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
-):
+class KernelModel(RecordedModel, TrajectoryModel):
     """Base class of kernel machines that keep and judge their trajectory.
 
-    A subclass says ``_prepared(X, y)``, and what the parameters mean to a user.
+    A subclass says ``_coded_samples(X, y, sample_weight)``, and what the parameters
+    mean to a user.
     """
 
     _parameter_constraints: dict = {
+        **RUN_CONSTRAINTS,
         "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
+        "alpha": [
+            Interval(Real, 0, None, closed="left"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+        "solver": [StrOptions({"eigenpro", "gd", "nesterov"})],
         "n_components": [
             StrOptions({"auto"}),
             Interval(Integral, 0, None, closed="left"),
@@ -68,27 +89,18 @@ class KernelEigenPro(
             StrOptions({"auto", "full"}),
             Interval(Integral, 1, None, closed="left"),
         ],
-        "step_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="left")],
-        "loo": [
-            StrOptions({"auto"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
         "n_probes": [Interval(Integral, 4, None, closed="left")],
-        "cv": ["cv_object"],
         "store_every": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-    _loss = SquaredError()
-    # While a stopping estimator extends a run, or fits candidates to the same rows.
-    _live_run = None
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
+    _is_sum = True
+    # While fits to the same rows share them.
     _distances = None
+    # While a run may go on.
+    _live = None
 
     def __init__(
         self,
@@ -97,6 +109,9 @@ class KernelEigenPro(
         gamma="scale",
         degree=3,
         coef0=1.0,
+        alpha=0.0,
+        fit_intercept=True,
+        solver="eigenpro",
         n_components="auto",
         subsample_size="auto",
         batch_size="auto",
@@ -108,6 +123,7 @@ class KernelEigenPro(
         n_probes=40,
         cv=None,
         store_every=1,
+        warm_start=False,
         memory_budget=1000,
         n_jobs=None,
         random_state=None,
@@ -117,6 +133,9 @@ class KernelEigenPro(
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
         self.n_components = n_components
         self.subsample_size = subsample_size
         self.batch_size = batch_size
@@ -128,141 +147,40 @@ class KernelEigenPro(
         self.n_probes = n_probes
         self.cv = cv
         self.store_every = store_every
+        self.warm_start = warm_start
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @abstractmethod
-    def _prepared(self, X, y):
-        """Validated samples, targets (n_rows, n_outputs), and fitted attributes."""
+    def _coded_samples(self, X, y, sample_weight):
+        """Validated samples, and their targets as a loss takes them."""
 
-    @abstractmethod
-    def _more_attributes(self, live_run, attributes):
-        """Further fitted attributes that follow from the others."""
+    # ---------------------------------------------------------------- the problem
 
-    @staticmethod
-    @abstractmethod
-    def _is_flat(samples):
-        """Whether coefficients have no axis for outputs."""
+    def _prepared(self, X, y, sample_weight):
+        return self._coded_samples(X, y, sample_weight)
 
-    # ------------------------------------------------------------------ fit
+    def _data_for(self, X, y, sample_weight, seed):
+        samples, coded = self._coded_samples(X, y, sample_weight)
+        basis, kernel, rows = self._kernel_on(samples)
+        coded = replace(coded, names={**coded.names, **basis})
+        settings = KernelSettings(rows, self._budget(), self._map, self.fit_intercept)
+        return kernel_data(samples, coded, kernel, settings, seed)
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, **params):
-        """Run until the estimated risk no longer falls, and keep every iterate.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data; with ``kernel="precomputed"`` the kernel matrix,
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; several only where the class takes them.
-        **params : dict
-            For the splitter ``cv``: ``groups``, or with metadata routing enabled
-            what the splitter requests.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            On invalid parameters or data, on a kernel that is none, and where the
-            iterates diverge (the message names the largest step that is stable for
-            sure). The estimator is then left as it was.
-        """
-        self._go_on(self._begun(X, y, params), self.max_iter, X, y)
-        return self
-
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit_up_to(self, n_updates, X, y, **params):
-        """Begin a run, or go on with it, up to so many epochs in all.
-
-        Parameters
-        ----------
-        n_updates : int
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        **params : dict
-            As for ``fit``.
-
-        Returns
-        -------
-        bool
-            Whether no more epochs would follow.
-        """
-        if self._live_run is None:
-            self._live_run = self._begun(X, y, params)
-        self._go_on(self._live_run, min(n_updates, self.max_iter), X, y)
-        return self._live_run.has_ended or self.n_iter_ == self.max_iter
-
-    def _begun(self, X, y, params):
-        """A run of these data, at its start."""
-        samples, target, names = self._prepared(X, y)
-        check_loo(self.loo, len(target))
-        folds = self._folds(X, y, samples, params)
-        rng = check_random_state(self.random_state)
-        basis, machine = self._machine(samples.X, rng)
-        loo = plain(self.loo)
-        plan = plan_of(machine, target, folds, loo, self.n_probes, rng)
-        recorder = Recorder(
-            plan,
-            plan.leave_one_out(machine),
-            Patience(self.patience, self.tol, PATIENCE_GROWTH),
-            self.store_every,
-            machine.gram.dtype,
-        )
-        names = {**names, **basis}
-        return LiveRun(machine, recorder, samples, names, self._is_flat(samples))
-
-    def _go_on(self, live_run, n_epochs, X, y):
-        """More epochs of the run, and all that it says by then."""
-        progress = FitProgress(
-            self,
-            n_done=live_run.n_epochs,
-            n_planned=n_epochs - live_run.n_epochs,
-            X=X,
-            y=y,
-            sample_weight=None,
-            reconstruct=live_run.reconstruct,
-        )
-        live_run.go_on(n_epochs, progress)
-        # Nothing reaches self before everything has succeeded.
-        attributes = live_run.attributes()
-        more = self._more_attributes(live_run, attributes)
-        self._replace_fitted({**attributes, **more})
-
-    def _machine(self, X, rng):
-        """What a prediction needs besides coefficients, and what the run needs."""
-        sizes = Sizes(
-            self.n_components,
-            self.subsample_size,
-            self.batch_size,
-            self.step_size,
-            self._budget(),
-        )
-        numbers = np.arange(X.shape[0])[:, None]
+    def _kernel_on(self, samples):
+        """What a prediction needs besides coefficients; the kernel; what it takes."""
+        X, numbers = samples.X, samples.rows[:, None]
         if self._is_precomputed():
-            check_precomputed(X)
+            check_precomputed(samples.passed)
             basis = {"X_fit_": None, "_kernel": None}
-            return basis, Machine.of(Precomputed(X), numbers, sizes, rng)
+            return basis, Precomputed(samples.passed), numbers
         basis, kernel = self._kernel_of(X)
-        basis = {"X_fit_": X, "_kernel": kernel, **basis}
+        basis = {"X_fit_": samples.passed, "_kernel": kernel, **basis}
         if self._distances is not None:
-            kernel, rows = OfDistances(kernel, self._distances), numbers
-        else:
-            rows = rows_of(X)
-        return basis, Machine.of(kernel, rows, sizes, rng, self._map)
-
-    def _budget(self):
-        """What the kernel matrix may take, in bytes."""
-        return self.memory_budget * MEGABYTE
+            return basis, OfDistances(kernel, self._distances), numbers
+        return basis, kernel, rows_of(X)
 
     def _kernel_of(self, X):
         """The kernel, and its fitted attributes."""
@@ -274,6 +192,272 @@ class KernelEigenPro(
             gamma = scale_gamma(self.kernel, X)
         kernel = KERNELS[self.kernel](float(gamma), self.degree, self.coef0)
         return {"gamma_": float(gamma)}, kernel
+
+    def _budget(self):
+        """Bytes that the kernel matrix may take."""
+        return self.memory_budget * MEGABYTE
+
+    def _penalty(self, strength, n_columns):
+        penalty = SquaredL2(strength)
+        if self.fit_intercept and not self._is_quadratic:
+            return except_last(penalty, n_columns)
+        return penalty
+
+    def _strength_of(self, value, data):
+        return float(value / data.total_weight)
+
+    def _value_of(self, strength, data):
+        return float(strength * data.total_weight)
+
+    # ------------------------------------------------------------------- the run
+
+    def _schedule(self, step_size, problem, seed):
+        if self.solver != "eigenpro":
+            return super()._schedule(step_size, problem, seed)
+        sizes = Sizes(
+            self.n_components, self.subsample_size, self.batch_size, self._budget()
+        )
+        return eigenpro_schedule(problem, sizes, np.random.RandomState(seed))
+
+    def _step_size(self, penalties, problem, schedule):
+        if self.solver != "eigenpro" or self.step_size != "auto":
+            return super()._step_size(penalties, problem, schedule)
+        curvature = max(penalty.curvature for penalty in penalties)
+        if not curvature:
+            return schedule.step_size
+        top = schedule.top_eigenvalue
+        return schedule.step_size * top / (top + curvature)
+
+    def _begun(self, X, y, sample_weight, params, resume):
+        if resume and self._live is not None:
+            begun = self._resumed(X, y, sample_weight)
+            if begun is not None:
+                return begun
+        seed = self._batch_seed(resume)
+        data = self._data_for(X, y, sample_weight, seed)
+        check_loo(self.loo, len(data.rows))
+        folds = self._folds(X, y, data, params)
+        plan = self._plan(data, seed)
+        carried = self._carried(data, plan, folds, seed)
+        problem = data.problem
+        shape = 1, problem.design.shape[1], problem.target.shape[1]
+        live = LiveRun(problem, plan, np.zeros(shape), carried=carried)
+        return BegunRun(data, folds, seed, plan, live, carried, may_go_on=resume)
+
+    def _resumed(self, X, y, sample_weight):
+        """The run that may go on, if it is of these data; else None, with a warning."""
+        begun, (samples, coded) = self._live, self._coded_samples(X, y, sample_weight)
+        own = begun.data
+        order = np.argsort(own.rows)
+        same = (
+            np.array_equal(samples.rows, own.rows[order])
+            and np.array_equal(coded.target, (own.problem.target + own.offset)[order])
+            and np.allclose(
+                coded.weights / coded.weights.sum(),
+                own.problem.row_weights[order, 0],
+            )
+            and _are_equal(samples.passed, self.X_fit_)
+            and self.fit_intercept == (own.is_centered or own.has_constant)
+        )
+        if not same:
+            warn(
+                "warm_start=True with other data or another intercept than before: a "
+                "new trajectory starts at zero, since dual coefficients belong to "
+                "their rows.",
+                UserWarning,
+            )
+            return None
+        plan = self._plan(own, begun.seed)
+        if begun.carried is not None and not plan[0].same_rule(begun.plan[0]):
+            return None  # what has run beside was for one rule
+        return replace(begun, plan=plan)
+
+    def _carried(self, data, plan, folds, seed):
+        """What runs beside: labels where rows are not left out exactly, and folds."""
+        problem, loo = data.problem, plain(self.loo)
+        planned = Trajectory(None, None, None, [replace(plan[0], n_updates=1)])
+        seen, rng = planned.rows_seen(), np.random.default_rng(seed)
+        folds = unseen_folds(folds, seen)
+        labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
+        if self._takes_labels(problem, plan, loo):
+            labels = random_signs((len(problem.target), self.n_probes), rng)
+            rows = np.setdiff1d(np.arange(len(labels)), seen)
+        if not (labels.shape[1] or folds):
+            return None
+        refit = self._refit(data).of_run(planned)
+        return LabelsAndFolds(problem, refit, labels, rows, folds)
+
+    def _takes_labels(self, problem, plan, loo):
+        """Whether leave-one-out of all rows is read from random labels."""
+        n_rows = len(problem.target)
+        if loo not in ("auto", True) or n_rows < FEWEST_ROWS:
+            return False
+        update, size = plan[0].first_update, problem.design.dtype.itemsize
+        is_same_map = problem.loss.is_quadratic and len(plan) == 1
+        if not is_same_map or getattr(update, "has_memory", False):
+            return False
+        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self._budget()
+        return bool(update.n_batches) or not (fits and is_kernel_decomposed(n_rows))
+
+    def _go_on(self, begun, planned, progress):
+        """Take updates until the estimated risk no longer falls, or the plan ends."""
+        live, n_total = begun.live, sum(phase.n_updates for phase in planned)
+        is_carried, end = begun.carried is not None, None
+        while end is None and not live.is_stopped:
+            # What has run beside is judged after every update; leave-one-out that is
+            # read from the record, in stages.
+            n_updates = live.t + 1 if is_carried else 2 * max(live.t, self._stage())
+            live.go_on(first_updates(planned, n_updates), progress)
+            begun.trajectory = live.trajectory
+            end = self._judged(begun)
+            if n_updates >= n_total:
+                break
+        if end is not None:
+            begun.trajectory = begun.trajectory.first(end)
+        whole = sum(phase.n_updates for phase in begun.plan)
+        return end is not None or live.t >= whole
+
+    def _stage(self):
+        """Updates of the first stage, half of them."""
+        return self.max_iter if self.patience is None else self.patience
+
+    def _judged(self, begun):
+        """Where patience ends the run so far, None if it does not; notes the best."""
+        found = self._risk_so_far(begun)
+        if found is None:
+            return None
+        patience = Patience(self.patience, self.tol, PATIENCE_GROWTH)
+        for t, (value, uncertainty) in enumerate(zip(*found)):
+            patience.update(value, uncertainty)
+            begun.best = patience.best
+            if patience.has_ended:
+                return t
+        return None
+
+    def _risk_so_far(self, begun):
+        """What the run is judged by: estimates, and how sure they are; or None."""
+        run = begun.finished(self)
+        if run.carried is not None and run.carried.left_out is not None:
+            return run.carried.left_out.risks()
+        has_loo = plain(self.loo) is not False and len(run.data.rows) >= FEWEST_ROWS
+        if run.folds and not (has_loo and self._is_quadratic):
+            path = read_folds(run)["cv_path_"]
+        elif has_loo:
+            path = read_leave_one_out(run)["loo_path_"]
+        else:
+            return None
+        return path, np.zeros_like(path)
+
+    # ------------------------------------------------------------ what is recorded
+
+    @staticmethod
+    def _coefficients(coef_path, intercept_path):
+        return {"dual_coef_": coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+
+    def _recorded(self, coef_path, intercept_path, run):
+        trajectory, problem = run.trajectory, run.data.problem
+        stored = {0, trajectory.n_updates, run.best}
+        stored |= set(range(0, trajectory.n_updates + 1, self.store_every))
+        stored = np.array(sorted(stored - {None}))
+        norms = [
+            problem.design.squared_norm(*iterate).sum()
+            for iterate in zip(trajectory.coef, trajectory.predictor)
+        ]
+        path = coef_path[stored].astype(problem.design.dtype, copy=False)
+        return {
+            **self._coefficients(path, intercept_path),
+            "dual_coef_path_": path,
+            "stored_iterations_": stored,
+            "intercept_path_": intercept_path,
+            "rkhs_norm_path_": np.sqrt(np.maximum(norms, 0)),
+            **run_attributes(trajectory.phases[0].schedule, run.data),
+        }
+
+    def _kept(self, trajectory, begun):
+        return {
+            **super()._kept(trajectory, begun),
+            "_data": begun.data.put_away(),
+            "_live": begun if begun.may_go_on else None,
+        }
+
+    def _warn_of(self, trajectory, data):
+        """Columns have no sizes here."""
+
+    # -------------------------------------------------------------- predictions
+
+    def recorded_iterations(self):
+        """Iterates whose coefficients are kept, in order.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        check_is_fitted(self)
+        return self.stored_iterations_
+
+    def _take_coefficients(self, place):
+        """Those of one row of the kept ones."""
+        self.dual_coef_ = self.dual_coef_path_[place].copy()
+        self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
+
+    def _linear_predictor(self, X):
+        """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        return self._combined(self._checked(X), self.dual_coef_) + self.intercept_
+
+    def _linear_predictors(self, X):
+        """Of every iterate that is kept, one after the other."""
+        X = self._checked(X)
+        # All from one pass over the kernel between X and the training rows.
+        path = np.moveaxis(self.dual_coef_path_, 0, -1)
+        intercepts = self.intercept_path_[self.stored_iterations_]
+        for found, intercept in zip(
+            np.moveaxis(self._combined(X, path), -1, 0), intercepts
+        ):
+            yield found + intercept
+
+    def _predicted(self, replicas, X):
+        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
+        dual_coef, intercept = replicas
+        return self._combined(X, dual_coef.T).T + intercept[:, None]
+
+    def _combined(self, X, dual_coef):
+        """k(X, X_fit_) times coefficients (n_rows, ...)."""
+        flat = dual_coef.reshape(len(dual_coef), -1)
+        if self._kernel is None:  # X is the kernel between its rows and those
+            found = X @ flat
+        else:
+            X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))
+            found = product(self._kernel, X, Z, flat, self._map)
+        return found.reshape(len(found), *dual_coef.shape[1:])
+
+    def _run_without_rows(self):
+        """Dual coefficients and intercepts without each row left out, by output."""
+        away, n_rows = self._data, len(self._data.rows)
+        X = self.X_fit_.astype(working_dtype(n_rows), copy=False)[away.rows]
+        matrix = KernelMatrix(
+            self._kernel, X, working_dtype(n_rows), self._budget(), self._map
+        )
+        data, t = away.on(matrix), self.iteration_
+        target, rows = data.problem.target, data.places_of(self.loo_indices_)
+        last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
+        last = data.iterates(last, self.intercept_path_[[t]])
+        # Only where the run ends matters: iterates before are not laid out.
+        coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
+        coef[-1] = last[0]
+        predictor = np.broadcast_to(0.0, (t + 1, *target.shape))
+        phases = first_updates(self._phases, t)
+        trajectory = Trajectory(coef, predictor, None, phases)
+        held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
+        held_out = held_out.reshape(t + 1, len(rows), -1)
+        asked = Asked(data.problem, trajectory, rows, self._refit(data))
+        for k, part in enumerate(asked.outputs()):
+            yield data.without_rows(*coefficients_by(part, held_out[:, :, k]), k)
+
+    def _map(self, function, blocks):
+        """Blocks of the kernel, as many at a time as there are jobs."""
+        return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
+            delayed(function)(block) for block in blocks
+        )
 
     # -------------------------------------------------- what others ask for
 
@@ -290,7 +474,7 @@ class KernelEigenPro(
         candidates = [c for c in candidates if c._is_radial()]
         if len(candidates) < 2:
             return
-        rows = rows_of(candidates[0]._prepared(X, y)[0].X)
+        rows = rows_of(candidates[0]._coded_samples(X, y, None)[0].passed)
         budget = min(candidate._budget() for candidate in candidates)
         # The kernel matrix of one of them is kept beside the distances.
         distances = KernelMatrix(
@@ -301,7 +485,7 @@ class KernelEigenPro(
 
     def release(self):
         """Let go of what is shared with others, and of what further epochs need."""
-        self._live_run = self._distances = None
+        self._live = self._distances = None
 
     def _is_precomputed(self):
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -309,22 +493,8 @@ class KernelEigenPro(
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
-    def check_data(self, X, y):
-        """Raise where ``fit`` would, on data that it does not take.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Raises
-        ------
-        ValueError
-        """
-        self._prepared(X, y)
-
     def leaves_one_out_cheaply(self, X, y):
-        """Whether leaving out every row costs little: always, with enough rows.
+        """Whether leaving out every row costs little, whatever the run will do.
 
         Parameters
         ----------
@@ -336,16 +506,9 @@ class KernelEigenPro(
         bool
         """
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
-        return len(shape) == 2 and shape[0] >= FEWEST_ROWS
-
-    def _changes_strength(self):
-        """Whether the record has iterates of several penalties: there is none.
-
-        Returns
-        -------
-        bool
-        """
-        return False
+        if len(shape) != 2 or shape[0] < FEWEST_ROWS:
+            return False
+        return self._is_quadratic and self.solver != "nesterov"
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")
@@ -355,3 +518,12 @@ class KernelEigenPro(
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
+
+
+def _are_equal(X, other):
+    """Whether two matrices have the same entries."""
+    if X.shape != other.shape:
+        return False
+    if sparse.issparse(X):
+        return sparse.issparse(other) and (X != other).nnz == 0
+    return np.array_equal(X, other)

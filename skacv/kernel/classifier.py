@@ -1,19 +1,31 @@
 """Kernel classification by EigenPro that says what every iterate would cost."""
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
+from .._compat import StrOptions, class_weights
 from .._estimator.data import validated
-from .._estimator.decisions import RecordedClassifier
-from ._model import KernelEigenPro
-from ._recorded import RecordedKernelModel
+from .._estimator.decisions import (
+    RecordedClassifier,
+    check_class_weights,
+    probabilities,
+)
+from ..optim.losses import Logistic, Multinomial, SquaredError
+from ._model import KernelModel
+from .data import Coded
 
 
-class KernelEigenProClassifier(RecordedKernelModel, RecordedClassifier, KernelEigenPro):
+def _has_log_loss(estimator):
+    return estimator.loss == "log"
+
+
+class KernelEigenProClassifier(KernelModel, RecordedClassifier):
     """Kernel classification by EigenPro, with leave-one-out along the run.
 
-    The least squares of :class:`KernelEigenProRegressor` on coded labels: -1 and
-    1 where there are two classes, else one output per class, 1 on its rows and 0
-    on the others. All share the run.
+    The run of :class:`KernelEigenProRegressor` on labels: least squares on codes, -1
+    and 1 where there are two classes, else one output per class, 1 on its rows and 0
+    on the others; or kernel logistic regression (``loss="log"``). All outputs share the
+    run.
 
     Parameters
     ----------
@@ -31,6 +43,23 @@ default="rbf"
         Of the polynomial kernel.
     coef0 : float, default=1.0
         Of the polynomial kernel.
+    loss : {"squared_error", "log"}, default="squared_error"
+        Least squares on coded labels, -1 and 1 or an output per class; or the log loss,
+        with probabilities (``predict_proba``). Rows are left out by runs of their own
+        with the log loss: ``cv`` is faster.
+    alpha : float, array-like or "path", default=0.0
+        Strength of the ridge penalty alpha ||f||^2 beside the sum of squared errors,
+        alpha ||f||^2 / 2 beside that of the log losses; 0 leaves all regularisation to
+        stopping. A sequence is walked in one warm-started trajectory, ``max_iter``
+        epochs at each value; "path" is 30 values, geometric.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept that no penalty touches: by centring the kernel and
+        the targets for the squared error, by an update of its own for the log loss.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    solver : {"eigenpro", "gd", "nesterov"}, default="eigenpro"
+        EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
+        all rows at a time.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
         gradient descent (Richardson iteration). "auto" is a fortieth of the
@@ -48,7 +77,8 @@ default="rbf"
         the same order.
     step_size : float or "auto", default="auto"
         "auto" is the step of EigenPro 2, or the largest that is stable with
-        these batches if that is less. It depends on X only.
+        these batches if that is less; of the other solvers 1 / L, L the top
+        eigenvalue of the kernel over n. It depends on X only.
     max_iter : int, default=200
         Epochs at most: passes through the rows.
     patience : int, default=5
@@ -70,6 +100,10 @@ default="rbf"
     store_every : int, default=1
         Dual coefficients are kept of every so many epochs, and of the best and
         the last. Paths have all epochs.
+    warm_start : bool, default=False
+        Fitting the same data again with a larger ``max_iter`` goes on with the run:
+        all paths equal those of one longer run. With other data a new run begins, with
+        a warning. The run is kept with its kernel matrix.
     memory_budget : float, default=1000
         Megabytes that the kernel matrix may take. A larger one is computed in
         blocks again in every epoch. It is in single precision beyond 3000 rows.
@@ -86,12 +120,20 @@ default="rbf"
         The labels.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Dual coefficients of the iterate in use, the last after ``fit``.
+    intercept_ : ndarray of shape (n_outputs,)
+        Its intercepts.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
         The training rows; None with a precomputed kernel.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples, n_outputs)
         Dual coefficients of the iterates that are kept; row 0 is the start.
     stored_iterations_ : ndarray of shape (n_stored,)
         Which iterates these are.
+    intercept_path_ : ndarray of shape (n_iter_ + 1, n_outputs)
+        Intercepts of every iterate.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The alpha that was in force.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective, with the losses' mean.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
@@ -183,30 +225,133 @@ default="rbf"
     True
     """
 
-    @staticmethod
-    def _is_flat(samples):
-        return False
+    _parameter_constraints = {
+        **KernelModel._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "log"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
 
-    def _prepared(self, X, y):
-        samples = validated(self, X, y, None)
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        loss="squared_error",
+        gamma="scale",
+        degree=3,
+        coef0=1.0,
+        alpha=0.0,
+        fit_intercept=True,
+        class_weight=None,
+        solver="eigenpro",
+        n_components="auto",
+        subsample_size="auto",
+        batch_size="auto",
+        step_size="auto",
+        max_iter=200,
+        patience=5,
+        tol=1e-3,
+        loo="auto",
+        n_probes=40,
+        cv=None,
+        store_every=1,
+        warm_start=False,
+        memory_budget=1000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            n_components=n_components,
+            subsample_size=subsample_size,
+            batch_size=batch_size,
+            step_size=step_size,
+            max_iter=max_iter,
+            patience=patience,
+            tol=tol,
+            loo=loo,
+            n_probes=n_probes,
+            cv=cv,
+            store_every=store_every,
+            warm_start=warm_start,
+            memory_budget=memory_budget,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.loss = loss
+        self.class_weight = class_weight
+
+    @property
+    def _is_quadratic(self):
+        return self.loss == "squared_error"
+
+    def _coded_samples(self, X, y, sample_weight):
+        samples = validated(self, X, y, sample_weight)
         classes, label = self._classes_of(samples.y)
-        names = {**samples.names, "classes_": classes}
-        return samples, codes_of(label, len(classes)), names
+        by_class = class_weights(self.class_weight, classes, samples.y, samples.weights)
+        check_class_weights(by_class, classes)
+        loss, target = self._loss_and_target(label, len(classes))
+        weights = samples.weights * by_class[label]
+        return samples, Coded(loss, target, weights, False, {"classes_": classes})
+
+    def _loss_and_target(self, label, n_classes):
+        """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
+        if self._is_quadratic:
+            return SquaredError(), codes_of(label, n_classes)
+        if n_classes == 2:
+            return Logistic(), label[:, None].astype(float)
+        return Multinomial(), np.eye(n_classes)[label]
 
     def _coded(self, label):
-        return codes_of(label, len(self.classes_))
+        return self._loss_and_target(label, len(self.classes_))[1]
 
-    def _more_attributes(self, live_run, attributes):
-        """The error rate, of all rows left out."""
-        if "loo_path_" not in attributes:
-            return {}
-        label = np.searchsorted(attributes["classes_"], attributes["loo_target_"])
-        decisions = attributes["loo_prediction_path_"]
+    @property
+    def loo_error_path_(self):
+        """Share of the rows left out whose label is not predicted, by iterate."""
+        if not hasattr(self, "loo_prediction_path_"):
+            raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")
+        label = np.searchsorted(self.classes_, self.loo_target_)
+        decisions = self.loo_prediction_path_
         if decisions.ndim == 2:
             chosen = (decisions > 0).astype(int)
         else:
             chosen = decisions.argmax(axis=2)
-        return {"loo_error_path_": np.mean(chosen != label, axis=1)}
+        return np.mean(chosen != label, axis=1)
+
+    @available_if(_has_log_loss)
+    def predict_proba(self, X):
+        """Probabilities of the classes, with the log loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return probabilities(self.decision_function(X))
+
+    @available_if(_has_log_loss)
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities of the classes, with the log loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.log(self.predict_proba(X))
 
 
 def codes_of(label, n_classes):

@@ -5,15 +5,12 @@ from sklearn.base import RegressorMixin
 
 from .._estimator.data import validated
 from .._estimator.predictions import RecordedRegressor
-from ._model import KernelEigenPro
-from ._recorded import RecordedKernelModel
-from .held_out import coefficients_from_residuals, coefficients_of_replicas
-from .setup import rows_of
+from ..optim.losses import SquaredError
+from ._model import KernelModel
+from .data import Coded
 
 
-class KernelEigenProRegressor(
-    RecordedKernelModel, RecordedRegressor, RegressorMixin, KernelEigenPro
-):
+class KernelEigenProRegressor(KernelModel, RecordedRegressor, RegressorMixin):
     """Kernel regression by EigenPro, with leave-one-out along the run.
 
     An epoch takes batches B of m rows, g their residuals f(X_B) - y_B [1]_:
@@ -25,7 +22,7 @@ class KernelEigenProRegressor(
     Without them it is kernel gradient descent. The limit interpolates, as
     :class:`sklearn.kernel_ridge.KernelRidge` does with alpha -> 0; stopping is
     what regularises. ``loo_path_`` says what every iterate would cost on unseen
-    rows, and the run ends when that has stopped falling. There is no intercept.
+    rows, and the run ends when that has stopped falling.
 
     Parameters
     ----------
@@ -43,6 +40,17 @@ default="rbf"
         Of the polynomial kernel.
     coef0 : float, default=1.0
         Of the polynomial kernel.
+    alpha : float, array-like or "path", default=0.0
+        Strength of the ridge penalty alpha ||f||^2 beside the sum of the losses, as in
+        :class:`sklearn.kernel_ridge.KernelRidge`; 0 leaves all regularisation to
+        stopping. A sequence is walked in one warm-started trajectory, ``max_iter``
+        epochs at each value; "path" is 30 values, geometric.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept that no penalty touches: by centring the kernel and
+        the targets for the squared error, by an update of its own for other losses.
+    solver : {"eigenpro", "gd", "nesterov"}, default="eigenpro"
+        EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
+        all rows at a time.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
         gradient descent (Richardson iteration). "auto" is a fortieth of the
@@ -60,7 +68,8 @@ default="rbf"
         the same order.
     step_size : float or "auto", default="auto"
         "auto" is the step of EigenPro 2, or the largest that is stable with
-        these batches if that is less. It depends on X only.
+        these batches if that is less; of the other solvers 1 / L, L the top
+        eigenvalue of the kernel over n. It depends on X only.
     max_iter : int, default=200
         Epochs at most: passes through the rows.
     patience : int, default=5
@@ -82,6 +91,10 @@ default="rbf"
     store_every : int, default=1
         Dual coefficients are kept of every so many epochs, and of the best and
         the last. Paths have all epochs.
+    warm_start : bool, default=False
+        Fitting the same data again with a larger ``max_iter`` goes on with the run:
+        all paths equal those of one longer run. With other data a new run begins, with
+        a warning. The run is kept with its kernel matrix.
     memory_budget : float, default=1000
         Megabytes that the kernel matrix may take. A larger one is computed in
         blocks again in every epoch. It is in single precision beyond 3000 rows.
@@ -96,12 +109,20 @@ default="rbf"
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Dual coefficients of the iterate in use, the last after ``fit``.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Its intercept.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
         The training rows; None with a precomputed kernel.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples[, n_targets])
         Dual coefficients of the iterates that are kept; row 0 is the start.
     stored_iterations_ : ndarray of shape (n_stored,)
         Which iterates these are.
+    intercept_path_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, n_outputs)
+        Intercept of every iterate.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The alpha that was in force.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective, with the losses' mean.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
@@ -173,15 +194,6 @@ default="rbf"
     TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
     sklearn.kernel_ridge.KernelRidge : The same functions, with a penalty.
 
-    Notes
-    -----
-    The run starts from the function 0, and stopping pulls towards it. Centre
-    targets whose mean is large beside their spread: else the updates go into the
-    mean, no early iterate is any good, and the run goes on to ``max_iter``.
-    ``fit(X, y - y.mean())`` does, or around everything
-    ``TransformedTargetRegressor(model, transformer=StandardScaler())``. Labels of
-    a classifier are coded around zero or between 0 and 1 and need none of this.
-
     References
     ----------
     .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
@@ -197,7 +209,7 @@ default="rbf"
     >>> from skacv import KernelEigenProRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = KernelEigenProRegressor(gamma=0.02, random_state=0)
-    >>> model = model.fit(scale(X), y - y.mean())
+    >>> model = model.fit(scale(X), y)
     >>> bool(0 < model.loo_path_.argmin() < model.n_iter_)
     True
     >>> best = model.at_iteration(model.loo_path_.argmin())
@@ -205,19 +217,15 @@ default="rbf"
     (2,)
     """
 
-    @staticmethod
-    def _is_flat(samples):
-        return samples.y.ndim == 1
+    _is_quadratic = True
 
-    def _prepared(self, X, y):
-        samples = validated(self, X, y, None, multi_output=True, y_numeric=True)
+    def _coded_samples(self, X, y, sample_weight):
+        samples = validated(
+            self, X, y, sample_weight, multi_output=True, y_numeric=True
+        )
         target = samples.y.reshape(len(samples.y), -1).astype(np.float64)
-        return samples, target, samples.names
-
-    def _more_attributes(self, live_run, attributes):
-        """What the replicas of the jackknife+ are run from."""
-        run = live_run.machine.put_away(), live_run.recorder.plan.target
-        return {"_data": run, "_replicas": None}
+        is_flat = samples.y.ndim == 1
+        return samples, Coded(SquaredError(), target, samples.weights, is_flat, {})
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.
@@ -260,7 +268,7 @@ default="rbf"
         >>> from sklearn.preprocessing import scale
         >>> from skacv import KernelEigenProRegressor
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> X, y = scale(X), y - y.mean()
+        >>> X = scale(X)
         >>> model = KernelEigenProRegressor(gamma=0.02, random_state=0).fit(X, y)
         >>> best = model.at_iteration(model.loo_path_.argmin())
         >>> best.predict_interval(X[:3], coverage=0.8).shape
@@ -275,21 +283,6 @@ default="rbf"
                 'rows, which is not kept with kernel="precomputed". Use method="loo".'
             )
         return super()._held_out_residuals(method)
-
-    def _run_without_rows(self):
-        machine, target = self._data
-        X, t = rows_of(self.X_fit_), self.iteration_
-        machine = machine.restored(self._kernel, X, self._budget(), self._map)
-        rows = machine.place[self.loo_indices_]
-        if machine.can_decompose:
-            dual_coef = self.dual_coef_.reshape(target.shape)[machine.order]
-            held_out = self.loo_prediction_path_[:t] - self.loo_target_
-            held_out = held_out.reshape(t, len(rows), target.shape[1])
-            found = coefficients_from_residuals(machine, dual_coef, held_out, rows)
-        else:
-            found = coefficients_of_replicas(machine, target, rows, t)
-        for dual_coef in found:
-            yield dual_coef[machine.place]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

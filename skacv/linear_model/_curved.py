@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from .._compat import Interval, StrOptions, class_weights
 from .._estimator.conditioning import warn_of_far_targets
 from .._estimator.data import augmented, validated
-from .._estimator.decisions import RecordedClassifier
+from .._estimator.decisions import RecordedClassifier, check_class_weights
 from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
@@ -73,8 +73,8 @@ class CurvedModel(TrajectoryModel):
         n_batches = -(-n_rows // self.batch_size)
         return Pass(ProximalGradient(1.0), ((),) * n_batches)
 
-    def _smoothness(self, problem):
-        """Of the gradients that are taken.
+    def _smoothness(self, problem, schedule):
+        """The largest curvature of the gradients that are taken.
 
         Of batches drawn at random: twice the expected smoothness of Gower et
         al. (2019), "SGD: general analysis and improved rates", section 3.1.
@@ -157,7 +157,7 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         class_weight = class_weights(
             self.class_weight, classes, samples.y, samples.weights
         )
-        _check_class_weights(class_weight, classes)
+        check_class_weights(class_weight, classes)
         loss, target = self._loss_and_target(label, len(classes))
         return augmented(
             samples,
@@ -203,17 +203,3 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
 
     def _value_of(self, strength, data):
         return 1 / (strength * data.total_weight) if strength else np.inf
-
-
-def _check_class_weights(weights, classes):
-    """Raise where they leave nothing to tell apart."""
-    given = dict(zip(classes.tolist(), weights.tolist()))
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(
-            f"class_weight must be finite and not negative, the classes weigh {given}."
-        )
-    if np.count_nonzero(weights) < 2:
-        raise ValueError(
-            "class_weight must be positive for at least two classes, they weigh "
-            f"{given}."
-        )

@@ -3,10 +3,9 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from .._compat import Interval, StrOptions
-from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.decisions import RecordedProbabilisticClassifier, probabilities
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton
@@ -230,8 +229,4 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
             return SquaredL2(strength)
         return ElasticNet(strength, float(self.l1_ratio))
 
-    @staticmethod
-    def _probability(decision):
-        if decision.ndim == 1:
-            return np.stack([expit(-decision), expit(decision)], axis=1)
-        return softmax(decision, axis=1)
+    _probability = staticmethod(probabilities)

@@ -281,8 +281,12 @@ class IterativeRidge(TrajectoryRegressor):
         batches = fixed_batches(design.shape[0], self.batch_size, seed)
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
-        lowered_by = problem.smoothness - largest
-        return EigenPro(step_size, preconditioner, lowered_by, batches)
+        return EigenPro(step_size, preconditioner, largest, batches)
+
+    def _smoothness(self, problem, schedule):
+        if self.solver == "eigenpro":
+            return schedule.top_eigenvalue
+        return super()._smoothness(problem, schedule)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -306,17 +310,15 @@ class IterativeRidge(TrajectoryRegressor):
     def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro" or not len(schedule.preconditioner.rows):
             return super()._automatic_step(smoothness, schedule, problem)
-        top, batches = schedule.lowered(smoothness), schedule.batches
+        batches = schedule.batches
         if not batches:
-            # Any row may be left out, which raises the top by its weight.
-            stays = 1 - float(problem.row_weights.max())
-            return stays * full_batch_step(top)
+            return full_batch_step(smoothness)
         design, _ = problem.whitened()
-        penalty = smoothness - problem.smoothness
+        penalty = smoothness - schedule.top_eigenvalue
         norms = schedule.preconditioner.squared_row_norms(design)
         largest, size = float(norms.max()) + penalty, max(map(len, batches))
-        critical = critical_batch_size(largest, top)
-        return batch_step(largest, top, size, critical)
+        critical = critical_batch_size(largest, smoothness)
+        return batch_step(largest, smoothness, size, critical)
 
     def _planned_update(self, n_rows):
         if self.solver == "heavy_ball":

@@ -43,6 +43,7 @@ class Design(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     side: str
+    has_columns = False
 
     @abstractmethod
     def dot(self, coef):
@@ -238,6 +239,8 @@ class ColumnDesign(Design):
     ``blocks()``
         Consecutive rows as pairs (slice, ColumnDesign), each in memory.
     """
+
+    has_columns = True
 
     @abstractmethod
     def blocks(self):

@@ -62,6 +62,8 @@ class Fits:
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
+        if not coef.any():  # as most runs start: no product is needed
+            return np.zeros((len(self.target), *coef.shape[1:]), coef.dtype)
         return _side_by_side(self.problem.design.dot, coef)
 
     def predictor(self, coef):

@@ -36,6 +36,12 @@ class Phase:
         """The updates from ``number`` up to ``n_updates``."""
         return islice(self.schedule.updates(), number, self.n_updates)
 
+    def smoothness(self, problem):
+        """The largest curvature that limits the step, with that of the penalty."""
+        own = getattr(self.schedule, "smoothness", None)
+        smoothness = problem.smoothness if own is None else own(problem)
+        return smoothness + self.penalty.curvature
+
     def check(self):
         """Raise where the updates of the schedule cannot take the penalty."""
         self.first_update.check(self.penalty)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import eigh, lstsq
 
 from .design import Design
 from .losses import SquaredError
@@ -89,6 +89,8 @@ class Problem:
     def predictors(self, coef):
         """Linear predictors of iterates (T + 1, n_columns, n_targets), one product."""
         n_iterates, n_columns, n_targets = coef.shape
+        if not coef.any():  # as most runs start: no product is needed
+            return np.zeros((n_iterates, len(self.target), n_targets), coef.dtype)
         side_by_side = np.moveaxis(coef, 0, 1).reshape(n_columns, -1)
         predictor = self.design.dot(np.ascontiguousarray(side_by_side))
         return np.moveaxis(predictor.reshape(-1, n_iterates, n_targets), 1, 0)
@@ -114,6 +116,37 @@ class Problem:
         inner = design.smaller_gram().astype(np.float64, copy=False)
         values, vectors = np.linalg.eigh(inner)
         return np.clip(values, 0, None) / len(self.target), vectors
+
+    @cached_property
+    def _row_bases(self):
+        return []
+
+    def row_basis(self, preconditioner):
+        """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
+
+        With phi_i the rows of the whitened design, and P the identity without a
+        preconditioner. It is kept, since a run that goes on is read again and again.
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows,)
+            In increasing order, clipped at zero.
+        vectors : ndarray of shape (n_rows, n_rows)
+        """
+        if preconditioner is None:
+            return self.eigenbasis
+        for made, basis in self._row_bases:
+            if made is preconditioner:
+                return basis
+        design, _ = self.whitened()
+        features = preconditioner.features(design).astype(np.float64, copy=False)
+        inner = design.outer_gram().astype(np.float64, copy=False)
+        inner -= (features * preconditioner.damping) @ features.T
+        # The transpose is as good, and LAPACK works in place on it.
+        values, vectors = eigh(inner.T, overwrite_a=True, check_finite=False)
+        basis = np.clip(values, 0, None) / len(features), vectors
+        self._row_bases.append((preconditioner, basis))
+        return basis
 
     def eigenvalues(self):
         """Those of :attr:`eigenbasis`, alone where it has not been needed yet."""

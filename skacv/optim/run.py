@@ -143,6 +143,11 @@ class LiveRun:
         return Iterates(fits, last, earlier)
 
     @property
+    def phases(self):
+        """What has been done so far, in order."""
+        return self._record.phases
+
+    @property
     def trajectory(self):
         """What has been recorded so far."""
         record, n_rows = self._record, self.t + 1
@@ -257,8 +262,7 @@ def _begun(problem, start, done, first_penalty):
 
 
 def _largest_stable_step(problem, phase):
-    smoothness = problem.smoothness + phase.penalty.curvature
-    return phase.schedule.largest_stable_step(smoothness)
+    return phase.schedule.largest_stable_step(phase.smoothness(problem))
 
 
 def _divergence(problem, phase):

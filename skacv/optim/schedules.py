@@ -140,32 +140,28 @@ class EigenPro:
     ----------
     step_size : float
     preconditioner : Preconditioner
-    lowered_by : float
-        How much less the top eigenvalue is that limits the step (of P times the
-        second moments of a batch) than the smoothness of the problem.
+    top_eigenvalue : float
+        Of P times the second moments of a batch, the largest: it limits the step.
     batches : tuple of ndarray of int
         Rows of every batch; none where all rows are taken at a time.
     """
 
     step_size: float
     preconditioner: Preconditioner
-    lowered_by: float = 0.0
+    top_eigenvalue: float = 0.0
     batches: tuple = ()
 
     def updates(self):
         step = ProximalGradient(self.step_size, preconditioner=self.preconditioner)
         return repeat(Pass(step, self.batches) if self.batches else step)
 
-    def lowered(self, smoothness):
-        """The top eigenvalue that limits the step, for a problem of that smoothness.
+    def smoothness(self, problem):
+        """What takes the place of the smoothness of the problem: that under P."""
+        return self.top_eigenvalue
 
-        What a penalty, or rows left out, add to the smoothness is added to it.
-        """
-        return smoothness - self.lowered_by
-
-    def largest_stable_step(self, smoothness):
-        """Of a quadratic of that smoothness, without the preconditioner."""
-        return 2 / self.lowered(smoothness)
+    @staticmethod
+    def largest_stable_step(smoothness):
+        return 2 / smoothness if smoothness > 0 else np.inf
 
     def __eq__(self, other):
         if not isinstance(other, EigenPro):
@@ -173,7 +169,7 @@ class EigenPro:
         return (
             self.step_size == other.step_size
             and self.preconditioner == other.preconditioner
-            and self.lowered_by == other.lowered_by
+            and self.top_eigenvalue == other.top_eigenvalue
             and same_batches(self.batches, other.batches)
         )
 

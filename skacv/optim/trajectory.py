@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .penalties import Penalty, Zero
+from .phases import first_updates
 from .schedules import GradientDescent
 from .updates import Update
 
@@ -122,6 +123,17 @@ class Trajectory:
             for phase in self.phases
         ]
         return replace(self, phases=phases)
+
+    def first(self, n_updates):
+        """The beginning of it, as if it had ended there."""
+        rows = slice(n_updates + 1)
+        return replace(
+            self,
+            coef=self.coef[rows],
+            predictor=self.predictor[rows],
+            objective=self.objective[rows],
+            phases=first_updates(self.phases, n_updates),
+        )
 
     def of_rows(self, rows):
         """What it records of some of the rows."""

@@ -300,7 +300,7 @@ class Pass(Update):
 
     def advance(self, fits, penalty, state):
         """The state after a step on every batch, of all fits."""
-        if fits.problem.design.side == "rows" and not penalty.curvature:
+        if not (fits.problem.design.has_columns or penalty.curvature):
             return self._followed(fits, state)
         coef = state.current.coef
         visited = np.empty_like(state.current.predictor)

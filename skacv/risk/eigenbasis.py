@@ -34,11 +34,14 @@ class Eigenbasis:
     def of_run(cls, problem, trajectory):
         """The basis in which the updates of a run are elementwise."""
         preconditioner = trajectory.preconditioner()
-        basis = cls.of(problem, trajectory.coef[0])
         if preconditioner is None:
-            return basis
-        directions = _coordinates(problem, preconditioner.covectors)
+            return cls.of(problem, trajectory.coef[0])
         curvature = trajectory.phases[0].penalty.common_curvature()
+        is_on_rows = problem.whitened()[0].side == "rows"
+        if is_on_rows and curvature == 0 and not trajectory.coef[0].any():
+            return cls.of_preconditioned_rows(problem, preconditioner)
+        basis = cls.of(problem, trajectory.coef[0])
+        directions = _coordinates(problem, preconditioner.covectors)
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
@@ -90,6 +93,20 @@ class Eigenbasis:
         start = _seen_coordinates(problem, design.dot(coef))
         drive = root[:, None] * (vectors.T @ target) / n_rows
         return cls(values, drive, start, (vectors * root).__getitem__)
+
+    @classmethod
+    def of_preconditioned_rows(cls, problem, preconditioner):
+        """The basis of a run from zero without a penalty, by one decomposition.
+
+        That of the inner products phi_i' P phi_j of rows: a preconditioned run of
+        gradient descent sees no others.
+        """
+        values, vectors = problem.row_basis(preconditioner)
+        _, target = problem.whitened()
+        root = np.sqrt(len(target) * values)
+        drive = root[:, None] * (vectors.T @ target) / len(target)
+        rows = (vectors * root).__getitem__
+        return cls(values, drive, np.zeros_like(drive), rows)
 
 
 def _coordinates(problem, covectors):

@@ -205,7 +205,7 @@ def preconditioned(problem, batch_size):
     designs = [problem.design.rows(part) for part in parts] or [problem.design]
     rng = np.random.default_rng(0)
     top = max(made.top_eigenvalue(design, rng) for design in designs)
-    return EigenPro(0.8 / top, made, problem.smoothness - top, parts)
+    return EigenPro(0.8 / top, made, top, parts)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05])

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from . import linearised, screened, spectral
-from .costs import MANY_ROWS, Run, is_decomposed
+from .costs import MANY_ROWS, Run, is_decomposed, is_kernel_decomposed
 from .replicas import check_stable, held_out_predictors
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
@@ -161,7 +161,9 @@ class ByDecomposition:
 
     @staticmethod
     def is_worth(run):
-        return is_decomposed(run.shape)
+        if run.has_columns:
+            return is_decomposed(run.shape)
+        return is_kernel_decomposed(run.shape[0])
 
     @staticmethod
     def n_rows_worth(run, n_active):
@@ -184,6 +186,8 @@ class OnWorkingColumns:
         """Why this cannot read a run, a sentence; None where it can."""
         if not run.is_quadratic:
             return "Rows are left out on few columns with the squared error only."
+        if not run.has_columns:
+            return "Rows are left out on few columns where there are columns only."
         if not (run.is_elementwise() and run.takes_all_rows()):
             return (
                 "Rows are left out on few columns where updates take all rows, and "
@@ -232,7 +236,7 @@ class Linearised:
         """Why this cannot read a run, a sentence; None where it can."""
         if run.is_quadratic:
             return "A quadratic loss needs no linearising."
-        if not run.is_elementwise():
+        if not (run.has_columns and run.is_elementwise()):
             return (
                 "Replicas are linearised where every coefficient goes by its own "
                 "gradient only."
@@ -359,6 +363,34 @@ def coefficients_without(problem, trajectory, rows, refit, **settings):
     """
     asked = Asked(problem, trajectory, rows, refit.of_run(trajectory), **settings)
     return way_of(asked.run, COEFFICIENT_WAYS).coefficients(asked)
+
+
+def coefficients_by(asked, held_out):
+    """The last iterate of one output without each row, where residuals are known.
+
+    Parameters
+    ----------
+    asked : Asked
+        With a refit for any run, of a kernel design.
+    held_out : ndarray of shape (n_iterates, n_left_out)
+        Held-out residuals of the rows.
+
+    Returns
+    -------
+    coef, shift
+        As of :func:`coefficients_without`.
+    """
+    asked = replace(asked, refit=asked.refit.of_run(asked.trajectory))
+    if way_of(asked.run) is not ByDecomposition or asked.run.has_ridge_under_P():
+        return ByReplicas.coefficients(asked)
+    left_out = asked.left_out
+    deviations = spectral.deviations(
+        asked.problem, asked.trajectory, left_out, held_out
+    )
+    shift = np.zeros(len(asked.rows))
+    if asked.refit.recentres:
+        shift = (1 - 1 / left_out.residual_scale) * held_out[-1]
+    return asked.trajectory.coef[-1].T + deviations.T, shift
 
 
 def leave_folds_out(problem, trajectory, folds, refit, *, n_blocks=1, map=map):

@@ -6,6 +6,8 @@ from .moments import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
+# Kernel matrices, to which there is no smaller side, up to this size.
+KERNEL_SIZE = 3000
 # Left to us, at most so many rows are left out of linear updates, so many
 # multiplications are spent on others, and at least so many rows are left out.
 MANY_ROWS = 10_000
@@ -22,6 +24,11 @@ def is_decomposed(shape):
     return min(shape) <= SPECTRAL_SIZE
 
 
+def is_kernel_decomposed(n_rows):
+    """Whether linear updates are read from a decomposition of a kernel matrix."""
+    return n_rows <= KERNEL_SIZE
+
+
 @dataclass(frozen=True)
 class Run:
     """A run, planned or recorded, as far as leaving rows out of it goes.
@@ -36,6 +43,8 @@ class Run:
         The first update of every phase, which stands for all, and its penalty.
     is_quadratic : bool
         Whether the loss is.
+    has_columns : bool
+        Whether the design has columns; a kernel has none.
     n_outputs : int
     is_coupled : bool
         Whether the loss is of all outputs together.
@@ -47,6 +56,7 @@ class Run:
     lengths: list
     rules: list
     is_quadratic: bool
+    has_columns: bool = True
     n_outputs: int = 1
     is_coupled: bool = False
     correction: bool = True
@@ -59,6 +69,7 @@ class Run:
             lengths=trajectory.lengths(),
             rules=trajectory.first_updates(),
             is_quadratic=problem.loss.is_quadratic,
+            has_columns=problem.design.has_columns,
             n_outputs=problem.target.shape[1],
             is_coupled=problem.loss.is_coupled,
             correction=correction,
@@ -96,6 +107,13 @@ class Run:
         bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
         is_plain = all(preconditioner is None for preconditioner, _ in bases)
         return is_plain or all(basis == bases[0] for basis in bases)
+
+    def has_ridge_under_P(self):
+        """Whether a preconditioner multiplies the gradient of a ridge penalty."""
+        return any(
+            getattr(update, "preconditioner", None) is not None and penalty.curvature
+            for update, penalty in self.rules
+        )
 
     def is_worth_linearising(self):
         """Whether linearising is many times cheaper than an exact run per row.

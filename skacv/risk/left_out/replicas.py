@@ -89,8 +89,9 @@ def check_stable(problem, trajectory, weights, suspects):
             design = design.centered(own_weights)
         own = replace(problem, design=design, row_weights=own_weights)
         for phase in trajectory.phases:
-            curvature = phase.penalty.curvature * scale[r]
-            stable = phase.schedule.largest_stable_step(own.smoothness + curvature)
+            curvature = (scale[r] - 1) * phase.penalty.curvature
+            smoothness = phase.smoothness(own) + curvature
+            stable = phase.schedule.largest_stable_step(smoothness)
             if phase.schedule.step_size > stable:
                 raise ValueError(
                     "The iterates diverge where rows are left out, with step_size="

@@ -39,6 +39,8 @@ ENTRIES_PER_BLOCK = 1 << 19
 N_DRIVES = 16
 N_TIMES = 64
 NODE_TOLERANCE = 1e-14
+# Of so few updates, to find the nodes takes longer than to do without.
+FEW_UPDATES = 64
 # Updates taken together. Twice as many double the work of feedback for each, and
 # halve that of all else.
 STRETCH = 16
@@ -90,12 +92,15 @@ def _nodes(eigenvalues, trajectory):
     Returns
     -------
     nodes : ndarray of shape (n_nodes,)
-    transfer : ndarray of shape (rank, n_nodes)
+    transfer : ndarray of shape (rank, n_nodes) or None
+        None where every eigenvalue is a node; else
         parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes) for every f that
         the run can make of a start at zero, and parts that it can have.
     """
-    every = eigenvalues, np.eye(len(eigenvalues))
+    every = eigenvalues, None
     if trajectory.coef[0].any() or not eigenvalues.any():
+        return every
+    if trajectory.n_updates <= FEW_UPDATES:
         return every
     functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
     factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
@@ -163,6 +168,11 @@ def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     return held_out.residuals
 
 
+def _moved(parts, transfer):
+    """Parts of rows in every direction, (n_rows, rank), moved onto the nodes."""
+    return (parts if transfer is None else parts @ transfer).T
+
+
 class HeldOut:
     """The residuals of a block of rows, some updates at a time.
 
@@ -172,15 +182,15 @@ class HeldOut:
 
     def __init__(self, basis, target, trajectory, nodes, transfer, left_out):
         rows, self.target = basis.rows(left_out.rows), target[left_out.rows]
-        self.nodes, self.left_out, moved = nodes, left_out, transfer.T
+        self.nodes, self.left_out = nodes, left_out
         scale = left_out.loss_scale
-        self.leverage = moved @ (rows**2).T * (scale / left_out.n_rows)
+        self.leverage = _moved(rows**2, transfer) * (scale / left_out.n_rows)
         n_iterates, n_targets = trajectory.n_updates + 1, target.shape[1]
         self.residuals = np.empty((n_iterates, len(left_out.rows), n_targets))
         self.parts = np.empty((n_targets, 3, *self.leverage.shape))
         for k, own in enumerate(self.parts):
-            own[:2] = moved @ (rows * basis.start[:, k]).T
-            own[2] = moved @ (rows * basis.drive[:, k]).T * scale
+            own[:2] = _moved(rows * basis.start[:, k], transfer)
+            own[2] = _moved(rows * basis.drive[:, k], transfer) * scale
             away = own[0].sum(axis=0) - self.target[:, k]
             self.residuals[0, :, k] = left_out.residual_scale * away
         self.scales = left_out.shared_scales()
@@ -339,3 +349,57 @@ class Stretch(NamedTuple):
         moved = np.einsum("ck,ckr->kr", response[:3], parts)
         moved += self.leverage * (response[3:].T @ slopes)
         return moved
+
+
+def deviations(problem, trajectory, left_out, held_out):
+    """What leaving each row out adds to the last coefficients, from its residuals.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one target; inner products are those of its rows.
+    trajectory : Trajectory
+        With linear updates, elementwise in one basis, from zero.
+    left_out : LeftOutRows
+    held_out : ndarray of shape (n_iterates, n_left_out)
+        Held-out residuals of these rows.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_left_out)
+    """
+    design, preconditioner = problem.whitened()[0], trajectory.preconditioner()
+    values, vectors = problem.row_basis(preconditioner)
+    root = np.sqrt(len(vectors) * values)
+    if preconditioner is not None:
+        trajectory = trajectory.as_gradient_descent()
+    parts = trajectory.followed_by(
+        Deviations(values, vectors[left_out.rows] * root, left_out, held_out)
+    )
+    seen = values > NULL_DIRECTION * values[-1]
+    inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+    coef = design.t_dot((vectors * inverse) @ parts.current)
+    return coef if preconditioner is None else preconditioner.dot(coef)
+
+
+class Deviations:
+    """What leaving rows out adds to the parts of the coefficients, update by update."""
+
+    def __init__(self, eigenvalues, rows, left_out, held_out):
+        self.eigenvalues, self.left_out = eigenvalues[:, None], left_out
+        self.held_out = held_out * left_out.whitening
+        self.rows = rows.T * (left_out.loss_scale / left_out.n_rows)
+        self.current = self.earlier = np.zeros_like(self.rows)
+
+    def take(self, taken):
+        """Move the deviations on by an update."""
+        t, before, update, penalty = taken
+        if taken.restarts:
+            self.earlier = self.current
+        curvature = self.left_out.loss_scale * self.eigenvalues
+        curvature = curvature + self.left_out.penalty_scale * penalty.common_curvature()
+        own, earlier = update.multipliers(curvature)
+        residual = update.point(self.held_out[t], self.held_out[before])
+        following = own * self.current + earlier * self.earlier
+        following += update.step_size * self.rows * residual
+        self.earlier, self.current = self.current, following

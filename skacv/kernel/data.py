@@ -1,0 +1,194 @@
+"""Validated samples as the problem of a kernel machine, and the way back."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._estimator.data import TrainingData
+from ..optim.kernel import KernelDesign
+from ..optim.kernel_matrix import KernelMatrix
+from ..optim.problem import Problem
+from .gram import check_kernel
+
+# Up to so many rows the kernel is kept in double precision.
+DOUBLE_ROWS = 3000
+# Rows of the kernel matrix that are looked at for negative eigenvalues.
+CHECKED_ROWS = 1000
+
+
+def working_dtype(n_rows):
+    """The dtype of a kernel: single precision where there are many rows."""
+    return np.float64 if n_rows <= DOUBLE_ROWS else np.float32
+
+
+def rows_of(X):
+    """Training rows as a kernel takes them."""
+    return X.astype(working_dtype(X.shape[0]), copy=False)
+
+
+@dataclass(frozen=True)
+class KernelData(TrainingData):
+    """What validated samples become for a kernel machine.
+
+    Rows of the problem are in a random order, so that batches are slices of them and
+    every so many rows a random subsample; dual coefficients have the order of the
+    samples that were passed.
+
+    Attributes
+    ----------
+    offset : ndarray of shape (1, n_outputs)
+        Means of the targets, or zeros.
+    is_centered : bool
+        Whether the kernel and the targets are centred by the means of the rows.
+    has_constant : bool
+        Whether an intercept is the last coefficient.
+    has_flat_predictions : bool
+        Whether a prediction is one number, without an axis for outputs.
+    """
+
+    offset: np.ndarray
+    is_centered: bool
+    has_constant: bool
+    has_flat_predictions: bool
+
+    def put_away(self):
+        """The same without its design, which :meth:`on` can make again."""
+        return replace(self, problem=replace(self.problem, design=None))
+
+    def on(self, matrix):
+        """The data that were put away, on the kernel matrix of their rows."""
+        design = KernelDesign(matrix, has_constant=self.has_constant)
+        if self.is_centered:
+            design = design.centered(self.problem.row_weights)
+        return replace(self, problem=replace(self.problem, design=design))
+
+    def coefficients(self, coef):
+        """Dual coefficients (T + 1, n_samples[, n_outputs]), and intercepts."""
+        n_iterates, n_columns, n_outputs = coef.shape
+        dual = np.zeros((n_iterates, self.n_samples, n_outputs), coef.dtype)
+        dual[:, self.rows] = coef[:, : n_columns - self.has_constant]
+        intercept = np.broadcast_to(self.offset, (n_iterates, n_outputs))
+        if self.has_constant:
+            intercept = coef[:, -1]
+        elif self.is_centered:
+            values = self.problem.design.center.values[:, 0]
+            intercept = self.offset - np.einsum("i,tik->tk", values, coef)
+        return self._flat(dual), intercept[:, 0] if self.is_flat else intercept
+
+    def _flat(self, dual):
+        return dual[..., 0] if self.is_flat else dual
+
+    def iterates(self, dual_coef_path, intercept_path):
+        """The coefficients of the run, from scikit-learn's shapes."""
+        n_iterates = len(dual_coef_path)
+        coef = dual_coef_path.reshape(n_iterates, self.n_samples, -1)[:, self.rows]
+        if not self.has_constant:
+            return coef
+        constant = intercept_path.reshape(n_iterates, 1, -1)
+        return np.concatenate([coef, constant], axis=1)
+
+    def without_rows(self, coef, shift, k):
+        """Dual coefficients and intercepts of target k from those of replicas."""
+        dual = np.zeros((len(coef), self.n_samples), coef.dtype)
+        dual[:, self.rows] = coef[:, : len(self.rows)]
+        if self.has_constant:
+            return dual, coef[:, -1]
+        intercept = self.offset[0, k] + shift
+        if self.is_centered:
+            intercept = intercept - coef @ self.problem.design.center.values[:, 0]
+        return dual, intercept
+
+
+def kernel_data(samples, coded, kernel, settings, seed):
+    """The problem of a kernel machine.
+
+    Parameters
+    ----------
+    samples : Samples
+    coded : Coded
+        Targets as the loss takes them.
+    kernel : callable
+        Of rows, as of :mod:`skacv.kernel.kernels`.
+    settings : KernelSettings
+    seed : int
+        Draws the order of the rows.
+
+    Returns
+    -------
+    KernelData
+
+    Raises
+    ------
+    ValueError
+        If the kernel is none.
+    """
+    order = np.random.RandomState(seed).permutation(len(samples.y))
+    X, dtype = settings.rows[order], working_dtype(len(order))
+    if not kernel.is_positive:
+        checked = X[:CHECKED_ROWS]
+        check_kernel(np.asarray(kernel(checked, checked), dtype=np.float64))
+    matrix = KernelMatrix(kernel, X, dtype, settings.budget, settings.map)
+    weights = coded.weights[order]
+    row_weights = (weights / weights.sum())[:, None]
+    target, is_quadratic = coded.target[order], coded.loss.is_quadratic
+    offset = np.zeros((1, target.shape[1]))
+    design = KernelDesign(
+        matrix, has_constant=settings.fit_intercept and not is_quadratic
+    )
+    if settings.fit_intercept and is_quadratic:
+        design, offset = design.centered(row_weights), row_weights.T @ target
+    return KernelData(
+        problem=Problem(design, target - offset, row_weights, coded.loss),
+        y=samples.y[order],
+        total_weight=weights.sum(),
+        rows=samples.rows[order],
+        n_samples=samples.n_samples,
+        is_flat=coded.is_flat,
+        names={**samples.names, **coded.names},
+        offset=offset,
+        is_centered=settings.fit_intercept and is_quadratic,
+        has_constant=settings.fit_intercept and not is_quadratic,
+        has_flat_predictions=samples.y.ndim == 1 and target.shape[1] == 1,
+    )
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """What a kernel machine makes of its samples.
+
+    Attributes
+    ----------
+    rows : rows as the kernel takes them, (n_rows, d)
+    budget : float
+        Bytes that the kernel matrix may take.
+    map : callable
+        ``map(function, blocks)``; blocks are independent of each other.
+    fit_intercept : bool
+    """
+
+    rows: object
+    budget: float
+    map: object
+    fit_intercept: bool
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Targets as a loss takes them.
+
+    Attributes
+    ----------
+    loss : Loss
+    target : ndarray of shape (n_rows, n_outputs), float64
+    weights : ndarray of shape (n_rows,)
+    is_flat : bool
+        Whether coefficients have no axis for outputs.
+    names : dict
+        Fitted attributes that the targets say.
+    """
+
+    loss: object
+    target: np.ndarray
+    weights: np.ndarray
+    is_flat: bool
+    names: dict

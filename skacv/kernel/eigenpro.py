@@ -1,0 +1,154 @@
+"""From the sizes that a user may set to the schedule of EigenPro 2 on a design."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..optim.preconditioner import (
+    MOST_COMPONENTS,
+    SUBSAMPLE_SIZES,
+    Preconditioner,
+    automatic_subsample_size,
+    batch_step,
+    check_n_components,
+    check_subsample_size,
+    critical_batch_size,
+    full_batch_step,
+)
+from ..optim.schedules import EigenPro
+from .data import DOUBLE_ROWS
+
+# Arrays of the subsample's kernel matrix that its eigendecomposition needs.
+ARRAYS_OF_DECOMPOSITION = 3
+# The automatic subsample is larger from so many rows on.
+MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
+# The automatic number of directions, as a share of the subsample. All rows at a
+# time they make steps longer and the path coarser, so a few will do; with batches
+# they make batches larger.
+FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
+
+
+class Sizes(NamedTuple):
+    """What a user may set; "auto" leaves it to us.
+
+    Attributes
+    ----------
+    n_components, subsample_size : int or "auto"
+    batch_size : int, "auto" or "full"
+    budget : float
+        Bytes that the kernel matrix may take.
+    """
+
+    n_components: int | str
+    subsample_size: int | str
+    batch_size: int | str
+    budget: float
+
+    def subsample(self, n_rows):
+        """Rows of the preconditioner's subsample, and its directions.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many rows, or not more rows than directions.
+        """
+        size, q = self.subsample_size, self.n_components
+        if size == "auto":
+            size = self._automatic_subsample(n_rows)
+        else:
+            check_subsample_size(size, n_rows)
+        if q == "auto":
+            share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
+            q = min(int(share * size), MOST_COMPONENTS)
+        else:
+            check_n_components(q, size, n_rows)
+        return size, q
+
+    def _automatic_subsample(self, n_rows):
+        if n_rows >= MANY_ROWS:
+            fitting = int(np.sqrt(self.budget / ARRAYS_OF_DECOMPOSITION / 8))
+            return min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
+        return automatic_subsample_size(n_rows)
+
+    def batch(self, n_rows, critical):
+        """Rows of a batch, at most."""
+        if self.batch_size == "full":
+            return n_rows
+        if self.batch_size == "auto":
+            return n_rows if n_rows <= DOUBLE_ROWS else int(min(critical, n_rows))
+        return min(self.batch_size, n_rows)
+
+
+def batches_of(n_rows, size):
+    """Consecutive rows, as even as they can be, at most ``size`` each; none if one."""
+    n_batches = -(-n_rows // size)
+    if n_batches == 1:
+        return ()
+    ends = np.linspace(0, n_rows, n_batches + 1).astype(int)
+    return tuple(np.split(np.arange(n_rows), ends[1:-1]))
+
+
+def eigenpro_schedule(problem, sizes, rng):
+    """The schedule of EigenPro 2, its step the automatic one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its rows in a random order.
+    sizes : Sizes
+    rng : numpy.random.RandomState
+
+    Returns
+    -------
+    EigenPro
+    """
+    design, _ = problem.whitened()
+    n_rows = design.shape[0]
+    bound = problem.loss.curvature_bound(problem.target)
+    size, n_components = sizes.subsample(n_rows)
+    rows = np.arange(size) * n_rows // size
+    preconditioner = Preconditioner.of(design, rows, n_components, rng)
+    beta = float(preconditioner.squared_row_norms(design).max())
+    critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
+    batches = batches_of(n_rows, sizes.batch(n_rows, critical))
+    parts = [design.rows(rows) for rows in batches] or [design]
+    largest = bound * max(preconditioner.top_eigenvalue(part, rng) for part in parts)
+    if batches:
+        longest = max(map(len, batches))
+        step_size = batch_step(bound * beta, largest, longest, critical)
+    else:
+        step_size = full_batch_step(largest)
+    return EigenPro(step_size, preconditioner, largest, batches)
+
+
+def run_attributes(schedule, data):
+    """Fitted attributes that say how a run went through its rows.
+
+    Parameters
+    ----------
+    schedule : schedule
+    data : KernelData
+
+    Returns
+    -------
+    dict
+    """
+    problem, n_rows = data.problem, len(data.rows)
+    first = next(iter(schedule.updates()))
+    preconditioner = first.preconditioner
+    critical, seen, n_components = np.inf, np.empty(0, int), 0
+    if preconditioner is not None:
+        design, _ = problem.whitened()
+        beta = float(preconditioner.squared_row_norms(design).max())
+        critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
+        seen, n_components = preconditioner.rows, len(preconditioner.damping)
+    batches = getattr(first, "batches", (np.arange(n_rows),))
+    own = getattr(schedule, "smoothness", lambda problem: problem.smoothness)
+    return {
+        "n_components_": n_components,
+        "subsample_indices_": np.sort(data.rows[seen]),
+        "batch_indices_": [data.rows[batch] for batch in batches],
+        "batch_size_": max(map(len, batches)),
+        "critical_batch_size_": critical,
+        "top_eigenvalue_": float(own(problem)),
+    }

@@ -1,0 +1,130 @@
+"""Random labels and folds that a run carries beside its own outputs.
+
+Where a product with the design is dear, as with a large kernel, what leaving rows out
+needs runs in the same products: the labels that self-influences are read from
+(:mod:`skacv.risk.left_out.labels`), and folds as fits with other row weights.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...optim.fits import Fits, Weights
+from ...optim.updates import Iterate
+from .labels import LeaveOneOut
+
+
+class LabelsAndFolds:
+    """What runs beside, as :class:`skacv.optim.run.Alone` says it.
+
+    All outputs of all of them are fits of one output each, side by side; outputs that
+    the loss couples stay together, and have no labels.
+
+    Parameters
+    ----------
+    problem : Problem
+    refit : Refit
+        As it is for a run like this one.
+    labels : ndarray of shape (n_rows, n_labels)
+        Random signs; none where leave-one-out does without.
+    rows : ndarray of int
+        Rows that are left out by labels.
+    folds : list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by.
+
+    Attributes
+    ----------
+    left_out : LeaveOneOut or None
+    folds : list
+    predictors : list of ndarray of shape (n_judged, n_outputs)
+        Linear predictors of the rows that folds are judged by, of every iterate, fold
+        after fold.
+    """
+
+    def __init__(self, problem, refit, labels, rows, folds):
+        self.labels, self.folds, self.rows = labels, folds, rows
+        if labels.shape[1]:
+            # Self-influences are those of the weights and means of the run.
+            refit = replace(refit, recentres=False, renormalises=False)
+        stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
+        for number, (fitted, _) in enumerate(folds):
+            stays[fitted, number] = True
+        self._refits = refit.without(problem, stays)
+        self._problem, self.left_out, self.predictors = problem, None, []
+        self._is_coupled = problem.loss.is_coupled
+        self._n_outputs = problem.target.shape[1]
+
+    def fits(self, problem):
+        """The fits that run side by side, that of the problem first."""
+        own, refits = problem.row_weights.astype(np.float64), self._refits
+        scale = np.ones(1)
+        if self._is_coupled:
+            weights = np.concatenate([own, refits.rows], axis=1)
+            scale = np.concatenate([scale, refits.penalty_scale])
+            return Fits(problem, Weights(weights, scale, refits.recentres))
+        n_outputs, n_labels = self._n_outputs, self.labels.shape[1]
+        n_whole = n_outputs + n_labels
+        weights = [own] * n_whole + [np.repeat(refits.rows, n_outputs, axis=1)]
+        scales = [scale] * n_whole + [np.repeat(refits.penalty_scale, n_outputs)]
+        target = [problem.target, -self.labels, *[problem.target] * len(self.folds)]
+        weights = Weights(
+            np.concatenate(weights, axis=1), np.concatenate(scales), refits.recentres
+        )
+        return Fits(problem, weights, np.concatenate(target, axis=1)[:, None, :])
+
+    def start(self, fits, first):
+        """The first iterate of all fits, from that of the problem's outputs."""
+        coef = first.coef[:, :, 0]
+        if self._is_coupled:
+            coef = fits.start(coef)
+        else:
+            labels = np.zeros((len(coef), self.labels.shape[1]), coef.dtype)
+            coef = np.concatenate([coef, labels, *[coef] * len(self.folds)], axis=1)
+            coef = coef[:, None, :]
+        predictor = fits.predictor(coef)
+        self._begin(fits, predictor)
+        return Iterate(coef, predictor)
+
+    def _begin(self, fits, predictor):
+        if self.labels.shape[1]:
+            residuals = self.own(predictor) - self._problem.target
+            dtype = self._problem.design.dtype
+            self.left_out = LeaveOneOut(self.labels, self.rows, residuals, dtype)
+        self._judge(predictor)
+
+    def own(self, array):
+        """The outputs of the problem, (n, n_outputs), of those of all fits."""
+        return array[:, :, 0] if self._is_coupled else array[:, 0, : self._n_outputs]
+
+    def take(self, t, state):
+        """Take note of the state that update ``t`` has led to."""
+        ended = state.current.predictor
+        if self.left_out is not None:
+            # All rows at a time, a row is visited where the update begins.
+            visited = (
+                state.earlier.predictor if state.visited is None else state.visited
+            )
+            self.left_out.advance(
+                self.own(visited) - self._problem.target,
+                self.own(ended) - self._problem.target,
+                self._labelled(visited),
+                self._labelled(ended),
+            )
+        self._judge(ended)
+
+    def _labelled(self, predictor):
+        """Residuals of the run on the labels."""
+        first = self._n_outputs
+        return predictor[:, 0, first : first + self.labels.shape[1]] + self.labels
+
+    def _judge(self, predictor):
+        """Record what the folds predict for the rows that they are judged by."""
+        found = []
+        for number, (_, judged) in enumerate(self.folds):
+            if self._is_coupled:
+                found.append(predictor[judged, :, 1 + number])
+                continue
+            first = self._n_outputs * (1 + number) + self.labels.shape[1]
+            found.append(predictor[judged, 0, first : first + self._n_outputs])
+        if found:
+            self.predictors.append(np.concatenate(found))
