@@ -26,13 +26,15 @@ from ..optim.families import except_last
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.penalties import SquaredL2
 from ..optim.phases import first_updates
+from ..optim.reach import Shares
 from ..optim.run import LiveRun
 from ..optim.schedules import GradientDescent, Nesterov
-from ..optim.trajectory import Trajectory
+from ..optim.trajectory import Trajectory, iterate
 from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.choice import Asked, coefficients_by
-from ..risk.left_out.costs import is_kernel_decomposed
+from ..risk.left_out.choice import Asked, ByDecomposition, coefficients_by, way_of
+from ..risk.left_out.costs import Run, is_kernel_decomposed
 from ..risk.random_labels import random_signs
+from ..risk.refit import Refit
 from .data import KernelSettings, kernel_data, rows_of, working_dtype
 from .eigenpro import (
     ARRAYS_OF_DECOMPOSITION,
@@ -203,6 +205,14 @@ class KernelModel(RecordedModel, TrajectoryModel):
             return except_last(penalty, n_columns)
         return penalty
 
+    def _refit(self, data):
+        """What this fit would be without some of its rows.
+
+        A gradient is a sum over rows, times step_size / n as it is, so a refit is
+        stable wherever the run is.
+        """
+        return Refit(recentres=data.is_centered, is_sum=True, renormalises=False)
+
     def _strength_of(self, value, data):
         return float(value / data.total_weight)
 
@@ -370,8 +380,24 @@ class KernelModel(RecordedModel, TrajectoryModel):
             "stored_iterations_": stored,
             "intercept_path_": intercept_path,
             "rkhs_norm_path_": np.sqrt(np.maximum(norms, 0)),
+            **self._degrees_of_freedom(run),
             **run_attributes(trajectory.phases[0].schedule, run.data),
         }
+
+    def _degrees_of_freedom(self, run):
+        """Trace of the map from targets to predictions, where a basis is at hand."""
+        problem, trajectory = run.data.problem, run.trajectory
+        kind = Run.recorded(problem, trajectory)
+        if plain(self.loo) is False or way_of(kind) is not ByDecomposition:
+            return {}
+        if kind.has_ridge_under_P():
+            return {}
+        values, _ = problem.row_basis(trajectory.preconditioner())
+        shares = Shares(values)
+        traces = [0.0]
+        for _ in iterate(trajectory.updates(), shares):
+            traces.append(float(shares.current.sum()))
+        return {"df_path_": np.array(traces) + run.data.is_centered}
 
     def _kept(self, trajectory, begun):
         return {

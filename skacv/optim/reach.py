@@ -1,5 +1,7 @@
 """How far a run gets in directions of little curvature."""
 
+import numpy as np
+
 
 def share_of_the_way(trajectory, curvature):
     """The share of its way to the minimum that a coefficient covers by a run's steps.
@@ -17,20 +19,32 @@ def share_of_the_way(trajectory, curvature):
     float
         Zero where it has not moved, one at the minimum.
     """
-    return 1 - trajectory.followed_by(Distance(curvature)).current
+    shares = trajectory.followed_by(Shares(np.array([curvature])))
+    return float(shares.current[0])
 
 
-class Distance:
-    """The distance from the minimum in a direction of that curvature."""
+class Shares:
+    """The shares of 1 that directions of some curvature cover, update by update.
+
+    Parameters
+    ----------
+    curvature : ndarray of shape (n_directions,)
+        Of the loss; a ridge penalty pulls back to zero.
+    """
 
     def __init__(self, curvature):
         self.curvature = curvature
-        self.current = self.earlier = 1.0
+        self.current = self.earlier = np.zeros(len(curvature))
 
     def take(self, taken):
         """Move on by an update, or by one for every batch of a pass."""
         if taken.restarts:
             self.earlier = self.current
-        own, earlier = taken.update.multipliers(self.curvature)
-        following = own * self.current + earlier * self.earlier
+        whole = self.curvature + (taken.penalty.common_curvature() or 0.0)
+        own, earlier = taken.update.multipliers(whole)
+        # Affine, with the minimum for fixed point.
+        end = np.divide(
+            self.curvature, whole, out=np.zeros_like(whole), where=whole > 0
+        )
+        following = end + own * (self.current - end) + earlier * (self.earlier - end)
         self.earlier, self.current = self.current, following

@@ -15,9 +15,9 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv.kernel import kernels, live_run
+from skacv.kernel import _model, kernels
 from skacv.kernel.kernels import squared_distances
-from skacv.kernel.run import epochs
+from skacv.optim.run import LiveRun
 
 
 @pytest.fixture
@@ -29,6 +29,8 @@ def data(rng):
 # What both estimators have and say in words of their own: shapes, and what a
 # prediction is.
 OWN_WORDS = {
+    "intercept_",
+    "intercept_path_",
     "dual_coef_",
     "dual_coef_path_",
     "loo_prediction_path_",
@@ -50,8 +52,11 @@ def documented(model, section):
 def test_what_both_have_is_documented_in_the_same_words():
     models = KernelEigenProRegressor, KernelEigenProClassifier
     here, there = (documented(model, "Parameters") for model in models)
-    assert list(here) == list(inspect.signature(KernelEigenProRegressor).parameters)
-    assert here == there
+    for model, found in zip(models, (here, there)):
+        assert list(found) == list(inspect.signature(model).parameters)
+    differing = {name for name in here if here[name] != there.get(name)}
+    assert differing == {"alpha", "fit_intercept"}
+    assert there.keys() - here.keys() == {"loss", "class_weight"}
     here, there = (documented(model, "Attributes") for model in models)
     differing = {name for name in here if here[name] != there.get(name)}
     assert differing == OWN_WORDS
@@ -199,7 +204,7 @@ def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, monkeypat
     np.testing.assert_allclose(alone.predict(X), stopping.predict(X), rtol=1e-9)
     # Neither the distances nor the run stay with the model.
     assert stopping.estimator_._distances is None
-    assert stopping.estimator_._live_run is None
+    assert stopping.estimator_._live is None
     # Where they do not fit beside a kernel matrix, every fit computes its own.
     computed.clear()
     megabytes = 1.5 * 8 * len(X) ** 2 / 2**20
@@ -211,11 +216,11 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
     X, y = data
     begun = []
 
-    def counted(*arguments):
+    def counted(*arguments, **settings):
         begun.append(arguments)
-        return epochs(*arguments)
+        return LiveRun(*arguments, **settings)
 
-    monkeypatch.setattr(live_run, "epochs", counted)
+    monkeypatch.setattr(_model, "LiveRun", counted)
     inner = KernelEigenProRegressor(
         n_components=8, cv=5, patience=None, max_iter=60, random_state=0
     )

@@ -7,10 +7,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from skacv import KernelEigenProClassifier, KernelEigenProRegressor
-from skacv.kernel.kernels import Gaussian
-from skacv.kernel.leave_one_out import HeldOutResiduals
-from skacv.kernel.run import epochs
-from skacv.kernel.setup import Machine, Sizes
+from skacv.optim.fits import Fits, Weights
+from skacv.optim.run import Alone, LiveRun
+from skacv.optim.updates import Iterate
+from skacv.risk.left_out.labels import HeldOutResiduals
 from tests.kernel.brute_force import dual_path, kernel_matrix, left_out
 
 EXACT = {"rtol": 0, "atol": 1e-8}
@@ -26,6 +26,7 @@ def drawn(rng, n_rows=60, n_targets=None, n_features=4):
 
 def model_of(**params):
     settings = {"max_iter": 15, "patience": None, "random_state": 0}
+    settings["fit_intercept"] = False
     return KernelEigenProRegressor(**{**settings, **params})
 
 
@@ -103,38 +104,49 @@ def test_jackknife_plus_by_definition(
         np.testing.assert_allclose(own, np.stack([low, high], axis=1), **EXACT)
 
 
+class EveryRow(Alone):
+    """Every row by itself is a label, so that self-influences are exact."""
+
+    def __init__(self, target):
+        n_rows = len(target)
+        self.target = np.concatenate([target, -np.eye(n_rows)], axis=1)[:, None, :]
+        self.held_out, self.found = HeldOutResiduals(n_rows), []
+
+    def fits(self, problem):
+        n_fits = self.target.shape[2]
+        weights = np.repeat(problem.row_weights, n_fits, axis=1)
+        return Fits(problem, Weights(weights), self.target)
+
+    def start(self, fits, first):
+        return Iterate(np.zeros(self.target.shape), np.zeros(self.target.shape))
+
+    def own(self, array):
+        return array[:, 0, :1]
+
+    def take(self, t, state):
+        visited, ended = (
+            (predictor - self.target)[:, 0]
+            for predictor in (state.visited, state.current.predictor)
+        )
+        influences = np.diagonal(visited[:, 1:]), np.diagonal(ended[:, 1:])
+        own = visited[:, :1], ended[:, :1]
+        self.found.append(self.held_out.advance(*own, *influences))
+
+
 @pytest.mark.parametrize("n_components", [0, 7])
 def test_recursion_holds_at_the_grain_of_epochs(n_components, rng):
-    """With batches, given each row's own memory: exact, for every row."""
+    """With batches, given each row's own self-influence: exact, for every row."""
     X, y = drawn(rng, n_rows=30)
-    sizes = Sizes(n_components, 10, 8, "auto", 1e9)
-    machine = Machine.of(Gaussian(0.2), X, sizes, np.random.RandomState(0))
-    target = y[machine.order][:, None]
-    columns = np.concatenate([target, -np.eye(30)], axis=1)
-    no_replicas = np.empty((30, 0), dtype=bool)
-    run = epochs(
-        machine.gram,
-        machine.preconditioner,
-        machine.schedule,
-        columns,
-        1,
-        no_replicas,
-    )
-    recursion = HeldOutResiduals(30)
-    K = kernel_matrix("rbf", X, X, 0.2)
     model = model_of(gamma=0.2, n_components=n_components, subsample_size=10)
-    model.set_params(batch_size=8, loo=False).fit(X, y)
-    model.batch_indices_ = [machine.order[b] for b in machine.schedule.batches]
-    model.subsample_indices_ = machine.order[machine.preconditioner.rows]
-    expected = left_out(K, y[:, None], model, 8, machine.order)
-    for t, epoch in zip(range(1, 9), run):
-        found = recursion.advance(
-            epoch.visited[:, :1],
-            epoch.residual[:, :1],
-            np.diagonal(epoch.visited[:, 1:]),
-            np.diagonal(epoch.residual[:, 1:]),
-        )
-        np.testing.assert_allclose(found + target, expected[t], **EXACT)
+    model.set_params(batch_size=8, loo=False, warm_start=True, max_iter=8).fit(X, y)
+    data, plan = model._live.data, model._live.plan
+    carried = EveryRow(data.problem.target)
+    live = LiveRun(data.problem, plan, np.zeros((1, 30, 1)), carried=carried)
+    live.go_on(plan)
+    K = kernel_matrix("rbf", X, X, 0.2)
+    expected = left_out(K, y[:, None], model, 8, data.rows)
+    for t, found in enumerate(carried.found, 1):
+        np.testing.assert_allclose(found + data.problem.target, expected[t], **EXACT)
 
 
 @pytest.mark.parametrize("n_components", [0, 2, 8])
@@ -235,7 +247,9 @@ def test_degrees_of_freedom(rng):
 def test_classes_share_the_run(n_classes, rng):
     X, _ = drawn(rng)
     label = np.digitize(X[:, 0], [0, 0.7][: n_classes - 1])
-    classifier = KernelEigenProClassifier(max_iter=15, patience=None, random_state=0)
+    classifier = KernelEigenProClassifier(
+        max_iter=15, patience=None, random_state=0, fit_intercept=False
+    )
     classifier.fit(X, np.array(list("abc"))[label])
     codes = np.eye(n_classes)[label] if n_classes > 2 else 2.0 * label - 1
     regressor = model_of().fit(X, codes)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from skacv.kernel.kernels import Gaussian
-from skacv.kernel.run import epochs
-from skacv.kernel.setup import Machine, Sizes
 from skacv.optim.arrays import design_of
 from skacv.optim.families import except_last
 from skacv.optim.kernel import KernelDesign
@@ -255,35 +253,6 @@ def test_a_pass_that_follows_predictors(constant, is_centred, rng):
             taken = damped @ (made.features(batch.design).T @ slopes)
             predictor = design.follow(predictor, rows, slopes) - taken
         np.testing.assert_allclose(predictor, expected, rtol=0, atol=1e-11)
-
-
-def test_epochs_of_a_kernel_machine_are_passes_of_a_schedule(rng):
-    """Against the loop of the kernel machines, batches and all."""
-    X, target = rng.standard_normal((90, 3)), rng.standard_normal((90, 1))
-    sizes = Sizes(5, 40, 30, "auto", 1e9)
-    machine = Machine.of(Gaussian(0.3), X, sizes, np.random.RandomState(0))
-    epoch = list(itertools.islice(machine_epochs(machine, target[machine.order]), 6))
-    design, theirs = KernelDesign(machine.gram), machine.preconditioner
-    made = Preconditioner.of(design, theirs.rows, 5, np.random.RandomState(0))
-    assert made.sample_eigenvalue == pytest.approx(theirs.top_eigenvalue)
-    norms = theirs.diagonal(machine.gram)
-    np.testing.assert_allclose(made.squared_row_norms(design), norms)
-    batches = tuple(np.arange(90)[batch] for batch in machine.schedule.batches)
-    tops = [made.top_eigenvalue(design.rows(rows), rng) for rows in batches]
-    assert max(tops) == pytest.approx(machine.schedule.top_eigenvalue, rel=1e-9)
-    weights = np.full((90, 1), 1 / 90)
-    problem = Problem(design, target[machine.order], weights)
-    schedule = EigenPro(machine.schedule.step_size, made, batches=batches)
-    trajectory = ran(problem, [Phase(Zero(), schedule, 6)])
-    found = trajectory.predictor[1:] - problem.target
-    np.testing.assert_allclose(found, [each.residual for each in epoch], atol=1e-11)
-    dual = [each.dual_coef for each in epoch]
-    np.testing.assert_allclose(trajectory.coef[1:], dual, atol=1e-11)
-
-
-def machine_epochs(machine, target):
-    parts = machine.gram, machine.preconditioner, machine.schedule
-    return epochs(*parts, target, 1, np.empty((len(target), 0), bool))
 
 
 # ------------------------------------------------------------------- what it costs
