@@ -70,8 +70,10 @@ class BegunRun:
         What counts of the record, once the run has gone on.
     best : int or None
         The best iterate so far, where the run is judged while it goes on.
-    may_go_on : bool
-        Whether another fit may continue it.
+    settings : dict or None
+        Parameters that another fit must have to continue it; None where none may.
+    X : {ndarray, sparse matrix} or None
+        And the data.
     """
 
     data: object
@@ -82,7 +84,8 @@ class BegunRun:
     carried: object = None
     trajectory: object = None
     best: int | None = None
-    may_go_on: bool = False
+    settings: dict | None = None
+    X: object = None
 
     def finished(self, estimator):
         """What estimates are read from."""
@@ -242,7 +245,7 @@ class TrajectoryModel(
     def _begun(self, X, y, sample_weight, params, resume):
         """A run of these data: at its start, or where the last fit has ended."""
         seed = self._batch_seed(resume)
-        data = self._data_for(X, y, sample_weight, seed)
+        data = self._prepared(X, y, sample_weight)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
         start, done = self._starting_point(data, resume)
@@ -250,10 +253,6 @@ class TrajectoryModel(
         self._check_record([*done, *plan])
         live = LiveRun(data.problem, plan, start, done=done, tol=self.tol)
         return BegunRun(data, folds, seed, plan, live)
-
-    def _data_for(self, X, y, sample_weight, seed):
-        """Validated data as a problem; a kernel model orders the rows by the seed."""
-        return self._prepared(X, y, sample_weight)
 
     def _go_on(self, begun, planned, progress):
         """Take the updates of a plan; whether that was all of it."""

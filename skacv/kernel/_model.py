@@ -60,6 +60,18 @@ MEGABYTE = 1 << 20
 PATIENCE_GROWTH = 0.5
 
 
+# Parameters that a run which goes on may have anew.
+AT_ANY_TIME = (
+    "max_iter",
+    "patience",
+    "tol",
+    "store_every",
+    "warm_start",
+    "n_jobs",
+    "verbose",
+)
+
+
 class KernelModel(RecordedModel, TrajectoryModel):
     """Base class of kernel machines that keep and judge their trajectory.
 
@@ -164,8 +176,8 @@ class KernelModel(RecordedModel, TrajectoryModel):
     def _prepared(self, X, y, sample_weight):
         return self._coded_samples(X, y, sample_weight)
 
-    def _data_for(self, X, y, sample_weight, seed):
-        samples, coded = self._coded_samples(X, y, sample_weight)
+    def _on_kernel(self, samples, coded, seed):
+        """The problem that samples make, on their kernel."""
         basis, kernel, rows = self._kernel_on(samples)
         coded = replace(coded, names={**coded.names, **basis})
         settings = KernelSettings(rows, self._budget(), self._map, self.fit_intercept)
@@ -244,7 +256,8 @@ class KernelModel(RecordedModel, TrajectoryModel):
             if begun is not None:
                 return begun
         seed = self._batch_seed(resume)
-        data = self._data_for(X, y, sample_weight, seed)
+        samples, coded = self._coded_samples(X, y, sample_weight)
+        data = self._on_kernel(samples, coded, seed)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
         plan = self._plan(data, seed)
@@ -252,35 +265,37 @@ class KernelModel(RecordedModel, TrajectoryModel):
         problem = data.problem
         shape = 1, problem.design.shape[1], problem.target.shape[1]
         live = LiveRun(problem, plan, np.zeros(shape), carried=carried)
-        return BegunRun(data, folds, seed, plan, live, carried, may_go_on=resume)
+        begun = BegunRun(data, folds, seed, plan, live, carried)
+        if resume:
+            begun.settings, begun.X = self._settings(), samples.passed
+        return begun
 
     def _resumed(self, X, y, sample_weight):
-        """The run that may go on, if it is of these data; else None, with a warning."""
+        """The run that may go on, if it is this one; else None, with a warning."""
         begun, (samples, coded) = self._live, self._coded_samples(X, y, sample_weight)
-        own = begun.data
+        own, shares = begun.data, coded.weights / coded.weights.sum()
         order = np.argsort(own.rows)
         same = (
-            np.array_equal(samples.rows, own.rows[order])
-            and np.array_equal(coded.target, (own.problem.target + own.offset)[order])
-            and np.allclose(
-                coded.weights / coded.weights.sum(),
-                own.problem.row_weights[order, 0],
-            )
-            and _are_equal(samples.passed, self.X_fit_)
-            and self.fit_intercept == (own.is_centered or own.has_constant)
+            begun.settings == self._settings()
+            and np.array_equal(samples.rows, own.rows[order])
+            and np.array_equal(samples.y, own.y[order])
+            and np.array_equal(shares, own.problem.row_weights[order, 0])
+            and _are_equal(samples.passed, begun.X)
         )
-        if not same:
-            warn(
-                "warm_start=True with other data or another intercept than before: a "
-                "new trajectory starts at zero, since dual coefficients belong to "
-                "their rows.",
-                UserWarning,
-            )
-            return None
-        plan = self._plan(own, begun.seed)
-        if begun.carried is not None and not plan[0].same_rule(begun.plan[0]):
-            return None  # what has run beside was for one rule
-        return replace(begun, plan=plan)
+        if same:
+            plan = [replace(phase, n_updates=self.max_iter) for phase in begun.plan]
+            return replace(begun, plan=plan)
+        warn(
+            "warm_start=True with other data or parameters than before: a new "
+            "trajectory starts at zero, since dual coefficients belong to their rows.",
+            UserWarning,
+        )
+        return None
+
+    def _settings(self):
+        """What a run depends on, besides the data and how long it is."""
+        params = self.get_params(deep=False)
+        return {name: params[name] for name in params if name not in AT_ANY_TIME}
 
     def _carried(self, data, plan, folds, seed):
         """What runs beside: labels where rows are not left out exactly, and folds."""
@@ -403,7 +418,7 @@ class KernelModel(RecordedModel, TrajectoryModel):
         return {
             **super()._kept(trajectory, begun),
             "_data": begun.data.put_away(),
-            "_live": begun if begun.may_go_on else None,
+            "_live": begun if begun.settings else None,
         }
 
     def _warn_of(self, trajectory, data):

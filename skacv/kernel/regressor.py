@@ -93,8 +93,8 @@ default="rbf"
         the last. Paths have all epochs.
     warm_start : bool, default=False
         Fitting the same data again with a larger ``max_iter`` goes on with the run:
-        all paths equal those of one longer run. With other data a new run begins, with
-        a warning. The run is kept with its kernel matrix.
+        all paths equal those of one longer run. With other data or parameters a new
+        run begins, with a warning. The run is kept with its kernel matrix.
     memory_budget : float, default=1000
         Megabytes that the kernel matrix may take. A larger one is computed in
         blocks again in every epoch. It is in single precision beyond 3000 rows.

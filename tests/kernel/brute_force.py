@@ -55,11 +55,11 @@ def dual_path(K, target, model, n_epochs, sees=None):
     V, d = preconditioner(K, rows, model.n_components_)
     sees = np.ones(len(K), dtype=bool) if sees is None else sees
     sees = sees.reshape(len(K), -1)
-    share = model.step_size_ / model.batch_size_
     alpha = np.zeros(target.shape)
     path = [alpha.copy()]
     for _ in range(n_epochs):
         for batch in model.batch_indices_:
+            share = model.step_size_ / len(batch)
             gradient = (K[batch] @ alpha - target[batch]) * sees[batch]
             alpha[batch] -= share * gradient
             alpha[rows] += (

@@ -76,7 +76,7 @@ def state(model):
         ({"n_components": 20, "subsample_size": 20}, "n_components must be less"),
         ({"n_components": 50}, "n_components must be less"),
         ({"subsample_size": 150}, "subsample_size must be less"),
-        ({"step_size": 1e4}, "diverge.*largest that is stable"),
+        ({"step_size": 1e4}, "diverge.*largest stable"),
         ({"kernel": "polynomial", "coef0": -3.0}, "negative eigenvalues"),
         ({"kernel": lambda X, Z: np.tanh(2 * X @ Z.T - 1)}, "negative eigenvalues"),
         ({"kernel": lambda X, Z: X @ Z.T + X[:, :1]}, "symmetric"),
@@ -142,7 +142,7 @@ def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
     np.testing.assert_allclose(longer.loo_path_[:shared], model.loo_path_, rtol=1e-12)
     assert KernelEigenProRegressor(loo=False, max_iter=33).fit(*data).n_iter_ == 33
     folds = clone(model).set_params(loo=False, cv=5).fit(*data)
-    assert folds.cv_path_.argmin() < folds.n_iter_ < 40
+    assert folds.cv_path_.argmin() < folds.n_iter_ < 60
 
 
 def test_thinned_coefficients(data):
@@ -285,7 +285,7 @@ def test_threads_change_nothing(data):
 def test_kernel_of_zero_has_nothing_to_fit():
     X, y = np.zeros((10, 2)), np.arange(10.0)
     model = KernelEigenProRegressor("polynomial", coef0=0.0).fit(X, y)
-    assert not model.predict(X).any()
+    np.testing.assert_array_equal(model.predict(X), y.mean())
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy", "polynomial"])
