@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._estimator.left_out import fold_paths
-from ..risk.left_out.choice import mean_with_error
+from ..risk.averages import mean_with_error
 
 
 def fitted_paths(machine, recorder, samples, is_flat):

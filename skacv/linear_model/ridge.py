@@ -273,7 +273,7 @@ class IterativeRidge(TrajectoryRegressor):
 
     def _eigenpro(self, step_size, problem, seed):
         """The schedule, with a preconditioner drawn from the rows."""
-        design, _ = problem.whitened()
+        design, _ = problem.sqrt_weighted()
         size, n_components = self._sizes(design.shape)
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(design.shape[0], size, replace=False))
@@ -281,8 +281,8 @@ class IterativeRidge(TrajectoryRegressor):
         batches = fixed_batches(design.shape[0], self.batch_size, seed)
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
-        lowered_by = problem.smoothness - largest
-        return EigenPro(step_size, preconditioner, lowered_by, batches)
+        eigenvalue_reduction = problem.smoothness - largest
+        return EigenPro(step_size, preconditioner, eigenvalue_reduction, batches)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -306,12 +306,12 @@ class IterativeRidge(TrajectoryRegressor):
     def _automatic_step(self, smoothness, schedule, problem):
         if self.solver != "eigenpro" or not len(schedule.preconditioner.rows):
             return super()._automatic_step(smoothness, schedule, problem)
-        top, batches = schedule.lowered(smoothness), schedule.batches
+        top, batches = schedule.limiting_eigenvalue(smoothness), schedule.batches
         if not batches:
             # Any row may be left out, which raises the top by its weight.
             stays = 1 - float(problem.row_weights.max())
             return stays * full_batch_step(top)
-        design, _ = problem.whitened()
+        design, _ = problem.sqrt_weighted()
         penalty = smoothness - problem.smoothness
         norms = schedule.preconditioner.squared_row_norms(design)
         largest, size = float(norms.max()) + penalty, max(map(len, batches))

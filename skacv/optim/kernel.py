@@ -212,7 +212,7 @@ class KernelDesign(Design):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of sum one.
+            Their sum is one.
         """
         weights = weights.astype(np.float64)
         alone = Rows(self.taken.n_training, self.taken.index)
@@ -249,7 +249,8 @@ class KernelDesign(Design):
             Before.
         rows : ndarray of int or slice
         slopes : ndarray of shape (n, k)
-            Of these rows: ``rows(rows).t_dot(slopes)`` is added to the coefficients.
+            Slopes of these rows; ``rows(rows).t_dot(slopes)`` is added to the
+            coefficients.
 
         Returns
         -------
@@ -349,7 +350,7 @@ class KernelDesign(Design):
         Returns
         -------
         callable
-            Of an array of shape (n_rows, k).
+            It takes an array of shape (n_rows, k).
         """
         product, taken = self.matrix.square_product(self.taken.index), self.taken
 

@@ -30,7 +30,7 @@ LANCZOS_TOLERANCE = 1e-2
 LANCZOS_MARGIN = 1.02
 # A step is this share of the largest that is stable for sure.
 SAFE_SHARE = 0.99
-# Of all rows at a time, as EigenPro 2 takes it.
+# With all rows at a time EigenPro 2 takes this share of 2 / lambda.
 FULL_BATCH_SHARE = 0.95
 # The automatic subsample: a tenth of the rows within these sizes, at most a third
 # (its rows cannot be left out).

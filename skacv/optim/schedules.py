@@ -125,7 +125,7 @@ class StochasticGradient:
 
     @staticmethod
     def largest_stable_step(smoothness):
-        """Of a batch of all rows, which no smaller batch exceeds."""
+        """Largest stable step of a batch of all rows: smaller ones bear no more."""
         return 2 / smoothness
 
 
@@ -140,32 +140,32 @@ class EigenPro:
     ----------
     step_size : float
     preconditioner : Preconditioner
-    lowered_by : float
-        How much less the top eigenvalue is that limits the step (of P times the
-        second moments of a batch) than the smoothness of the problem.
+    eigenvalue_reduction : float
+        The smoothness of the problem less the eigenvalue that limits the step: the
+        top one of P times the second moments of a batch.
     batches : tuple of ndarray of int
         Rows of every batch; none where all rows are taken at a time.
     """
 
     step_size: float
     preconditioner: Preconditioner
-    lowered_by: float = 0.0
+    eigenvalue_reduction: float = 0.0
     batches: tuple = ()
 
     def updates(self):
         step = ProximalGradient(self.step_size, preconditioner=self.preconditioner)
         return repeat(Pass(step, self.batches) if self.batches else step)
 
-    def lowered(self, smoothness):
-        """The top eigenvalue that limits the step, for a problem of that smoothness.
+    def limiting_eigenvalue(self, smoothness):
+        """The eigenvalue that limits the step, for a problem of that smoothness.
 
-        What a penalty, or rows left out, add to the smoothness is added to it.
+        A penalty, or rows left out, add as much to it as to the smoothness.
         """
-        return smoothness - self.lowered_by
+        return smoothness - self.eigenvalue_reduction
 
     def largest_stable_step(self, smoothness):
-        """Of a quadratic of that smoothness, without the preconditioner."""
-        return 2 / self.lowered(smoothness)
+        """Largest stable step, for a smoothness without the preconditioner."""
+        return 2 / self.limiting_eigenvalue(smoothness)
 
     def __eq__(self, other):
         if not isinstance(other, EigenPro):
@@ -173,7 +173,7 @@ class EigenPro:
         return (
             self.step_size == other.step_size
             and self.preconditioner == other.preconditioner
-            and self.lowered_by == other.lowered_by
+            and self.eigenvalue_reduction == other.eigenvalue_reduction
             and same_batches(self.batches, other.batches)
         )
 
@@ -209,7 +209,7 @@ class Newton:
 
     @staticmethod
     def largest_stable_step(smoothness):
-        """Of a quadratic, whatever its curvature."""
+        """Largest step that converges on a quadratic, whatever its curvature."""
         return 2.0
 
 

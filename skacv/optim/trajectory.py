@@ -112,7 +112,9 @@ class Trajectory:
         return mask
 
     def as_gradient_descent(self):
-        """The run in coordinates in which a preconditioner and a ridge are none."""
+        """The same run as plain gradient descent, in the preconditioned eigenbasis.
+
+        The eigenvalues there contain the preconditioner and the ridge penalty."""
         phases = [
             replace(
                 phase,
@@ -124,17 +126,17 @@ class Trajectory:
         return replace(self, phases=phases)
 
     def of_rows(self, rows):
-        """What it records of some of the rows."""
+        """The record of some of the rows."""
         return replace(self, predictor=self.predictor[:, rows])
 
     def of_output(self, k):
-        """What it records of one output."""
+        """The record of one output."""
         return replace(
             self, coef=self.coef[:, :, [k]], predictor=self.predictor[:, :, [k]]
         )
 
     def preconditioner(self):
-        """The one of all updates, None without any.
+        """The preconditioner that all updates share, or None.
 
         Raises
         ------

@@ -42,7 +42,7 @@ class Eigenbasis:
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
-        """The same where every gradient is multiplied by P = Q^2.
+        """The basis of the run whose gradients are multiplied by P = Q^2.
 
         With b = Q a, P times a gradient in b is the gradient in a: the run is
         gradient descent on Q (design' design / n_rows + curvature) Q.
@@ -54,7 +54,7 @@ class Eigenbasis:
         damping : ndarray of shape (q,)
             What P takes from them.
         curvature : float
-            Of the penalty; the eigenvalues contain it from then on.
+            Curvature of the penalty; the eigenvalues contain it from then on.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Eigenbasis:
     @classmethod
     def of(cls, problem, coef):
         """The eigenbasis of a problem, and a run from ``coef`` in it."""
-        design, target = problem.whitened()
+        design, target = problem.sqrt_weighted()
         n_rows = len(target)
         values, vectors = problem.eigenbasis
         if design.side == "columns":
@@ -94,7 +94,7 @@ class Eigenbasis:
 
 def _coordinates(problem, covectors):
     """Coordinates of directions, by their covectors, in the eigenbasis of a problem."""
-    design, _ = problem.whitened()
+    design, _ = problem.sqrt_weighted()
     if design.side == "columns":
         return problem.eigenbasis[1].T @ covectors
     return _seen_coordinates(problem, design.evaluate(covectors))

@@ -97,12 +97,14 @@ def test_largest_stable_step(batch_size, rng):
     batches = fixed_batches(30, batch_size, 0)
     parts = [problem.design.rows(rows) for rows in batches]
     largest = max(made.top_eigenvalue(part, rng) for part in parts or [problem.design])
-    lowered_by = problem.smoothness - largest
-    stable = EigenPro(1.0, made, lowered_by).largest_stable_step(problem.smoothness)
+    eigenvalue_reduction = problem.smoothness - largest
+    stable = EigenPro(1.0, made, eigenvalue_reduction).largest_stable_step(
+        problem.smoothness
+    )
     assert stable == pytest.approx(2 / largest)
 
     def objective(share):
-        own = EigenPro(share * stable, made, lowered_by, batches)
+        own = EigenPro(share * stable, made, eigenvalue_reduction, batches)
         start = np.zeros((1, 8, 1))
         return run(problem, [Phase(NO_PENALTY, own, 300)], start).objective
 

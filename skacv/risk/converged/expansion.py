@@ -27,7 +27,7 @@ class Expansion(NamedTuple):
     curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
         Times the weights of the rows.
     gradient : ndarray of shape (n_columns, n_outputs)
-        Of the whole objective.
+        Gradient of the whole objective.
     penalty_gradient : ndarray of shape (n_columns, n_outputs)
     ridge : ndarray of shape (n_columns, n_outputs)
         Second derivatives of the penalty.

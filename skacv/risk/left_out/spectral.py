@@ -67,7 +67,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     ndarray of shape (n_iterates, n_left_out, n_targets), float64
         Prediction less target, row by row.
     """
-    _, target = problem.whitened()
+    _, target = problem.sqrt_weighted()
     basis = Eigenbasis.of_run(problem, trajectory)
     if trajectory.preconditioner() is not None:
         trajectory = trajectory.as_gradient_descent()
@@ -159,7 +159,7 @@ def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
     held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
     trajectory.followed_by(held_out).replay()
-    held_out.residuals /= left_out.whitening[:, None]
+    held_out.residuals /= left_out.sqrt_weight[:, None]
     return held_out.residuals
 
 
@@ -307,13 +307,13 @@ class Stretch(NamedTuple):
         return cls(response, feedback, leverage, n_kept)
 
     def replay(self, updates, parts, target, left_out, held_out):
-        """Write the whitened held-out residuals of one target, and move its parts.
+        """Write the root-weighted held-out residuals of one target, and move its parts.
 
         Parameters
         ----------
         updates : list of Taken
         parts : ndarray of shape (3, n_nodes, n_rows)
-            Of the iterate, of the one before it, and of the drive. The first
+            Parts of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.
         target : ndarray of shape (n_rows,)
         left_out : LeftOutRows

@@ -62,7 +62,7 @@ def _n_leading(temporal, squared_norms, tolerance, floor):
 
 
 def residual_modes(problem, trajectory, tolerance, floor):
-    """Factor the whitened residuals of every iterate to ``tolerance``.
+    """Factor the (root-weighted) residuals of every iterate to ``tolerance``.
 
     Relative to what :meth:`ResidualModes.n_leading` says of ``floor``.
 
