@@ -1,4 +1,4 @@
-"""The record of a run: every iterate, and the phases that led there."""
+"""The record of a run, and the loop over updates that makes and follows it."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Updates: what leads from one iterate to the next.
 
-An update is one of four kinds, each a class with the algebra of its step:
+An update is one of three kinds, each a class with the algebra of its step:
 
 ``ProximalGradient``
     a gradient step with momentum, then the prox;
@@ -294,7 +294,7 @@ class Pass(Update):
         self.update.check(penalty)
 
     def multipliers(self, curvature):
-        """Those of a step on every batch, were all of them alike."""
+        """Multipliers of a pass whose batches are all alike."""
         own, _ = self.update.multipliers(curvature)
         return own**self.n_batches, 0.0
 

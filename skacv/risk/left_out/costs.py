@@ -1,4 +1,4 @@
-"""What leaving rows out costs: which method is taken, and how many rows are worth it."""
+"""What leaving rows out costs: which method is taken, how many rows are worth it."""
 
 from dataclasses import dataclass
 

@@ -155,8 +155,8 @@ class RowReplicas:
         shape = len(rows), len(started)
         # Deviations of this iterate and the one before, (n_replicas, n_working).
         self.current = self.before = np.zeros(shape, dtype)
-        # At the gradient point: what the gradient is shifted by, the squared
-        # length of Z d / sqrt(n), and the residuals without the row.
+        # At the gradient point: what the gradient is shifted by, the squared length
+        # of Z d / sqrt(n), and how much of its own row a replica's gradient lacks.
         self.shift = np.zeros(shape, dtype)
         self.length = np.zeros(shape[0])
         self.own_slope = np.zeros(shape[0])
@@ -182,15 +182,15 @@ class RowReplicas:
         point = update.point(self.current, self.before)
         gradient = update.point(self.gradient[t], self.gradient[before])
         own_slope = update.point(self.held_out[t], self.held_out[before])
-        self._travel(point, own_slope / self.working.n_rows)
-        self._look(point, gradient, update, penalty)
+        self._raise_bounds(point, own_slope / self.working.n_rows)
+        self._admit(point, gradient, update, penalty)
         self._advance(taken, gradient)
         if t % DROP_EVERY == DROP_EVERY - 1:
             self._drop(t + 1)
         self._hold_out(t + 1)
 
-    def _travel(self, point, own_slope):
-        """Let the bound of every column grow by what the deviations have moved."""
+    def _raise_bounds(self, point, own_slope):
+        """Raise the bound of every column by what the deviations have moved."""
         norms, largest = self.column_sizes
         shift = self.working.gram_of(point)
         length = np.einsum("ij,ij->i", point, shift)
@@ -202,8 +202,8 @@ class RowReplicas:
         self.shift_bound += norms * travelled + largest * changed
         self.shift, self.length, self.own_slope = shift, length, own_slope
 
-    def _look(self, point, gradient, update, penalty):
-        """Take in the columns outside that some replica moves."""
+    def _admit(self, point, gradient, update, penalty):
+        """Let the columns outside that some replica moves join."""
         outside = self._moves(np.abs(gradient) + self.shift_bound, update, penalty)
         outside = self.whole(outside)
         outside[self.working.index] = False

@@ -16,7 +16,7 @@ that direction k contributes obeys
 
 and the prediction is their sum over k. With a preconditioner the same holds in the
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
-the strength of a penalty must then be scaled by c_i as well.
+c_i is one there, for the loss and for the penalty (:class:`skacv.risk.refit.Refit`).
 
 An eigenvalue enters this only through a smooth function, so a few of them, with
 the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
@@ -40,7 +40,7 @@ N_DRIVES = 16
 N_TIMES = 64
 NODE_TOLERANCE = 1e-14
 # Updates taken together. Twice as many double the work of feedback for each, and
-# halve that of all else.
+# halve all other work.
 STRETCH = 16
 # Arrays of nodes by rows that a stretch needs.
 ARRAYS_OF_NODES = 8

@@ -55,6 +55,11 @@ class PassRisk:
                 f"{type(problem.loss).__name__}."
             )
         rules = trajectory.first_updates()
+        if not all(update.n_batches for update, _ in rules):
+            raise Unreadable(
+                "The risk of passes is read where every iterate is a pass through "
+                "batches of rows."
+            )
         if not all(update.is_affine and penalty.is_linear for update, penalty in rules):
             raise Unreadable(
                 "The risk of passes is read where updates are linear: without a prox."
@@ -182,7 +187,7 @@ def _held_out(visited, ended, influence, end_influence):
 
 
 def _estimate(problem, found, others, n_labels):
-    """From held-out residuals, of all labels first and then without each group."""
+    """The estimate, from residuals by all labels and by all but each group."""
     weights = problem.row_weights[others].astype(np.float64)
     weights = weights / weights.sum()
     paths = np.mean(found**2, axis=3) @ weights[:, 0]
