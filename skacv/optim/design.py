@@ -126,7 +126,9 @@ class Design(ABC):
         return np.einsum("jk,jk->k", coef, coef)
 
     def covectors(self, directions):
-        """What inner products with directions are taken by: the directions themselves.
+        """Covectors of directions, by which inner products with them are taken.
+
+        Here they are the directions themselves.
 
         Parameters
         ----------

@@ -124,7 +124,7 @@ class PlacedVectors:
     slopes: np.ndarray
 
     def astype(self, dtype, copy=True):
-        """The same in another precision."""
+        """The vectors in another precision."""
         return replace(self, slopes=self.slopes.astype(dtype, copy=copy))
 
     def __matmul__(self, parts):
@@ -172,7 +172,7 @@ class KernelDesign(Design):
         self.center = None
 
     def _with(self, taken, center):
-        """The same kernel with its rows taken another way."""
+        """A design of the same kernel whose rows are taken another way."""
         found = KernelDesign(self.matrix)
         found.taken, found.center = taken, center
         return found
@@ -296,7 +296,7 @@ class KernelDesign(Design):
         return PlacedVectors(self.taken, vectors / norms)
 
     def covectors(self, directions):
-        """What inner products with functions are taken by: their values.
+        """Values of directions, by which inner products with them are taken.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""EigenPro's preconditioners: top directions of a subsample, brought down.
+"""EigenPro's preconditioner: it damps the top directions of a subsample.
 
 Ma and Belkin (2017), "Diving into the shallows: a computational perspective on
 large-scale shallow learning"; Ma and Belkin (2019), "Kernel machines that adapt to
@@ -95,7 +95,7 @@ class Preconditioner:
         )
 
     def put_away(self):
-        """The same without what :meth:`on` can compute again."""
+        """The preconditioner without the covectors, which :meth:`on` computes again."""
         return replace(self, covectors=None)
 
     def on(self, design):
@@ -157,7 +157,7 @@ class Preconditioner:
 
 
 def damped_shares(eigenvalues):
-    """What a preconditioner leaves of its directions, (lambda_{q+1} / lambda_j)^a.
+    """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Problem:
         return float((self.row_weights * loss).sum(dtype=np.float64))
 
     def average_cost(self, predictor):
-        """What the (weighted) rows cost on average, and the targets."""
+        """Average cost of the (weighted) rows and of the targets."""
         cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)
         return float(self.row_weights[:, 0] @ cost)
 

@@ -213,5 +213,5 @@ class Newton:
         return 2.0
 
 
-# Those made from a step size alone, which is all that is done to the gradient.
+# Schedules made from a step size alone, which multiplies the gradient of all rows.
 SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

@@ -55,7 +55,7 @@ def iterate(updates, follower):
 
 @dataclass
 class Trajectory:
-    """What a run has recorded; T updates leave T + 1 rows.
+    """The record of a run; T updates leave T + 1 rows.
 
     Attributes
     ----------

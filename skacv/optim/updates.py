@@ -46,7 +46,7 @@ class Iterate(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run goes on from.
+    """The state of a run between two updates.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 class Update:
-    """What every update starts from.
+    """Base class of all updates.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class ProximalGradient(Update):
         return penalty.prox_tangent(coef, self.step_size, ahead)
 
     def multipliers(self, curvature):
-        """What an affine update multiplies this iterate and the one before by.
+        """The factors of this iterate and of the one before in an affine update.
 
         Parameters
         ----------

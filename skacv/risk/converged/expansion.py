@@ -43,7 +43,7 @@ class Expansion(NamedTuple):
     ridge: np.ndarray
 
     def single(self):
-        """The same with design and curvature in single precision."""
+        """The expansion with design and curvature in single precision."""
         every = np.arange(self.design.shape[1])
         return self._replace(
             design=self.design.columns(every, np.float32),

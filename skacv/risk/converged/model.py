@@ -58,7 +58,7 @@ class ConvergedModel:
         return problem.row_weights * slope
 
     def cost(self, predictor):
-        """What the rows cost with other predictors, (n_rows, 1 or n_outputs)."""
+        """Cost of the rows at other predictors, (n_rows, 1 or n_outputs)."""
         return self.problem.loss.cost(self.problem.target, predictor)
 
     def output(self, k):

@@ -53,7 +53,7 @@ class LeaveOneOut:
         return found
 
     def request(self, problem, trajectory, refit):
-        """What a method is asked for."""
+        """The rows, as a method takes them."""
         return Request(
             problem=problem,
             trajectory=trajectory,

@@ -106,12 +106,12 @@ class Correction:
         return cls(rows, predictor, place, point, value, np.sqrt(squares))
 
     def widened(self, problem, widen):
-        """The same on more columns: ``problem`` has them, ``widen`` adds zeros."""
+        """The correction on more columns, which ``problem`` has; ``widen`` adds zeros."""
         point = widen(self.point)
         return self.at(problem, self.rows, self.predictor, self.place, point)
 
     def scale(self, point):
-        """What its value is multiplied by at other deviations, (n_replicas,)."""
+        """Factor of ``value`` at other deviations, (n_replicas,)."""
         along = np.einsum("jkr,jkr->r", self.point, point)
         squares = np.einsum("jkr,jkr->r", self.point, self.point)
         ratio = along / np.where(squares == 0, np.inf, squares)

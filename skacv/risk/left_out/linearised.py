@@ -207,7 +207,7 @@ class Replicas:
         self._advance(moment, gradient[self.index], linearized)
 
     def predicted(self, coef):
-        """By how much predictors of the rows left out differ from those of ``coef``."""
+        """Predictors of the rows left out, less those by ``coef``."""
         deviations = self.current - coef[self.index, :, None]
         return np.einsum("jr,jkr->rk", self.rows, deviations)
 
@@ -319,7 +319,7 @@ class Replicas:
         return moves
 
     def _growth(self, rows):
-        """By how much norms of columns over a batch may exceed those over all rows."""
+        """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
 

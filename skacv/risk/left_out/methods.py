@@ -223,7 +223,7 @@ def _rows_left_out(problem, trajectory, refit, rows):
 
 
 def _linearised(request):
-    """By linearisation; rows that it does badly for, exactly.
+    """Leave rows out by linearising, and exactly where that is not accurate.
 
     Returns
     -------

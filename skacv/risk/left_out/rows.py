@@ -57,13 +57,13 @@ class LeftOutRows:
         )
 
     def blocks(self, size):
-        """The same in blocks of equal length, at most ``size`` rows each."""
+        """The rows in blocks of equal length, at most ``size`` rows each."""
         n_blocks = -(-len(self.rows) // size)
         for index in np.array_split(np.arange(len(self.rows)), n_blocks):
             yield self.part(index)
 
     def part(self, index):
-        """Those in ``index``, in that order."""
+        """The rows at the places ``index``, in that order."""
         return replace(self, **{name: getattr(self, name)[index] for name in BY_ROW})
 
     def shared_scales(self):
@@ -116,7 +116,7 @@ class Request:
         return Run.recorded(self.problem, self.trajectory, self.correction)
 
     def outputs(self):
-        """The same for every output that has a loss by itself."""
+        """A request for every output that has a loss by itself."""
         if self.problem.loss.is_coupled:
             return [self]
         return [
@@ -129,7 +129,7 @@ class Request:
         ]
 
     def part(self, places):
-        """The same for some of the rows."""
+        """A request for the rows at some places."""
         return replace(self, rows=self.rows[places])
 
 

@@ -104,7 +104,7 @@ def _replayed(common, trajectory, block):
 
 
 class Common(NamedTuple):
-    """What all blocks of rows share.
+    """The arrays that all blocks of rows share.
 
     Attributes
     ----------

@@ -127,7 +127,7 @@ def _sampled_responses(eigenvalues, trajectory):
 
 
 class Responses:
-    """What random drives make of every direction, update by update."""
+    """Responses of every direction to random drives, update by update."""
 
     def __init__(self, eigenvalues, n_updates):
         self.eigenvalues, self.rng = eigenvalues, np.random.default_rng(0)
@@ -214,7 +214,7 @@ class HeldOut:
         self._together = []
 
     def _stretch_of(self, rules):
-        """What takes some updates together."""
+        """Some updates together, as one map."""
         loss_scale, penalty_scale = self.scales
         multipliers = [
             update.multipliers(
@@ -248,7 +248,7 @@ class Single(NamedTuple):
     n_kept: int
 
     def replay(self, updates, parts, target, left_out, held_out):
-        """As :meth:`Stretch.replay`, of a single update."""
+        """Take a single update; parameters are those of :meth:`Stretch.replay`."""
         t, before, update, _ = updates[0]
         following = self.leverage * update.point(held_out[t], held_out[before])
         following += parts[2]

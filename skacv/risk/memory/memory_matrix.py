@@ -28,7 +28,7 @@ from .traces import ReadRun, solve
 
 @dataclass(frozen=True)
 class RiskEstimate:
-    """What the memory matrix says of a trajectory.
+    """The risk of every iterate by the memory matrix.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ def residual_modes(problem, trajectory, tolerance, floor):
 
 
 def _combinations(trajectory):
-    """What combines iterates, (n_combinations, n_iterates): few, and then more."""
+    """Matrices that combine iterates, (n_combinations, n_iterates): few, then more."""
     n_iterates = len(trajectory.predictor)
     if n_iterates <= MAX_INNER_PRODUCTS:
         yield sparse.eye(n_iterates, format="csr")

@@ -11,7 +11,7 @@ those of the run that never takes the gradient of the row,
 where c_i^m, b_i^m are v_i^m, r_i^m of the run on the target -1 in row i and 0
 elsewhere (c_i^0 = b_i^0 = 1). As in the memory matrix (Bellec & Tan 2024), which is
 the case of a single batch, their means over rows serve all rows: here of each batch,
-read from random labels that the run carries beside the targets.
+read from random labels that the run carries as further targets.
 """
 
 from dataclasses import dataclass, replace
@@ -126,7 +126,7 @@ def estimate_risk(problem, trajectory, refit, **settings):
 
 
 class LabelledRun:
-    """A run again, with random labels beside the targets, and what it says of both.
+    """The run again, with random labels as further targets, and its residuals of both.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The ways to take the traces in the memory matrix: spectrum, basis, probes.
+"""Traces in the memory matrix: by the spectrum, a complete basis, or probes.
 
 Each solves E = F + (A / n) E on the temporal modes of the residuals F, where
 A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
@@ -50,7 +50,7 @@ LEAST_FLOOR = 1e-5
 
 
 class Accuracy(NamedTuple):
-    """What the modes of a way to take traces may miss of the residuals.
+    """How much of the residuals the modes may miss.
 
     Attributes
     ----------
