@@ -106,7 +106,7 @@ class Correction:
         return cls(rows, predictor, place, point, value, np.sqrt(squares))
 
     def widened(self, problem, widen):
-        """The correction on more columns, which ``problem`` has; ``widen`` adds zeros."""
+        """The correction on the columns of ``problem``; ``widen`` adds zeros."""
         point = widen(self.point)
         return self.at(problem, self.rows, self.predictor, self.place, point)
 
