@@ -142,7 +142,7 @@ def ridge(n, p, n_updates):
     )
 
 
-def logistic_in_lockstep(X, y, step_size, strength, n_updates):
+def logistic_by_replicas(X, y, step_size, strength, n_updates):
     """Every row left out of gradient descent: all replicas of a run at once."""
     n, p = X.shape
     signs, coef = np.where(y == 1, 1.0, -1.0), np.zeros((p, n))
@@ -171,13 +171,13 @@ def logistic(n=1000, p=20, n_updates=1000):
     step_size = model(False).fit(X, y).step_size_
     (ours, fitted), (theirs, path) = medians(
         lambda: model(True).fit(X, y),
-        lambda: logistic_in_lockstep(X, y, step_size, 1.0, n_updates),
+        lambda: logistic_by_replicas(X, y, step_size, 1.0, n_updates),
         repeats=3,
     )
     error = np.abs(fitted.loo_path_ / path - 1).max()
     yield (
         f"TrajectoryLogisticRegression fit + loo_path_, {n} x {p}, T={n_updates}",
-        "exact leave-one-out in lockstep",
+        "exact leave-one-out, all replicas at once",
         ours,
         theirs,
         theirs / ours,

@@ -5,7 +5,7 @@ Leave-one-out along a run of logistic regression, approximated five ways
 The experiment of Luo, Ren & Barber: rows of 20 Gaussian features, five of them in
 use, and logistic regression by gradient descent, proximal gradient descent (l1)
 and stochastic gradient descent. What would iterate t be without row i? Beside the
-exact answer (every row left out of a run of its own, all in lockstep) stand
+exact answer (every row left out of a run of its own, all side by side) stand
 
 * "IACV": every such run linearised around the recorded one, as published;
 * "IACV, corrected": the same with what linearising misses, evaluated now and then,
@@ -52,9 +52,9 @@ from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import iterate
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out import linearised as iacv
-from skacv.risk.left_out.choice import LeftOutRows
 from skacv.risk.left_out.moments import moments
 from skacv.risk.left_out.replicas import replayed
+from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.refit import Refit
 
 N_FEATURES, N_NONZERO = 20, 5

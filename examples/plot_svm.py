@@ -45,8 +45,8 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out import linearised as iacv
-from skacv.risk.left_out.choice import LeftOutRows
 from skacv.risk.left_out.replicas import replayed
+from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.refit import Refit
 
 STRENGTH, STEP_SIZE = 0.01, 0.05

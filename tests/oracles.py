@@ -97,7 +97,7 @@ def probed_memory_matrix(X, coef_path, step_size, probes):
     return A
 
 
-def whitened(X, y, sample_weight=None, fit_intercept=False):
+def sqrt_weighted(X, y, sample_weight=None, fit_intercept=False):
     """X and y centred by weighted means, rows times the root of their weight."""
     weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
     weights = weights / weights.mean()

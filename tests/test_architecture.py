@@ -4,6 +4,7 @@ import ast
 import re
 from inspect import getattr_static, signature
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -121,3 +122,123 @@ def test_properties_are_documented(name):
         is_property = isinstance(getattr_static(public, attribute), property)
         if is_property and not attribute.startswith("_"):
             assert getattr(public, attribute).__doc__, f"{name}.{attribute}"
+
+
+# ------------------------------------------------------------------ one loop
+
+# What moves coefficients, tangents or followers on by an update.
+MOVES = {"take", "advance", "apply", "tangent"}
+ENGINE = [path for path in MODULES if path.parts[0] in ("optim", "risk")]
+
+
+def functions_of(source):
+    """Every function of a source with its own name, methods after their class."""
+
+    def within(node, names):
+        for child in ast.iter_child_nodes(node):
+            own = names
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                own = [*names, child.name]
+                if isinstance(child, ast.FunctionDef):
+                    yield ".".join(own), child
+            yield from within(child, own)
+
+    return within(ast.parse(source), [])
+
+
+def repeated(function):
+    """What a function does again and again: bodies of loops, and comprehensions."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.For, ast.While)):
+            yield from node.body
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            yield node.elt
+        elif isinstance(node, ast.DictComp):
+            yield from (node.key, node.value)
+
+
+def called_methods(node):
+    """Names of the methods that are called in a node, those of NumPy left out."""
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            owner = call.func.value
+            if not (isinstance(owner, ast.Name) and owner.id == "np"):
+                yield call.func.attr
+
+
+def loops_that_move(source):
+    """Functions in which a loop moves something on by updates."""
+    return {
+        name
+        for name, function in functions_of(source)
+        if any(MOVES & set(called_methods(node)) for node in repeated(function))
+    }
+
+
+def enumerators(source):
+    """Functions in which a loop goes through updates: of a run, or of a phase."""
+    iterated = {"updates", "updates_from"}
+    return {
+        name
+        for name, function in functions_of(source)
+        for node in ast.walk(function)
+        if isinstance(node, (ast.For, ast.comprehension))
+        and iterated & set(called_methods(node.iter))
+    }
+
+
+def in_engine(find):
+    """What is found in skacv/optim and skacv/risk, by file."""
+    return {
+        (path.as_posix(), name)
+        for path in ENGINE
+        for name in find((ROOT / path).read_text())
+    }
+
+
+def test_one_loop_takes_updates():
+    """No other loop calls a method that moves coefficients on by an update.
+
+    The steps of a pass on its batches are the inside of one update.
+    """
+    assert in_engine(loops_that_move) == {
+        ("optim/trajectory.py", "iterate"),
+        ("optim/updates.py", "Pass.parts"),
+    }
+
+
+def test_the_updates_of_a_run_are_gone_through_by_few():
+    """A loop over updates that calls its own functions would be one of these."""
+    assert in_engine(enumerators) == {
+        ("optim/trajectory.py", "Trajectory.updates"),
+        ("optim/trajectory.py", "Trajectory.followed_by"),  # by iterate()
+        ("optim/run.py", "run"),  # by iterate()
+        ("risk/left_out/replicas.py", "replayed"),  # by iterate()
+        ("optim/run.py", "Recorder.updates"),
+        ("risk/left_out/moments.py", "moments"),  # and batch by batch
+        # These look at what was taken, and move nothing.
+        ("optim/run.py", "_allocate"),
+        ("risk/left_out/spectral.py", "HeldOut.__init__"),
+        ("risk/memory/tangents.py", "_active_sets"),
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for taken in trajectory.updates():\n    state = taken.update.advance(state)",
+        "for t in range(9):\n    follower.take(updates[t])",
+        "while t < 9:\n    coef = update.apply(coef, coef, gradient, penalty)",
+        "states = [follower.take(taken) for taken in updates]",
+    ],
+)
+def test_a_second_loop_is_found(body):
+    source = "class Own:\n  def loop(self):\n" + indent(body, "    ")
+    assert loops_that_move(source) == {"Own.loop"}
+
+
+def test_a_second_way_through_the_updates_is_found():
+    body = "for taken in trajectory.updates():\n    self.step(taken)"
+    source = "class Own:\n  def loop(self):\n" + indent(body, "    ")
+    assert enumerators(source) == {"Own.loop"}
+    assert not loops_that_move(source)

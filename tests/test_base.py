@@ -16,8 +16,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
-from skacv.risk.left_out.choice import way_of
 from skacv.risk.left_out.costs import Run
+from skacv.risk.left_out.methods import method_for
 
 MODELS = [
     TrajectoryLasso(0.1),
@@ -86,7 +86,7 @@ def planned_is_recorded(model, X, y):
         assert run.rules
     known = [
         (
-            way_of(run),
+            method_for(run),
             replace(run, rules=None),
             run.n_batches,
             run.is_elementwise(),

@@ -19,10 +19,10 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.arrays import design_of
+from skacv.optim.contraction import covered_share
 from skacv.optim.penalties import Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
-from skacv.optim.reach import share_of_the_way
 from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
@@ -72,13 +72,13 @@ def caught(model, X, y):
     ],
 )
 @pytest.mark.parametrize("curvature", [1e-3, 1.0])
-def test_share_of_the_way_is_that_of_a_column(schedule, curvature):
+def test_covered_share_is_that_of_a_column(schedule, curvature):
     """All rows alike, so that every batch has the same curvature."""
     X = np.full((8, 1), np.sqrt(curvature))
     problem = Problem(design_of(X), 3 * X, np.full((8, 1), 1 / 8))
     phases = [Phase(Zero(), schedule, 15), Phase(Zero(), schedule, 10)]
     trajectory = run(problem, phases, np.zeros((1, 1, 1)))
-    share = share_of_the_way(trajectory, curvature)
+    share = covered_share(trajectory, curvature)
     assert share == pytest.approx(trajectory.coef[-1, 0, 0] / 3)
 
 

@@ -5,7 +5,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
-from ..optim.reach import share_of_the_way
+from ..optim.contraction import covered_share
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500
@@ -32,7 +32,7 @@ def warn_of_uneven_columns(problem, trajectory):
     if not squares.size or squares.max() <= UNEVEN**2 * np.median(squares):
         return
     curvature = problem.loss.curvature_bound(problem.target) * np.median(squares)
-    share = share_of_the_way(trajectory, float(curvature))
+    share = covered_share(trajectory, float(curvature))
     if share < HARDLY:
         ratio = np.sqrt(squares.max() / np.median(squares))
         warn(

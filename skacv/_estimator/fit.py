@@ -18,8 +18,8 @@ from .._compat import (
 from .._warnings import warn
 from ..optim.phases import Phase, first_updates, n_planned_updates
 from ..optim.run import LiveRun
-from ..risk.left_out.choice import n_rows_worth
 from ..risk.left_out.costs import Run
+from ..risk.left_out.methods import n_rows_worth
 from ..risk.refit import Refit
 from .conditioning import warn_of_uneven_columns
 from .folds import RecordingFit

@@ -7,15 +7,15 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..optim.phases import first_updates
 from ..optim.trajectory import Trajectory
+from ..risk.averages import mean_with_error
 from ..risk.left_out.choice import (
-    Asked,
     coefficients_without,
     leave_folds_out,
     leave_one_out,
-    mean_with_error,
-    n_rows_worth,
 )
 from ..risk.left_out.costs import Run
+from ..risk.left_out.methods import n_rows_worth
+from ..risk.left_out.rows import Request
 from .parameters import plain
 
 FEWEST_ROWS = 3
@@ -179,8 +179,8 @@ def coefficients_without_rows(estimator):
             "were passed (keep_data=True). Fit again, on a copy of what will change."
         )
     settings = _replaying(estimator, data)
-    asked = Asked(data.problem, trajectory, rows, **settings)
-    for k, part in enumerate(asked.outputs()):
+    request = Request(data.problem, trajectory, rows, **settings)
+    for k, part in enumerate(request.outputs()):
         found, shift = coefficients_without(
             part.problem, part.trajectory, rows, **settings
         )

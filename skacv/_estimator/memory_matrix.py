@@ -98,7 +98,7 @@ def _warn_of_uneven_rows(run, risk_path):
     problem, seen = run.data.problem, run.trajectory.rows_seen()
     if len(seen):
         problem = problem.batch(np.setdiff1d(np.arange(len(problem.target)), seen))
-    design, _ = problem.whitened()
+    design, _ = problem.sqrt_weighted()
     bias = uneven_rows_bias(design, risk_path, run.train_path)
     if bias <= UNEVEN_ROWS_TOLERANCE:
         return

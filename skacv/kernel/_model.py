@@ -22,17 +22,18 @@ from .._estimator.parameters import plain
 from .._estimator.predictions import RecordedModel
 from .._estimator.stopping import Patience
 from .._warnings import warn
+from ..optim.contraction import Shares
 from ..optim.families import except_last
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.penalties import SquaredL2
 from ..optim.phases import first_updates
-from ..optim.reach import Shares
 from ..optim.run import LiveRun
 from ..optim.schedules import GradientDescent, Nesterov
 from ..optim.trajectory import Trajectory, iterate
 from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.choice import Asked, ByDecomposition, coefficients_by, way_of
 from ..risk.left_out.costs import Run, is_kernel_decomposed
+from ..risk.left_out.methods import Replicated, Spectral, method_for
+from ..risk.left_out.rows import Request
 from ..risk.random_labels import random_signs
 from ..risk.refit import Refit
 from .data import KernelSettings, kernel_data, rows_of, working_dtype
@@ -403,7 +404,7 @@ class KernelModel(RecordedModel, TrajectoryModel):
         """Trace of the map from targets to predictions, where a basis is at hand."""
         problem, trajectory = run.data.problem, run.trajectory
         kind = Run.recorded(problem, trajectory)
-        if plain(self.loo) is False or way_of(kind) is not ByDecomposition:
+        if plain(self.loo) is False or method_for(kind) is not Spectral:
             return {}
         if kind.has_ridge_under_P():
             return {}
@@ -490,9 +491,16 @@ class KernelModel(RecordedModel, TrajectoryModel):
         trajectory = Trajectory(coef, predictor, None, phases)
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
-        asked = Asked(data.problem, trajectory, rows, self._refit(data))
-        for k, part in enumerate(asked.outputs()):
-            yield data.without_rows(*coefficients_by(part, held_out[:, :, k]), k)
+        refit = self._refit(data).of_run(trajectory)
+        request = Request(data.problem, trajectory, rows, refit)
+        kind = request.run
+        is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
+        for k, part in enumerate(request.outputs()):
+            if is_spectral:
+                found = Spectral.coefficients(part, held_out[:, :, k])
+            else:
+                found = Replicated.coefficients(part)
+            yield data.without_rows(*found, k)
 
     def _map(self, function, blocks):
         """Blocks of the kernel, as many at a time as there are jobs."""

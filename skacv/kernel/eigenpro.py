@@ -102,7 +102,7 @@ def eigenpro_schedule(problem, sizes, rng):
     -------
     EigenPro
     """
-    design, _ = problem.whitened()
+    design, _ = problem.sqrt_weighted()
     n_rows = design.shape[0]
     bound = problem.loss.curvature_bound(problem.target)
     size, n_components = sizes.subsample(n_rows)
@@ -138,7 +138,7 @@ def run_attributes(schedule, data):
     preconditioner = first.preconditioner
     critical, seen, n_components = np.inf, np.empty(0, int), 0
     if preconditioner is not None:
-        design, _ = problem.whitened()
+        design, _ = problem.sqrt_weighted()
         beta = float(preconditioner.squared_row_norms(design).max())
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
         seen, n_components = preconditioner.rows, len(preconditioner.damping)

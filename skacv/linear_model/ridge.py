@@ -273,7 +273,7 @@ class IterativeRidge(TrajectoryRegressor):
 
     def _eigenpro(self, step_size, problem, seed):
         """The schedule, with a preconditioner drawn from the rows."""
-        design, _ = problem.whitened()
+        design, _ = problem.sqrt_weighted()
         size, n_components = self._sizes(design.shape)
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(design.shape[0], size, replace=False))
@@ -313,7 +313,7 @@ class IterativeRidge(TrajectoryRegressor):
         batches = schedule.batches
         if not batches:
             return full_batch_step(smoothness)
-        design, _ = problem.whitened()
+        design, _ = problem.sqrt_weighted()
         penalty = smoothness - schedule.top_eigenvalue
         norms = schedule.preconditioner.squared_row_norms(design)
         largest, size = float(norms.max()) + penalty, max(map(len, batches))

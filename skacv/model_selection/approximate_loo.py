@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight
 from .._warnings import warn
+from ..risk.averages import mean_with_error
 from ..risk.converged.randomised import Probes
-from ..risk.left_out.choice import mean_with_error
 from .fitted_models import adapter_of, fitted_model
 from .pipelines import last_step
 

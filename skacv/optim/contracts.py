@@ -1,4 +1,4 @@
-"""What losses, penalties and schedules say of themselves, checked before a run.
+"""Check, before a run, what losses, penalties and schedules say of themselves.
 
 Estimates are read from a record by what its parts claim: derivatives, the family of a
 penalty, updates that can be repeated. A claim that does not hold would give wrong

@@ -87,7 +87,7 @@ class DenseDesign(MatrixDesign):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of either sign.
+            They may be negative.
         """
         product = np.zeros((self.shape[1], self.shape[1]), self.dtype)
         for rows, block in self._arrays(_product_size(self.shape[1])):
@@ -159,7 +159,7 @@ def _product_size(side):
 def _sum_of_squares(blocks, side, dtype):
     """The sum of ``block @ block.T`` over blocks with so many rows.
 
-    By NumPy: the threads of another BLAS beside it would be in its way.
+    By NumPy: another BLAS in the same process would compete for the cores.
     """
     product = np.zeros((side, side), dtype)
     strips = slices(side, STRIP)

@@ -68,7 +68,7 @@ class Design(ABC):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of sum one.
+            Their sum is one.
         """
 
     @abstractmethod
@@ -89,10 +89,11 @@ class Design(ABC):
         Parameters
         ----------
         predictor : ndarray of shape (n_rows, k)
-            Before.
+            Before that gradient is added.
         rows : ndarray of int or slice
         slopes : ndarray of shape (n, k)
-            Of these rows: ``rows(rows).t_dot(slopes)`` is added to the coefficients.
+            Slopes of these rows; ``rows(rows).t_dot(slopes)`` is added to the
+            coefficients.
 
         Returns
         -------
@@ -137,12 +138,14 @@ class Design(ABC):
         ----------
         coef : ndarray of shape (n_columns, k)
         predictor : ndarray of shape (n_rows, k)
-            Theirs.
+            Linear predictors of these coefficients.
         """
         return np.einsum("jk,jk->k", coef, coef)
 
     def covectors(self, directions):
-        """By which inner products with directions are taken: themselves.
+        """Covectors of directions, by which inner products with them are taken.
+
+        Here they are the directions themselves.
 
         Parameters
         ----------
@@ -175,7 +178,7 @@ class Design(ABC):
         Returns
         -------
         callable
-            Of an array of shape (n, k), for n rows or columns.
+            It takes an array of shape (n, k), for n rows or columns.
         """
         if self.side == "columns":
             return lambda coef: self.t_dot(self.dot(coef))
@@ -248,7 +251,7 @@ class ColumnDesign(Design):
 
     @property
     def side(self):
-        """The smaller one."""
+        """The smaller side of the matrix."""
         return "columns" if self.shape[1] <= self.shape[0] else "rows"
 
     @property
@@ -271,7 +274,7 @@ class ColumnDesign(Design):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of either sign.
+            They may be negative.
         """
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 

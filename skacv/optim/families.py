@@ -200,9 +200,11 @@ class GroupL2(Grouped):
         kept = kept / np.where((norms > 0) & (ahead > 0), ahead, 1)
         direction = coef / np.where(norms > 0, norms, 1)[self.groups]
         along = self._members @ (direction * tangents)
-        turned = np.where(norms > 0, threshold / np.where(ahead > 0, ahead, 1), 0)
+        radial_weight = np.where(
+            norms > 0, threshold / np.where(ahead > 0, ahead, 1), 0
+        )
         found = kept[self.groups] * tangents
-        found += direction * (turned * along)[self.groups]
+        found += direction * (radial_weight * along)[self.groups]
         return found.astype(tangents.dtype, copy=False)
 
     def support(self, coef, step_size):

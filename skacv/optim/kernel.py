@@ -124,7 +124,7 @@ class PlacedVectors:
     slopes: np.ndarray
 
     def astype(self, dtype, copy=True):
-        """The same in another precision."""
+        """The vectors in another precision."""
         return replace(self, slopes=self.slopes.astype(dtype, copy=copy))
 
     def __matmul__(self, parts):
@@ -172,7 +172,7 @@ class KernelDesign(Design):
         self.center = None
 
     def _with(self, taken, center):
-        """The same kernel with its rows taken another way."""
+        """A design of the same kernel whose rows are taken another way."""
         found = KernelDesign(self.matrix)
         found.taken, found.center = taken, center
         return found
@@ -212,7 +212,7 @@ class KernelDesign(Design):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of sum one.
+            Their sum is one.
         """
         weights = weights.astype(np.float64)
         alone = Rows(self.taken.n_training, self.taken.index)
@@ -249,7 +249,8 @@ class KernelDesign(Design):
             Before.
         rows : ndarray of int or slice
         slopes : ndarray of shape (n, k)
-            Of these rows: ``rows(rows).t_dot(slopes)`` is added to the coefficients.
+            Slopes of these rows; ``rows(rows).t_dot(slopes)`` is added to the
+            coefficients.
 
         Returns
         -------
@@ -314,7 +315,7 @@ class KernelDesign(Design):
         return PlacedVectors(self.taken, vectors / norms)
 
     def covectors(self, directions):
-        """What inner products with functions are taken by: their values.
+        """Values of directions, by which inner products with them are taken.
 
         Parameters
         ----------
@@ -368,7 +369,7 @@ class KernelDesign(Design):
         Returns
         -------
         callable
-            Of an array of shape (n_rows, k).
+            It takes an array of shape (n_rows, k).
         """
         product, taken = self.matrix.square_product(self.taken.index), self.taken
 

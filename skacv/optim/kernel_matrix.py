@@ -20,7 +20,7 @@ class KernelMatrix:
         ``kernel.diagonal(X)`` has shape (n,).
     X : {ndarray, CSR matrix} of shape (n_rows, n_features)
     dtype : dtype
-        Of the entries.
+        Precision of the entries.
     budget : float
         In bytes.
     map : callable
@@ -65,7 +65,7 @@ class KernelMatrix:
         Returns
         -------
         callable
-            Of an array of shape (n, n_outputs), for n rows.
+            It takes an array of shape (n, n_outputs), for n rows.
         """
         n_rows = len(np.arange(len(self))[rows])
         if self.values is None and n_rows**2 * self.dtype.itemsize > self.budget:
@@ -80,7 +80,7 @@ class KernelMatrix:
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
-            Of some rows, if not all.
+            Values at ``rows``.
         """
         coef = coef.astype(self.dtype, copy=False)
         if self.values is None:

@@ -36,7 +36,7 @@ class Loss:
     is_coupled : bool
         Whether the outputs of a row enter one loss together.
     name : str
-        Of the cost, as a figure says it.
+        Name of the cost in figures.
     scale : float
         A change of the predictor that changes the derivative much.
     """

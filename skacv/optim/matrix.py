@@ -51,7 +51,7 @@ class MatrixDesign(ColumnDesign):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of sum one.
+            Their sum is one.
         """
         weights = weights.astype(np.float64)
         center = self._weighted_sum(weights) / weights.sum()

@@ -47,7 +47,7 @@ SMALL_STEP = 1e-6
 
 @dataclass(frozen=True)
 class Penalty:
-    """No proximal part, no smooth part: what every penalty starts from."""
+    """Base class of all penalties, without a proximal and without a smooth part."""
 
     curvature = 0.0
     is_linear = False
@@ -80,7 +80,7 @@ class Penalty:
         raise ValueError(f"{type(self).__name__} has no hessian_diagonal.")
 
     def is_free(self, coef):
-        """Which coefficients a small change of the rest of an objective moves."""
+        """Which coefficients move when the rest of the objective changes a little."""
         return self.support(coef, SMALL_STEP)
 
     def largest_strength(self, gradient, smoothness):
@@ -131,7 +131,7 @@ class Penalty:
 
 
 class Uniform(Penalty):
-    """The same function of every coefficient."""
+    """A sum of the same function of every coefficient."""
 
     def on(self, index):
         return self

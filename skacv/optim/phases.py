@@ -29,7 +29,7 @@ class Phase:
 
     @property
     def first_update(self):
-        """All updates of a phase are of its kind."""
+        """The first update; the others of a phase are of its kind."""
         return next(iter(self.schedule.updates()))
 
     def updates_from(self, number):

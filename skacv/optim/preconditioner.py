@@ -1,4 +1,4 @@
-"""EigenPro's preconditioners: top directions of a subsample, brought down.
+"""EigenPro's preconditioner: it damps the top directions of a subsample.
 
 Ma and Belkin (2017), "Diving into the shallows: a computational perspective on
 large-scale shallow learning"; Ma and Belkin (2019), "Kernel machines that adapt to
@@ -30,7 +30,7 @@ LANCZOS_TOLERANCE = 1e-2
 LANCZOS_MARGIN = 1.02
 # A step is this share of the largest that is stable for sure.
 SAFE_SHARE = 0.99
-# Of all rows at a time, as EigenPro 2 takes it.
+# With all rows at a time EigenPro 2 takes this share of 2 / lambda.
 FULL_BATCH_SHARE = 0.95
 # The automatic subsample: a tenth of the rows within these sizes, at most a third
 # (its rows cannot be left out).
@@ -95,7 +95,7 @@ class Preconditioner:
         )
 
     def put_away(self):
-        """The same without what :meth:`on` can compute again."""
+        """The preconditioner without the covectors, which :meth:`on` computes again."""
         return replace(self, covectors=None)
 
     def on(self, design):
@@ -157,7 +157,7 @@ class Preconditioner:
 
 
 def damped_shares(eigenvalues):
-    """What a preconditioner leaves of its directions, (lambda_{q+1} / lambda_j)^a.
+    """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
 
     Parameters
     ----------

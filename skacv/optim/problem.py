@@ -23,7 +23,7 @@ class Problem:
     design : Design of shape (n_rows, n_columns)
     target : ndarray of shape (n_rows, n_targets)
     row_weights : ndarray of shape (n_rows, 1)
-        Of sum one.
+        Their sum is one.
     loss : loss of :mod:`skacv.optim.losses`
     """
 
@@ -42,7 +42,7 @@ class Problem:
         return self.value(predictor) + self.design.penalty(penalty, coef, predictor)
 
     def average_cost(self, predictor):
-        """What the (weighted) rows cost on average, and the targets."""
+        """Average cost of the (weighted) rows and of the targets."""
         cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)
         return float(self.row_weights[:, 0] @ cost)
 
@@ -95,10 +95,11 @@ class Problem:
         predictor = self.design.dot(np.ascontiguousarray(side_by_side))
         return np.moveaxis(predictor.reshape(-1, n_iterates, n_targets), 1, 0)
 
-    def whitened(self):
-        """Design and target with rows times sqrt(n_rows w_i): all weights equal.
+    def sqrt_weighted(self):
+        """Design and target whose rows are multiplied by sqrt(n_rows w_i).
 
-        f is then ||target - design b||^2 / (2 n_rows) for the squared error.
+        All weights are equal then: f is ||target - design b||^2 / (2 n_rows) for the
+        squared error.
         """
         scale = np.sqrt(len(self.target) * self.row_weights)
         if np.ptp(scale) == 0:
@@ -107,12 +108,13 @@ class Problem:
 
     @cached_property
     def eigenbasis(self):
-        """Eigenvalues and eigenvectors of the smaller side of the whitened design.
+        """Eigenvalues and eigenvectors of the smaller Gram matrix.
 
-        Of design' design / n_rows, or of design design' / n_rows, in increasing
-        order and double precision, clipped at zero.
+        The matrix is design' design / n_rows or design design' / n_rows, of the
+        design that :meth:`sqrt_weighted` gives. Eigenvalues are in increasing order
+        and double precision, clipped at zero.
         """
-        design, _ = self.whitened()
+        design, _ = self.sqrt_weighted()
         inner = design.smaller_gram().astype(np.float64, copy=False)
         values, vectors = np.linalg.eigh(inner)
         return np.clip(values, 0, None) / len(self.target), vectors
@@ -124,7 +126,7 @@ class Problem:
     def row_basis(self, preconditioner):
         """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
 
-        With phi_i the rows of the whitened design, and P the identity without a
+        With phi_i the rows of the weighted design, and P the identity without a
         preconditioner. It is kept, since a run that goes on is read again and again.
 
         Returns
@@ -138,7 +140,7 @@ class Problem:
         for made, basis in self._row_bases:
             if made is preconditioner:
                 return basis
-        design, _ = self.whitened()
+        design, _ = self.sqrt_weighted()
         features = preconditioner.features(design).astype(np.float64, copy=False)
         inner = design.outer_gram().astype(np.float64, copy=False)
         inner -= (features * preconditioner.damping) @ features.T
@@ -149,16 +151,16 @@ class Problem:
         return basis
 
     def eigenvalues(self):
-        """Those of :attr:`eigenbasis`, alone where it has not been needed yet."""
+        """Eigenvalues of :attr:`eigenbasis`, which is not formed for them alone."""
         if "eigenbasis" in vars(self):
             return self.eigenbasis[0]
-        design, _ = self.whitened()
+        design, _ = self.sqrt_weighted()
         return design.spectrum()
 
     @cached_property
     def smoothness(self):
         """Lipschitz constant of the gradient of f."""
-        design, _ = self.whitened()
+        design, _ = self.sqrt_weighted()
         return self.loss.curvature_bound(self.target) * design.top_eigenvalue()
 
 
@@ -169,7 +171,7 @@ def hessian(design, curvature):
     ----------
     design : Design of shape (n_rows, n_columns)
     curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
-        Of every row's loss, weighted.
+        Second derivatives of every row's loss, times its weight.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The run over a problem, and its refits on other rows: one loop over coefficients.
+"""Run a plan on a problem, and record every iterate.
 
-:class:`Iterates` follows updates with coefficients. :func:`run` lets one fit follow a
+:class:`Iterates` takes updates with coefficients. :func:`run` lets one fit follow a
 plan and records it; refits that leave rows out follow the record in the same way
 (:mod:`skacv.risk.left_out.replicas`).
 """

@@ -125,7 +125,7 @@ class StochasticGradient:
 
     @staticmethod
     def largest_stable_step(smoothness):
-        """Of a batch of all rows, which no smaller batch exceeds."""
+        """Largest stable step of a batch of all rows: smaller ones bear no more."""
         return 2 / smoothness
 
 
@@ -205,9 +205,9 @@ class Newton:
 
     @staticmethod
     def largest_stable_step(smoothness):
-        """Of a quadratic, whatever its curvature."""
+        """Largest step that converges on a quadratic, whatever its curvature."""
         return 2.0
 
 
-# Those made from a step size alone, which is all that is done to the gradient.
+# Schedules made from a step size alone, which multiplies the gradient of all rows.
 SCHEDULES = (GradientDescent, Nesterov, HeavyBall)

@@ -39,7 +39,7 @@ class SparseDesign(MatrixDesign):
         Parameters
         ----------
         weights : ndarray of shape (n_rows, 1)
-            Of either sign.
+            They may be negative.
         """
         if self.row_scale is not None:
             weights = weights * self.row_scale**2

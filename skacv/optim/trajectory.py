@@ -1,4 +1,4 @@
-"""The record of a run: every iterate, and the phases that led there."""
+"""The record of a run, and the loop over updates that makes and follows it."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def iterate(updates, follower):
 
 @dataclass
 class Trajectory:
-    """What a run has recorded; T updates leave T + 1 rows.
+    """The record of a run; T updates leave T + 1 rows.
 
     Attributes
     ----------
@@ -113,7 +113,9 @@ class Trajectory:
         return mask
 
     def as_gradient_descent(self):
-        """The run in coordinates in which a preconditioner and a ridge are none."""
+        """The same run as plain gradient descent, in the preconditioned eigenbasis.
+
+        The eigenvalues there contain the preconditioner and the ridge penalty."""
         phases = [
             replace(
                 phase,
@@ -136,17 +138,17 @@ class Trajectory:
         )
 
     def of_rows(self, rows):
-        """What it records of some of the rows."""
+        """The record of some of the rows."""
         return replace(self, predictor=self.predictor[:, rows])
 
     def of_output(self, k):
-        """What it records of one output."""
+        """The record of one output."""
         return replace(
             self, coef=self.coef[:, :, [k]], predictor=self.predictor[:, :, [k]]
         )
 
     def preconditioner(self):
-        """The one of all updates, None without any.
+        """The preconditioner that all updates share, or None.
 
         Raises
         ------

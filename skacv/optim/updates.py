@@ -1,6 +1,6 @@
 """Updates: what leads from one iterate to the next.
 
-An update is one of four kinds, each a class with the algebra of its step:
+An update is one of three kinds, each a class with the algebra of its step:
 
 ``ProximalGradient``
     a gradient step with momentum, then the prox;
@@ -46,7 +46,7 @@ class Iterate(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a run goes on from.
+    """The state of a run between two updates.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 
 class Update:
-    """What every update starts from.
+    """Base class of all updates.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class ProximalGradient(Update):
         return penalty.prox_tangent(coef, self.step_size, ahead)
 
     def multipliers(self, curvature):
-        """What an affine update multiplies this iterate and the one before by.
+        """The factors of this iterate and of the one before in an affine update.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Pass(Update):
         self.update.check(penalty)
 
     def multipliers(self, curvature):
-        """Those of a step on every batch, were all of them alike."""
+        """Multipliers of a pass whose batches are all alike."""
         own, _ = self.update.multipliers(curvature)
         return own**self.n_batches, 0.0
 

@@ -11,8 +11,8 @@ entry point                     exactness               what it stands on
                                                         and ``row_scales``
 ``memory.passes``               the same in batches,    ``random_labels``
                                 from random labels
-``left_out.choice``             chooses, by ``costs``,
-                                one of the next four
+``left_out.choice``             one of the next four,   ``rows``, ``methods``,
+                                by what they require    ``costs``
 ``left_out.spectral``           exact, linear updates   ``eigenbasis``
 ``left_out.screened``           exact, with a prox      ``working_columns``
 ``left_out.replicas``           exact, any loss, any
@@ -23,4 +23,7 @@ entry point                     exactness               what it stands on
 ``converged.newton``            one Newton step,        ``hessian``, ``randomised``,
                                 exact for ridge         ``hinge``
 ==============================  ======================  ============================
+
+What all of them state alike is a ``reader.Reader``: what it requires of a run, and what
+it reads. ``refit.Refit`` says what a fit without some rows would be.
 """

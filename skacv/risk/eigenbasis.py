@@ -37,7 +37,7 @@ class Eigenbasis:
         if preconditioner is None:
             return cls.of(problem, trajectory.coef[0])
         curvature = trajectory.phases[0].penalty.common_curvature()
-        is_on_rows = problem.whitened()[0].side == "rows"
+        is_on_rows = problem.sqrt_weighted()[0].side == "rows"
         if is_on_rows and curvature == 0 and not trajectory.coef[0].any():
             return cls.of_preconditioned_rows(problem, preconditioner)
         basis = cls.of(problem, trajectory.coef[0])
@@ -45,7 +45,7 @@ class Eigenbasis:
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
-        """The same where every gradient is multiplied by P = Q^2.
+        """The basis of the run whose gradients are multiplied by P = Q^2.
 
         With b = Q a, P times a gradient in b is the gradient in a: the run is
         gradient descent on Q (design' design / n_rows + curvature) Q.
@@ -57,7 +57,7 @@ class Eigenbasis:
         damping : ndarray of shape (q,)
             What P takes from them.
         curvature : float
-            Of the penalty; the eigenvalues contain it from then on.
+            Curvature of the penalty; the eigenvalues contain it from then on.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class Eigenbasis:
     @classmethod
     def of(cls, problem, coef):
         """The eigenbasis of a problem, and a run from ``coef`` in it."""
-        design, target = problem.whitened()
+        design, target = problem.sqrt_weighted()
         n_rows = len(target)
         values, vectors = problem.eigenbasis
         if design.side == "columns":
@@ -102,7 +102,7 @@ class Eigenbasis:
         gradient descent sees no others.
         """
         values, vectors = problem.row_basis(preconditioner)
-        _, target = problem.whitened()
+        _, target = problem.sqrt_weighted()
         root = np.sqrt(len(target) * values)
         drive = root[:, None] * (vectors.T @ target) / len(target)
         rows = (vectors * root).__getitem__
@@ -111,7 +111,7 @@ class Eigenbasis:
 
 def _coordinates(problem, covectors):
     """Coordinates of directions, by their covectors, in the eigenbasis of a problem."""
-    design, _ = problem.whitened()
+    design, _ = problem.sqrt_weighted()
     if design.side == "columns":
         return problem.eigenbasis[1].T @ covectors
     return _seen_coordinates(problem, design.evaluate(covectors))

@@ -38,7 +38,7 @@ def label_groups(n_labels):
 
 
 def jackknife(every, others):
-    """What labels add to a quantity on average, and its standard error.
+    """Bias and standard error of a quantity that is read from labels.
 
     Parameters
     ----------

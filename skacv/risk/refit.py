@@ -35,7 +35,7 @@ class Refit:
     renormalises: bool = True
 
     def of_run(self, trajectory):
-        """The same for a run, which may be in batches or have a preconditioner."""
+        """What it is for a run, which may be in batches or have a preconditioner."""
         if trajectory.n_batches():
             return replace(self, recentres=False, renormalises=False)
         if len(trajectory.rows_seen()):
@@ -43,11 +43,11 @@ class Refit:
         return self
 
     def loss_scale(self, share):
-        """What multiplies the weights of rows that stay, where that share stays."""
+        """Factor of the weights that stay, where they are that share of all."""
         return 1 / share if self.renormalises else np.ones_like(share)
 
     def penalty_scale(self, share):
-        """What multiplies the penalty where that share of the weight stays."""
+        """Factor of the penalty, where that share of the weights stays."""
         return self.loss_scale(share) if self.is_sum else np.ones_like(share)
 
     def without(self, problem, stays):

@@ -17,7 +17,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
 from skacv.risk.memory import passes
 from skacv.risk.refit import Refit
-from tests.oracles import whitened
+from tests.oracles import sqrt_weighted
 
 EXACT = {"rtol": 0, "atol": 1e-8}
 SHAPES = [(60, 20), (40, 70)]
@@ -200,7 +200,7 @@ def test_risk_is_that_of_the_memory_matrix_on_the_other_rows(
     model.fit(X, y, sample_weight=weights)
     P, found_rows = preconditioner(model, X, weights)
     np.testing.assert_array_equal(found_rows, rows)
-    Xw, _ = whitened(X, y, weights, fit_intercept=True)
+    Xw, _ = sqrt_weighted(X, y, weights, fit_intercept=True)
     share = alpha / weights.sum()
     curvature = Xw.T @ Xw / n + share * np.eye(X.shape[1])
     power = model.step_size_ * P

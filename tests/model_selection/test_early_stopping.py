@@ -43,7 +43,7 @@ from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES
 from skacv.model_selection.stages import Stages
 from skacv.optim.matrix import MatrixDesign
-from skacv.risk.left_out.choice import mean_with_error
+from skacv.risk.averages import mean_with_error
 
 
 @pytest.fixture

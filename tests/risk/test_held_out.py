@@ -1,4 +1,4 @@
-"""Replicas without rows: the fast ways against runs in lockstep, and their cost."""
+"""Replicas without rows: the fast ways against replicas, and their cost."""
 
 import tracemalloc
 
@@ -14,10 +14,13 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.updates import ProximalGradient
+from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import choice, costs, screened, spectral, working_columns
-from skacv.risk.left_out.choice import leave_one_out, mean_with_error, n_rows_worth
+from skacv.risk.left_out.choice import leave_one_out
 from skacv.risk.left_out.costs import Run
+from skacv.risk.left_out.methods import n_rows_worth
 from skacv.risk.left_out.replicas import replayed
+from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.left_out.working_columns import WorkingColumns
 from skacv.risk.refit import Refit
 
@@ -70,7 +73,7 @@ def test_leave_one_out_is_that_of_replicas(penalty, schedule, shape, refit, rng)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("shape", [(40, 15), (20, 70)])
 def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch):
-    """Beyond the size that is decomposed, rows are left out in lockstep."""
+    """Beyond the size that is decomposed, rows are left out by replicas."""
     problem = problem_of(shape, rng)
     trajectory = ran(problem, [SquaredL2(0.05)], schedule)
     rows = np.arange(shape[0])
@@ -92,7 +95,7 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     """To rounding: what is left out of the nodes is nothing that a run can see."""
     problem = problem_of(shape, rng, weighted)
     trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
-    eigenvalues = problem.whitened()[0].spectrum()
+    eigenvalues = problem.sqrt_weighted()[0].spectrum()
     nodes, _ = spectral._nodes(eigenvalues, trajectory)
     assert len(nodes) < len(eigenvalues) / 2
     params = {"refit": SUM}
@@ -165,7 +168,7 @@ def extra(penalty):
 def test_products_of_working_columns(is_whole, storage, rng):
     """Through the rows where they are wide, through Gram matrices where not."""
     problem = problem_of((10, 80), rng, storage=storage)
-    design, _ = problem.whitened()
+    design, _ = problem.sqrt_weighted()
     gram = design.gram() / 10
     working = WorkingColumns(design, np.arange(10), gram if is_whole else None)
     order = rng.permutation(80)
@@ -199,8 +202,12 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
     working = WorkingColumns(design, rows, gram if is_whole else None)
     working.joined_by(order[:20])
     others = order[20:]
-    coef, pull = rng.standard_normal((7, 20)), 10.0 ** -np.arange(7)
-    for point, turn in ((coef, pull), (coef, 0 * pull), (0 * coef, unit * pull)):
+    coef, own_slope = rng.standard_normal((7, 20)), 10.0 ** -np.arange(7)
+    for point, turn in (
+        (coef, own_slope),
+        (coef, 0 * own_slope),
+        (0 * coef, unit * own_slope),
+    ):
         entries = design.dense_columns(others, float)[rows]
         shift = point @ gram[np.ix_(order[:20], others)] - entries * turn[:, None]
         largest = np.abs(shift).max(axis=0)
@@ -297,7 +304,7 @@ def test_memory_keeps_to_the_entries_of_sparse_X(rng):
     problem = Problem(design_of(X), y, np.full((1000, 1), 1e-3))
     phases = [Phase(SquaredL2(0.0), GradientDescent(1 / problem.smoothness), 5)]
     trajectory = run(problem, phases, np.zeros((1, 20_000, 1)))
-    left_out = choice.LeftOutRows.of(problem, np.arange(20), Refit())
+    left_out = LeftOutRows.of(problem, np.arange(20), Refit())
     tracemalloc.start()
     screened.leave_one_out(problem, trajectory, left_out, 20, map)
     peak = tracemalloc.get_traced_memory()[1]

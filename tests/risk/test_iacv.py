@@ -31,12 +31,12 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
-from skacv.risk.left_out import choice, costs, linearised
+from skacv.risk.left_out import choice, costs, linearised, methods
 from skacv.risk.left_out import correction as corrections
 from skacv.risk.left_out import moments as recorded
-from skacv.risk.left_out.choice import LeftOutRows
 from skacv.risk.left_out.correction import Correction
 from skacv.risk.left_out.linearised import leave_one_out
+from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.refit import Refit
 from tests.oracles import iterates_without
 
@@ -592,9 +592,11 @@ def test_curvature_by_either_way(shape, loss, rng):
     found = linearised._curved(problem, curvature, point)
     X = problem.design.X
     shift = np.einsum("ja,akr->jkr", X, point)
-    turned = np.einsum("j,jkl,jlr->jkr", problem.row_weights[:, 0], curvature, shift)
+    curvature_times = np.einsum(
+        "j,jkl,jlr->jkr", problem.row_weights[:, 0], curvature, shift
+    )
     np.testing.assert_allclose(
-        found, np.einsum("ja,jkr->akr", X, turned), rtol=0, atol=1e-12
+        found, np.einsum("ja,jkr->akr", X, curvature_times), rtol=0, atol=1e-12
     )
 
 
@@ -622,7 +624,7 @@ def logistic_run(shape, strength, schedule, n_updates, seed):
     return problem, trajectory
 
 
-def in_lockstep(problem, trajectory):
+def by_replicas(problem, trajectory):
     """Every row left out, exactly: as many replicas as rows."""
     X, n_rows = problem.design.X, len(problem.target)
     others = (1 - np.eye(n_rows)) / (n_rows - 1)
@@ -654,7 +656,7 @@ def test_published_errors():
     for seed in range(5):
         schedule = GradientDescent(0.5)
         run_of = logistic_run((250, 20), 1e-6, schedule, 50, seed)
-        expected = in_lockstep(*run_of)
+        expected = by_replicas(*run_of)
         published.append(errors(*run_of, expected, correction=False)[-1])
         corrected.append(errors(*run_of, expected).max())
     assert 1e-4 < np.median(published) < 1e-3
@@ -667,7 +669,7 @@ def test_published_errors_late():
     published, corrected = [], []
     for seed in range(5):
         run_of = logistic_run((250, 20), 1e-6, GradientDescent(0.5), 2000, seed)
-        expected = in_lockstep(*run_of)
+        expected = by_replicas(*run_of)
         published.append(errors(*run_of, expected, correction=False)[-1])
         corrected.append(errors(*run_of, expected).max())
     assert 1e-3 < np.median(published) < 1e-2
@@ -679,7 +681,7 @@ def error_of_path(shape, strength, schedule, n_updates, seed):
     problem, _ = logistic_run(shape, strength, schedule(0.1), 1, seed)
     step = schedule(1 / (problem.smoothness + strength))
     run_of = logistic_run(shape, strength, step, n_updates, seed)
-    expected = in_lockstep(*run_of)
+    expected = by_replicas(*run_of)
     return [errors(*run_of, expected, each).max() for each in (True, False)]
 
 
@@ -730,28 +732,28 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     rows = np.arange(150)
     left_out = left_out_of(problem, rows)
     exact, last = brute_force(problem, trajectory, left_out)
-    linear, _, doubt = leave_one_out(problem, trajectory, left_out, 150, map)
-    doubtful = doubt > choice.DOUBTFUL
-    assert 0 < doubtful.sum() < 100
+    linear, _, error_estimate = leave_one_out(problem, trajectory, left_out, 150, map)
+    inaccurate = error_estimate > methods.LARGEST_ERROR
+    assert 0 < inaccurate.sum() < 100
     error = np.abs(linear - exact).max(axis=(0, 2))
-    # What is kept is as good as the doubt says, and what is not is not.
-    assert error[~doubtful].max() < choice.DOUBTFUL
-    assert error[doubtful].max() > 10 * choice.DOUBTFUL
+    # What is kept is as good as its estimated error says, and what is not is not.
+    assert error[~inaccurate].max() < methods.LARGEST_ERROR
+    assert error[inaccurate].max() > 10 * methods.LARGEST_ERROR
     monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
     params = {"refit": MEAN}
     found = choice.leave_one_out(problem, trajectory, rows, **params)
-    np.testing.assert_allclose(found[:, doubtful], exact[:, doubtful], atol=1e-8)
-    np.testing.assert_array_equal(found[:, ~doubtful], linear[:, ~doubtful])
+    np.testing.assert_allclose(found[:, inaccurate], exact[:, inaccurate], atol=1e-8)
+    np.testing.assert_array_equal(found[:, ~inaccurate], linear[:, ~inaccurate])
     coef, _ = choice.coefficients_without(problem, trajectory, rows, **params)
-    expected = trajectory.coef[-1, :, 0] + last[doubtful, :, 0]
-    np.testing.assert_allclose(coef[doubtful], expected, atol=1e-8)
+    expected = trajectory.coef[-1, :, 0] + last[inaccurate, :, 0]
+    np.testing.assert_allclose(coef[inaccurate], expected, atol=1e-8)
 
 
-def test_no_row_is_doubtful_where_linearising_is_good():
+def test_no_row_is_inaccurate_where_linearising_is_good():
     problem, trajectory = logistic_run((300, 8), 1e-3, GradientDescent(0.5), 200, 0)
     left_out = left_out_of(problem, np.arange(300))
-    *_, doubt = leave_one_out(problem, trajectory, left_out, 300, map)
-    assert 0 < doubt.max() < choice.DOUBTFUL
+    *_, error_estimate = leave_one_out(problem, trajectory, left_out, 300, map)
+    assert 0 < error_estimate.max() < methods.LARGEST_ERROR
 
 
 @pytest.mark.parametrize(
@@ -777,6 +779,6 @@ def test_what_is_left_out_exactly(
     update = NewtonStep(1.0) if newton else update
     rules = [(update, Zero())] * len(lengths)
     run = costs.Run(shape, lengths, rules, is_quadratic=False, correction=correction)
-    way = choice.way_of(run)
-    exact = run.n_updates if way is choice.ByReplicas else run.n_corrected()
+    method = methods.method_for(run)
+    exact = run.n_updates if method is methods.Replicated else run.n_corrected()
     assert exact == expected

@@ -58,7 +58,7 @@ def phases_for(X, penalty, schedule, n_updates=30):
 
 
 def expected_gram(X, y, trajectory, sample_weight=None, fit_intercept=False):
-    Xw, yw = oracles.whitened(X, y[:, 0], sample_weight, fit_intercept)
+    Xw, yw = oracles.sqrt_weighted(X, y[:, 0], sample_weight, fit_intercept)
     A = oracles.memory_matrix(Xw, trajectory)
     residuals = yw - trajectory.coef[:, :, 0] @ Xw.T
     return oracles.risk_gram(A, residuals, fit_intercept)

@@ -56,7 +56,7 @@ def phases_for(X, penalty, schedule, n_updates=40):
 
 def expected_paths(problem, trajectory, fit_intercept=False):
     """The published path and that with row scales, from the memory matrix."""
-    X, y = oracles.whitened(
+    X, y = oracles.sqrt_weighted(
         problem.design.X, problem.target[:, 0], fit_intercept=fit_intercept
     )
     A = oracles.memory_matrix(X, trajectory)

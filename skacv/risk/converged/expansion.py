@@ -27,7 +27,7 @@ class Expansion(NamedTuple):
     curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
         Times the weights of the rows.
     gradient : ndarray of shape (n_columns, n_outputs)
-        Of the whole objective.
+        Gradient of the whole objective.
     penalty_gradient : ndarray of shape (n_columns, n_outputs)
     ridge : ndarray of shape (n_columns, n_outputs)
         Second derivatives of the penalty.
@@ -43,7 +43,7 @@ class Expansion(NamedTuple):
     ridge: np.ndarray
 
     def single(self):
-        """The same with design and curvature in single precision."""
+        """The expansion with design and curvature in single precision."""
         every = np.arange(self.design.shape[1])
         return self._replace(
             design=self.design.columns(every, np.float32),

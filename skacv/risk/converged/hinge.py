@@ -2,7 +2,7 @@
 
 The hinge has no curvature, but what a row left out moves is known (Wang, Zhou,
 Lu, Maleki & Mirrokni 2018, arXiv:1807.02694, section 4): rows on the margin, V,
-stay on it, and rows within it, S, go on pulling with all their weight. With
+stay on it, and rows within it, S, keep their subgradient. With
 K = XX' / lambda and k_i its column of row i on the rows of V,
 
     i in S:  z_i - w_i y_i (K_ii - k_i' K_VV^-1 k_i)
@@ -74,8 +74,8 @@ class HingeModel(ConvergedModel):
         rest = design.t_dot(derivative) + self.penalty.gradient(self.coef)
         every = np.arange(design.shape[1])
         rows = design.rows(V).dense_columns(every, design.dtype)
-        pull = -labels[V] * np.linalg.lstsq(rows.T, -rest, rcond=None)[0]
-        derivative[V] = -labels[V] * np.clip(pull, 0, weights[V])
+        multipliers = -labels[V] * np.linalg.lstsq(rows.T, -rest, rcond=None)[0]
+        derivative[V] = -labels[V] * np.clip(multipliers, 0, weights[V])
         return derivative
 
 

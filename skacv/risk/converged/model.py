@@ -58,7 +58,7 @@ class ConvergedModel:
         return problem.row_weights * slope
 
     def cost(self, predictor):
-        """What the rows cost with other predictors, (n_rows, 1 or n_outputs)."""
+        """Cost of the rows at other predictors, (n_rows, 1 or n_outputs)."""
         return self.problem.loss.cost(self.problem.target, predictor)
 
     def output(self, k):
@@ -86,7 +86,7 @@ class ConvergedModel:
         )
         square = (least**2).sum()
         scale = design.squared_row_norms() @ (self.derivative**2).sum(axis=1)
-        # Rows that pull at nothing leave a gradient of rounding errors, if any.
+        # Where no row has a slope, a gradient that is not zero is all there is.
         return float(np.sqrt(square / scale)) if scale > 0 else float(square > 0)
 
 

@@ -46,11 +46,11 @@ def newton_step(model):
         If the model without some row is not determined.
     """
     local, blocks, step, drift = _expanded(model)
-    pull = blocks @ local.curvature
-    check_determined(pull)
-    rest = np.eye(pull.shape[1]) - pull
+    leverage = blocks @ local.curvature
+    check_determined(leverage)
+    rest = np.eye(leverage.shape[1]) - leverage
     moved = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
-    return HeldOut(local.predictor + moved, _diagonals(pull), drift)
+    return HeldOut(local.predictor + moved, _diagonals(leverage), drift)
 
 
 def infinitesimal_jackknife(model):
@@ -59,8 +59,8 @@ def infinitesimal_jackknife(model):
     Parameters and result are those of :func:`newton_step`.
     """
     local, blocks, step, drift = _expanded(model)
-    pull = blocks @ local.curvature
-    return HeldOut(local.predictor + step, _diagonals(pull), drift)
+    leverage = blocks @ local.curvature
+    return HeldOut(local.predictor + step, _diagonals(leverage), drift)
 
 
 def _expanded(model):
@@ -95,9 +95,9 @@ def drifts(local, solver):
     return np.hsplit(products, 2)
 
 
-def check_determined(pull):
+def check_determined(leverage):
     """Refuse rows without which the Hessian is singular."""
-    alone = np.linalg.eigvals(pull).real.max(axis=1) > FULL_LEVERAGE
+    alone = np.linalg.eigvals(leverage).real.max(axis=1) > FULL_LEVERAGE
     if alone.any():
         raise ValueError(
             f"Without row {np.flatnonzero(alone)[0]} (and {alone.sum() - 1} others) "

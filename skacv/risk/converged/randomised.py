@@ -47,7 +47,7 @@ def randomized_leverages(model, probes):
     Parameters
     ----------
     model : ConvergedModel
-        Of one output.
+        It has one output.
     probes : Probes
 
     Returns

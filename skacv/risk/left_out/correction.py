@@ -5,8 +5,8 @@ lacks
 
     C_i = sum_{j != i} w_j (l'_j(z_j + x_j'd_i) - l'_j(z_j) - l''_j x_j'd_i) x_j,
 
-as many derivatives as there are rows, for every replica: one iteration of an
-exact run in lockstep. So it is evaluated now and then. It is of second order in
+as many derivatives as there are rows, for every replica: one iteration of the
+exact refits, all together. So it is evaluated now and then. It is of second order in
 the deviation (or of the third derivative), hence in between
 
     C_i(d) = (d'd_i / d_i'd_i)^2 C_i(d_i),
@@ -26,18 +26,18 @@ SHIFT_BYTES = 1 << 19
 LARGEST_SCALE = 2.0
 
 
-def pulled(design, point, pull):
-    """The gradient of what ``pull`` makes of the rows, for every replica.
+def gradient_of_slopes(design, point, slopes_of):
+    """The gradient of slopes that depend on the predictors, for every replica.
 
     Parameters
     ----------
     design : Design of shape (n_rows, n_columns)
     point : ndarray of shape (n_columns, n_outputs, n_replicas)
         Deviations.
-    pull : callable
-        ``pull(rows, shift)`` with the linear predictors of the deviations of
-        some rows, (n, n_outputs, n_replicas), which it may overwrite; of that
-        shape, too.
+    slopes_of : callable
+        ``slopes_of(rows, shift)`` are the slopes of some rows, (n, n_outputs,
+        n_replicas), from the linear predictors of their deviations, ``shift`` of
+        that shape, which it may overwrite.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def pulled(design, point, pull):
         rows = slice(first, first + size)
         block = design.rows(rows)
         shift = block.dot(flat).reshape(-1, *each)
-        found += block.t_dot(pull(rows, shift).reshape(len(shift), -1))
+        found += block.t_dot(slopes_of(rows, shift).reshape(len(shift), -1))
     return found.reshape(point.shape)
 
 
@@ -90,8 +90,8 @@ class Correction:
         curvature = curvature_matrix(problem, predictor)
         squares = np.zeros(point.shape[2])
 
-        def pull(block, shift):
-            linear = turned(curvature[block], shift)
+        def slopes_of(block, shift):
+            linear = curvature_times(curvature[block], shift)
             linear += slope[block]
             shift += predictor[block, :, None]
             missed = problem.loss.derivative(target[block], shift)
@@ -102,16 +102,16 @@ class Correction:
             squares[:] += np.einsum("jkr,jkr->r", missed, weighted)
             return weighted
 
-        value = pulled(problem.design, point, pull)
+        value = gradient_of_slopes(problem.design, point, slopes_of)
         return cls(rows, predictor, place, point, value, np.sqrt(squares))
 
     def widened(self, problem, widen):
-        """The same on more columns: ``problem`` has them, ``widen`` adds zeros."""
+        """The correction on the columns of ``problem``; ``widen`` adds zeros."""
         point = widen(self.point)
         return self.at(problem, self.rows, self.predictor, self.place, point)
 
     def scale(self, point):
-        """What its value is multiplied by at other deviations, (n_replicas,)."""
+        """Factor of ``value`` at other deviations, (n_replicas,)."""
         along = np.einsum("jkr,jkr->r", self.point, point)
         squares = np.einsum("jkr,jkr->r", self.point, self.point)
         ratio = along / np.where(squares == 0, np.inf, squares)
@@ -124,7 +124,7 @@ def curvature_matrix(problem, predictor):
     return curvature.astype(problem.design.dtype, copy=False)
 
 
-def turned(curvature, shift):
+def curvature_times(curvature, shift):
     """A matrix a row, (n, K, K), times shifts of the predictors, (n, K, R)."""
     if curvature.shape[1] == 1:
         # One number a row: a plain product is many times faster.

@@ -1,4 +1,4 @@
-"""What leaving rows out costs: which way is taken, and how many rows are worth it."""
+"""What leaving rows out costs: which method is taken, how many rows are worth it."""
 
 from dataclasses import dataclass
 
@@ -107,6 +107,12 @@ class Run:
         bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
         is_plain = all(preconditioner is None for preconditioner, _ in bases)
         return is_plain or all(basis == bases[0] for basis in bases)
+
+    def is_decomposed(self):
+        """Whether the smaller side, or the kernel, is small enough to be decomposed."""
+        if self.has_columns:
+            return is_decomposed(self.shape)
+        return is_kernel_decomposed(self.shape[0])
 
     def has_ridge_under_P(self):
         """Whether a preconditioner multiplies the gradient of a ridge penalty."""

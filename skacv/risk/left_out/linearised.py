@@ -35,7 +35,12 @@ import numpy as np
 from ...optim.families import OnColumns
 from ...optim.problem import Problem, hessian
 from ...optim.trajectory import iterate
-from .correction import Correction, curvature_matrix, pulled, turned
+from .correction import (
+    Correction,
+    curvature_matrix,
+    curvature_times,
+    gradient_of_slopes,
+)
 from .moments import moments
 
 # Memory for the replicas of a block of rows, and their arrays in an update.
@@ -51,10 +56,10 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     Parameters
     ----------
     problem : Problem
-        Of one output, or of outputs that the loss couples; with one column of
+        It has one output, or outputs that the loss couples, and one column of
         weights.
     trajectory : Trajectory
-        Of that problem.
+        The recorded run of that problem.
     left_out : LeftOutRows
         Its rows, and the scales of loss and penalty: ones for passes in batches,
         which keep the weights of all rows.
@@ -69,12 +74,12 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     Returns
     -------
     predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
-        Of every row that is left out, by the replica that never saw it.
+        Predictor of every row that is left out, by the replica that never saw it.
     deviations : ndarray of shape (n_left_out, n_columns, n_outputs)
         The last iterate's coefficients without the row, less the recorded ones.
-    doubt : ndarray of shape (n_left_out,)
-        About the most that the predictor of the row has been off by for want of
-        correction, as far as evaluations have shown; zeros without correction.
+    error_estimate : ndarray of shape (n_left_out,)
+        Largest error of the row's predictor that evaluations of the correction have
+        shown, roughly; zeros without correction.
 
     Raises
     ------
@@ -91,9 +96,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     column_sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
     replay = partial(_replayed, problem, trajectory, column_sizes, correction)
     size = min(_rows_at_a_time(trajectory), largest_block)
-    predictors, deviations, doubt = zip(*map(replay, left_out.blocks(size)))
+    predictors, deviations, error_estimate = zip(*map(replay, left_out.blocks(size)))
     predictors = np.concatenate(predictors, axis=1)
-    return predictors, np.concatenate(deviations), np.concatenate(doubt)
+    return predictors, np.concatenate(deviations), np.concatenate(error_estimate)
 
 
 def _check_outputs(problem):
@@ -118,14 +123,14 @@ def _rows_at_a_time(trajectory):
 
 
 def _replayed(problem, trajectory, column_sizes, correction, left_out):
-    """Predictors, deviations and doubt of one block of rows."""
+    """Predictors, deviations and estimates of their errors, of a block of rows."""
     start, rows = trajectory.coef[0], left_out.rows
     replicas = Replicas(problem, left_out, start, column_sizes, trajectory.whole)
     predictors = trajectory.predictor[:, rows]
     for moment in iterate(moments(problem, trajectory, correction), replicas):
         if moment.ends is not None:
             predictors[moment.ends] += replicas.predicted(moment.following)
-    return predictors, replicas.deviations(trajectory.coef[-1]), replicas.doubt
+    return predictors, replicas.deviations(trajectory.coef[-1]), replicas.error_estimate
 
 
 class Linearized(NamedTuple):
@@ -164,7 +169,7 @@ class Replicas:
     column_sizes : tuple of ndarray of shape (n_columns,)
         Weighted norms of the columns, and their largest entries.
     whole : callable
-        Of a mask of columns: with those whose prox depends on theirs.
+        It adds to a mask of columns those whose prox depends on theirs.
     """
 
     def __init__(self, problem, left_out, start, column_sizes, whole):
@@ -181,8 +186,8 @@ class Replicas:
         self.current = np.repeat(started, len(left_out.rows), axis=2)
         self.earlier = self.current
         self.correction = None
-        # The most that predictors have been off by for want of correction.
-        self.doubt = np.zeros(len(left_out.rows))
+        # Largest errors of the predictors that evaluations have shown.
+        self.error_estimate = np.zeros(len(left_out.rows))
 
     def take(self, moment):
         """Take one update of the recorded run."""
@@ -202,7 +207,7 @@ class Replicas:
         self._advance(moment, gradient[self.index], linearized)
 
     def predicted(self, coef):
-        """By how much predictors of the rows left out differ from those of ``coef``."""
+        """Predictors of the rows left out, less those by ``coef``."""
         deviations = self.current - coef[self.index, :, None]
         return np.einsum("jr,jkr->rk", self.rows, deviations)
 
@@ -232,7 +237,7 @@ class Replicas:
         curved = _curved(problem, curvature, point)
         place = self._place(moment.rows)
         shift = np.einsum("jr,jkr->rk", self.rows, point)[:, :, None]
-        own = slope[place] + turned(curvature[place], shift)[:, :, 0]
+        own = slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
         own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
         steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
         return Linearized(point, curved, own.T, steepest)
@@ -269,8 +274,8 @@ class Replicas:
             off = _lengths(following.value - expected[kept])
             share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
             shift = np.einsum("jr,jkr->rk", self.rows, point)
-            doubt = share * np.abs(shift).max(axis=1)
-            self.doubt = np.maximum(self.doubt, doubt)
+            error_estimate = share * np.abs(shift).max(axis=1)
+            self.error_estimate = np.maximum(self.error_estimate, error_estimate)
         self.correction = following
 
     def _advance(self, moment, gradient, linearized):
@@ -314,7 +319,7 @@ class Replicas:
         return moves
 
     def _growth(self, rows):
-        """By how much norms of columns over a batch may exceed those over all rows."""
+        """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
 
@@ -348,7 +353,7 @@ class Replicas:
 
 
 def _lengths(array):
-    """Of (n_columns, n_outputs, n_replicas), for every replica."""
+    """Euclidean norm of every replica of (n_columns, n_outputs, n_replicas)."""
     return np.sqrt(np.einsum("jkr,jkr->r", array, array))
 
 
@@ -364,8 +369,10 @@ def _curved(problem, curvature, point):
     n_columns, _, n_replicas = point.shape
     width = n_columns * n_outputs
     if width * (n_rows + n_replicas) > 2 * n_rows * n_replicas:
-        return pulled(
-            problem.design, point, lambda rows, shift: turned(curvature[rows], shift)
+        return gradient_of_slopes(
+            problem.design,
+            point,
+            lambda rows, shift: curvature_times(curvature[rows], shift),
         )
     matrix = hessian(problem.design, curvature).reshape(width, width)
     product = matrix @ point.reshape(width, n_replicas)

@@ -13,6 +13,10 @@ from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
 
+# Memory for replicas, and arrays that each of them holds.
+BLOCK_BYTES = 1 << 28
+ARRAYS_PER_REPLICA = 6
+
 
 def replayed(problem, trajectory, weights):
     """The iterates of a run, as fits with other weights would have them.
@@ -21,7 +25,7 @@ def replayed(problem, trajectory, weights):
     ----------
     problem : Problem
     trajectory : Trajectory
-        Of that problem: its start and its updates are taken.
+        The run of that problem whose start and updates are taken.
     weights : Weights
 
     Yields
@@ -99,3 +103,9 @@ def check_stable(problem, trajectory, weights, suspects):
                     f"the largest stable step is {stable:.6g} there. Use a smaller "
                     'one or step_size="auto", or leave fewer rows out.'
                 )
+
+
+def replicas_at_a_time(problem):
+    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    each = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
+    return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))

@@ -11,9 +11,9 @@ them, where that is less), whatever the width of X.
 
 A column outside the working columns is zero in every replica. It stays out
 while a bound says that no replica can move it: the recorded gradient plus the
-largest shift that leaving out a row causes (its ``reach``). When a column is
-looked at, its reach is known exactly; from then on it can grow by no more than
-what the deviations have travelled since,
+largest shift of it that leaving out a row may cause (``shift_bound``). When a
+column is looked at, that shift is known exactly; from then on it can grow by no
+more than what the deviations have travelled since,
 
     ||z_j|| max_i ||Z (d_i - d_i')|| / n + max_i |w_i z_ij| max_i |h_i - h_i'|.
 
@@ -46,7 +46,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     Parameters
     ----------
     problem : Problem
-        Of one target.
+        It has one target.
     trajectory : Trajectory
     left_out : LeftOutRows
     largest_block : int
@@ -62,11 +62,11 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
         coefficients on them differ without each row, (n_rows, n_columns); and
         the place of every row in the blocks, one after the other.
     """
-    design, _ = problem.whitened()
-    whitening = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
+    design, _ = problem.sqrt_weighted()
+    sqrt_weight = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
     residuals = trajectory.predictor[:, :, 0] - problem.target[:, 0]
-    residuals *= whitening
-    gradients = design.t_dot(residuals.T).T / len(whitening)
+    residuals *= sqrt_weight
+    gradients = design.t_dot(residuals.T).T / len(sqrt_weight)
     common = Common(
         design=design,
         coef=trajectory.coef[:, :, 0],
@@ -100,16 +100,16 @@ def _replayed(common, trajectory, block):
     replicas = RowReplicas(common, block, trajectory.whole)
     trajectory.followed_by(replicas)
     deviations = replicas.working.index, replicas.current
-    return replicas.held_out / left_out.whitening, deviations
+    return replicas.held_out / left_out.sqrt_weight, deviations
 
 
 class Common(NamedTuple):
-    """What all blocks of rows share.
+    """The arrays that all blocks of rows share.
 
     Attributes
     ----------
     design : Design
-        Whitened.
+        Its rows are multiplied by ``sqrt_weight``.
     coef, gradient : ndarray of shape (n_iterates, n_columns)
         The recorded coefficients, and the gradients of the loss there.
     column_sizes : tuple of ndarray of shape (n_columns,)
@@ -131,14 +131,15 @@ class RowReplicas:
     ----------
     common : Common
     block : tuple of LeftOutRows and ndarray of shape (n_iterates, n_replicas)
-        The rows left out, and their whitened recorded residuals.
+        The rows left out, and their recorded residuals times ``sqrt_weight``.
     whole : callable
-        Of a mask of columns: with those whose prox depends on theirs.
+        It adds to a mask of columns those whose prox depends on theirs.
 
     Attributes
     ----------
     held_out : ndarray of shape (n_iterates, n_replicas)
-        Whitened residuals of the rows left out, as far as the run has come.
+        Residuals of the rows left out times ``sqrt_weight``, as far as the run
+        has come.
     """
 
     def __init__(self, common, block, whole):
@@ -154,20 +155,20 @@ class RowReplicas:
         shape = len(rows), len(started)
         # Deviations of this iterate and the one before, (n_replicas, n_working).
         self.current = self.before = np.zeros(shape, dtype)
-        # At the gradient point: what the gradient is shifted by, the squared
-        # length of Z d / sqrt(n), and the residuals without the row.
+        # At the gradient point: what the gradient is shifted by, the squared length
+        # of Z d / sqrt(n), and how much of its own row a replica's gradient lacks.
         self.shift = np.zeros(shape, dtype)
         self.length = np.zeros(shape[0])
-        self.pull = np.zeros(shape[0])
-        # Of every column outside: the largest shift of its gradient.
-        self.reach = np.zeros(self.coef.shape[1])
+        self.own_slope = np.zeros(shape[0])
+        # The most that the gradient of every column outside may be shifted by.
+        self.shift_bound = np.zeros(self.coef.shape[1])
         self.loss_scale = self.left_out.loss_scale.astype(dtype)
         self.penalty_scale = self.left_out.penalty_scale.astype(dtype)
         self.held_out = np.empty_like(self.residuals)
         self._hold_out(0)
 
     def _hold_out(self, t):
-        """Whitened residuals of the rows left out, at iterate t."""
+        """Residuals of the rows left out times ``sqrt_weight``, at iterate t."""
         predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
         self.held_out[t] = self.left_out.residual_scale * (
             self.residuals[t] + predicted
@@ -180,16 +181,16 @@ class RowReplicas:
             self.before = self.current
         point = update.point(self.current, self.before)
         gradient = update.point(self.gradient[t], self.gradient[before])
-        pull = update.point(self.held_out[t], self.held_out[before])
-        self._travel(point, pull / self.working.n_rows)
-        self._look(point, gradient, update, penalty)
+        own_slope = update.point(self.held_out[t], self.held_out[before])
+        self._raise_bounds(point, own_slope / self.working.n_rows)
+        self._admit(point, gradient, update, penalty)
         self._advance(taken, gradient)
         if t % DROP_EVERY == DROP_EVERY - 1:
             self._drop(t + 1)
         self._hold_out(t + 1)
 
-    def _travel(self, point, pull):
-        """Let every column's reach grow by what the deviations have moved."""
+    def _raise_bounds(self, point, own_slope):
+        """Raise the bound of every column by what the deviations have moved."""
         norms, largest = self.column_sizes
         shift = self.working.gram_of(point)
         length = np.einsum("ij,ij->i", point, shift)
@@ -197,20 +198,22 @@ class RowReplicas:
         moved = np.clip(length + self.length - 2 * across, 0, None)
         moved += ROUNDING * np.finfo(shift.dtype).eps * (length + self.length)
         travelled = np.sqrt(moved.max(initial=0) / self.working.n_rows)
-        turned = np.abs(pull - self.pull).max(initial=0)
-        self.reach += norms * travelled + largest * turned
-        self.shift, self.length, self.pull = shift, length, pull
+        changed = np.abs(own_slope - self.own_slope).max(initial=0)
+        self.shift_bound += norms * travelled + largest * changed
+        self.shift, self.length, self.own_slope = shift, length, own_slope
 
-    def _look(self, point, gradient, update, penalty):
-        """Take in the columns outside that some replica moves."""
-        outside = self._moves(np.abs(gradient) + self.reach, update, penalty)
+    def _admit(self, point, gradient, update, penalty):
+        """Let the columns outside that some replica moves join."""
+        outside = self._moves(np.abs(gradient) + self.shift_bound, update, penalty)
         outside = self.whole(outside)
         outside[self.working.index] = False
         outside = np.flatnonzero(outside)
         for part in self.working.looked_at(outside):
             index = outside[part]
-            self.reach[index] = self.working.largest_shift(point, self.pull, index)
-        bound = np.abs(gradient[outside]) + self.reach[outside]
+            self.shift_bound[index] = self.working.largest_shift(
+                point, self.own_slope, index
+            )
+        bound = np.abs(gradient[outside]) + self.shift_bound[outside]
         part = penalty.on(outside)
         joins = outside[part.whole(self._moves(bound, update, part))]
         if joins.size:
@@ -236,7 +239,7 @@ class RowReplicas:
         if index is not self._penalty_on.index:
             self._penalty_on = OnColumns(index)
         penalty = self._penalty_on(penalty)
-        own = self.working.left_out * self.pull[:, None]
+        own = self.working.left_out * self.own_slope[:, None]
         slope = gradient[index] + self.shift
         slope -= own
         slope *= self.loss_scale[:, None]
@@ -260,9 +263,9 @@ class RowReplicas:
         used = self.whole(wanted)[index]
         if used.all():
             return
-        turned = self.working.left_out[:, ~used] * self.pull[:, None]
-        turned -= self.shift[:, ~used]
-        self.reach[index[~used]] = np.abs(turned).max(axis=0)
+        changed = self.working.left_out[:, ~used] * self.own_slope[:, None]
+        changed -= self.shift[:, ~used]
+        self.shift_bound[index[~used]] = np.abs(changed).max(axis=0)
         self.working.reduced_to(used)
         self.current = self.current[:, used]
         self.before = self.before[:, used]

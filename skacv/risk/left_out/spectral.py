@@ -16,7 +16,7 @@ that direction k contributes obeys
 
 and the prediction is their sum over k. With a preconditioner the same holds in the
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
-the strength of a penalty must then be scaled by c_i as well.
+c_i is one there, for the loss and for the penalty (:class:`skacv.risk.refit.Refit`).
 
 An eigenvalue enters this only through a smooth function, so a few of them, with
 the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
@@ -42,7 +42,7 @@ NODE_TOLERANCE = 1e-14
 # Of so few updates, to find the nodes takes longer than to do without.
 FEW_UPDATES = 64
 # Updates taken together. Twice as many double the work of feedback for each, and
-# halve that of all else.
+# halve all other work.
 STRETCH = 16
 # Arrays of nodes by rows that a stretch needs.
 ARRAYS_OF_NODES = 8
@@ -69,7 +69,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     ndarray of shape (n_iterates, n_left_out, n_targets), float64
         Prediction less target, row by row.
     """
-    _, target = problem.whitened()
+    _, target = problem.sqrt_weighted()
     basis = Eigenbasis.of_run(problem, trajectory)
     if trajectory.preconditioner() is not None:
         trajectory = trajectory.as_gradient_descent()
@@ -132,7 +132,7 @@ def _sampled_responses(eigenvalues, trajectory):
 
 
 class Responses:
-    """What random drives make of every direction, update by update."""
+    """Responses of every direction to random drives, update by update."""
 
     def __init__(self, eigenvalues, n_updates):
         self.eigenvalues, self.rng = eigenvalues, np.random.default_rng(0)
@@ -164,7 +164,7 @@ def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
     held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
     trajectory.followed_by(held_out).replay()
-    held_out.residuals /= left_out.whitening[:, None]
+    held_out.residuals /= left_out.sqrt_weight[:, None]
     return held_out.residuals
 
 
@@ -224,7 +224,7 @@ class HeldOut:
         self._together = []
 
     def _stretch_of(self, rules):
-        """What takes some updates together."""
+        """Some updates together, as one map."""
         loss_scale, penalty_scale = self.scales
         multipliers = [
             update.multipliers(
@@ -258,7 +258,7 @@ class Single(NamedTuple):
     n_kept: int
 
     def replay(self, updates, parts, target, left_out, held_out):
-        """As :meth:`Stretch.replay`, of a single update."""
+        """Take a single update; parameters are those of :meth:`Stretch.replay`."""
         t, before, update, _ = updates[0]
         following = self.leverage * update.point(held_out[t], held_out[before])
         following += parts[2]
@@ -317,13 +317,13 @@ class Stretch(NamedTuple):
         return cls(response, feedback, leverage, n_kept)
 
     def replay(self, updates, parts, target, left_out, held_out):
-        """Write the whitened held-out residuals of one target, and move its parts.
+        """Write the root-weighted held-out residuals of one target, and move its parts.
 
         Parameters
         ----------
         updates : list of Taken
         parts : ndarray of shape (3, n_nodes, n_rows)
-            Of the iterate, of the one before it, and of the drive. The first
+            Parts of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.
         target : ndarray of shape (n_rows,)
         left_out : LeftOutRows
@@ -368,7 +368,7 @@ def deviations(problem, trajectory, left_out, held_out):
     -------
     ndarray of shape (n_columns, n_left_out)
     """
-    design, preconditioner = problem.whitened()[0], trajectory.preconditioner()
+    design, preconditioner = problem.sqrt_weighted()[0], trajectory.preconditioner()
     values, vectors = problem.row_basis(preconditioner)
     root = np.sqrt(len(vectors) * values)
     if preconditioner is not None:
@@ -387,7 +387,7 @@ class Deviations:
 
     def __init__(self, eigenvalues, rows, left_out, held_out):
         self.eigenvalues, self.left_out = eigenvalues[:, None], left_out
-        self.held_out = held_out * left_out.whitening
+        self.held_out = held_out * left_out.sqrt_weight
         self.rows = rows.T * (left_out.loss_scale / left_out.n_rows)
         self.current = self.earlier = np.zeros_like(self.rows)
 

@@ -98,15 +98,15 @@ class WorkingColumns:
         size = max(1, LOOKED_AT_BYTES // (self.design.dtype.itemsize * self.n_rows))
         return [slice(k, k + size) for k in range(0, len(index), size)]
 
-    def largest_shift(self, coef, pull, index):
+    def largest_shift(self, coef, own_slope, index):
         """How far a replica may shift the gradient on the columns in ``index``.
 
         Parameters
         ----------
         coef : ndarray of shape (n_replicas, n_working)
-        pull : ndarray of shape (n_replicas,)
-            By how much of the row that it leaves out, besides, a replica's
-            gradient is less.
+        own_slope : ndarray of shape (n_replicas,)
+            The multiple of the row that it leaves out that is subtracted from
+            a replica's gradient.
         index : ndarray of int, shape (k,)
 
         Returns
@@ -117,19 +117,19 @@ class WorkingColumns:
         """
         left, right = self._factors(coef, index)
         left_norm = np.linalg.norm(left, axis=1).max(initial=0)
-        pull_size = np.abs(pull).max(initial=0)
+        slope_size = np.abs(own_slope).max(initial=0)
         if self._every_entry is None:
             entries, entry_sizes = _normalized(self._entries(index).T)
         else:
             entries, entry_sizes = (each[index] for each in self._every_entry)
         # In units in which no entry and no product is more than one.
         shift_size = left_norm * np.linalg.norm(right, axis=1)
-        turned_size = pull_size * entry_sizes
-        unit = shift_size + turned_size
+        own_size = slope_size * entry_sizes
+        unit = shift_size + own_size
         right = right * _quotient(left_norm, unit)[:, None]
         left = _quotient(left, left_norm).astype(np.float32)
-        entries = entries * _quotient(turned_size, unit).astype(np.float32)[:, None]
-        entries *= _quotient(pull, pull_size).astype(np.float32)
+        entries = entries * _quotient(own_size, unit).astype(np.float32)[:, None]
+        entries *= _quotient(own_slope, slope_size).astype(np.float32)
         shift = right.astype(np.float32) @ left.T
         shift -= entries
         largest = np.maximum(shift.max(axis=1), -shift.min(axis=1))
@@ -188,7 +188,7 @@ class WorkingColumns:
             self._gram[:n_old, n_old:n_working] = across[:, :n_old].T
 
     def _inner_products(self, first):
-        """Of the working columns from ``first`` on with all of them, over n_rows."""
+        """Products of the working columns from ``first`` on with all, over n_rows."""
         if self.whole_gram is not None:
             return self.whole_gram[np.ix_(self.index[first:], self.index)]
         if first == 0:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..reader import Unreadable, read
 from ..refit import UNCENTRED
 from .row_scales import scales_of_rows, with_row_scales
 from .traces import ReadRun, solve
@@ -27,7 +28,7 @@ from .traces import ReadRun, solve
 
 @dataclass(frozen=True)
 class RiskEstimate:
-    """What the memory matrix says of a trajectory.
+    """The risk of every iterate by the memory matrix.
 
     Attributes
     ----------
@@ -63,26 +64,12 @@ class RiskEstimate:
     row_scale_error: float
 
 
-def estimate_risk(
-    problem,
-    trajectory,
-    refit=UNCENTRED,
-    *,
-    method="auto",
-    row_scales=False,
-    rng=None,
-):
-    """Estimate the risk of every iterate of a recorded trajectory.
+@dataclass(frozen=True)
+class MemoryMatrix:
+    """Reader of the memory-matrix estimate.
 
     Parameters
     ----------
-    problem : Problem
-        With the squared error as loss.
-    trajectory : Trajectory
-        Of one replica where a penalty has a prox; else of any number of
-        targets, which share the memory matrix.
-    refit : Refit
-        What a fit without some rows would be.
     method : "auto", "exact", "hutchinson" or int
         How traces are taken. "exact": from the spectrum where updates are
         linear, else by a complete basis of the smaller side of X.
@@ -94,70 +81,92 @@ def estimate_risk(
         scales of their own.
     rng : numpy Generator or RandomState
         Draws the probes.
+    """
+
+    method: object = "auto"
+    row_scales: bool = False
+    rng: object = None
+
+    def requires(self, problem, trajectory):
+        """The squared error, derivatives of all updates, and no batches."""
+        if not problem.loss.is_quadratic:
+            raise Unreadable(
+                "The memory matrix is read with the squared error only, not with "
+                f"{type(problem.loss).__name__}."
+            )
+        for update, penalty in trajectory.first_updates():
+            if not update.is_affine:
+                raise Unreadable(
+                    "The memory matrix needs the derivative of every update, and "
+                    f"{type(update).__name__} has none here."
+                )
+            if update.n_batches:
+                raise Unreadable(
+                    "The memory matrix of passes through batches is read from random "
+                    "labels: see skacv.risk.memory.passes."
+                )
+            if problem.target.shape[1] > 1 and not penalty.is_linear:
+                raise Unreadable("Updates with a prox need a single target.")
+
+    def read(self, problem, trajectory, refit):
+        """The RiskEstimate of a run."""
+        n_rows, n_replicas = problem.target.shape
+        degrees = n_rows - 1 if refit.recentres else n_rows
+        run = ReadRun.of(problem, trajectory, degrees)
+        solved = solve(run, self.method, self.rng)
+        (solution, modes, _), spatial = solved, solved.modes.spatial
+        n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+        if self.row_scales:
+            scales, share = scales_of_rows(run.design)
+            scale_error = 0.0
+        if share > 0:
+            solution, spatial, scale_error = with_row_scales(solved, scales)
+        weights, n_read = run.problem.row_weights, len(run.problem.target)
+        # The rows that are read need not have the mean weight of all.
+        total = weights.sum()
+        inflation = 1 + 1 / n_rows if refit.recentres else 1.0
+        inflation *= n_rows / degrees / (n_read * total)
+        mc_se = solution.squares_error() * inflation / n_replicas
+        # From here in units where the mean of E^2 over the rows is the risk.
+        temporal = solution.temporal * np.sqrt(n_read * inflation)
+        row_se = standard_error_over_rows(temporal, spatial)
+        return RiskEstimate(
+            path=(solution.squares() + modes.missing()) * inflation / n_replicas,
+            se_path=np.sqrt(row_se**2 + mc_se**2),
+            mc_se_path=mc_se,
+            temporal=temporal,
+            spatial=spatial / np.sqrt(n_read * weights / total),
+            n_probes=n_probes,
+            row_scale_share=share if np.isfinite(scale_error) else 0.0,
+            row_scale_error=scale_error,
+        )
+
+
+def estimate_risk(problem, trajectory, refit=UNCENTRED, **settings):
+    """Estimate the risk of every iterate of a recorded trajectory.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the squared error as loss.
+    trajectory : Trajectory
+        It has one target where a penalty has a prox; else any number of
+        targets, which share the memory matrix.
+    refit : Refit
+        What a fit without some rows would be.
+    **settings
+        ``method``, ``row_scales`` and ``rng`` of :class:`MemoryMatrix`.
 
     Returns
     -------
     RiskEstimate
-    """
-    n_rows, n_replicas = problem.target.shape
-    check_run(problem, trajectory)
-    degrees = n_rows - 1 if refit.recentres else n_rows
-    run = ReadRun.of(problem, trajectory, degrees)
-    solved = solve(run, method, rng)
-    (solution, modes, _), spatial = solved, solved.modes.spatial
-    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
-    if row_scales:
-        scales, share = scales_of_rows(run.design)
-        scale_error = 0.0
-    if share > 0:
-        solution, spatial, scale_error = with_row_scales(solved, scales)
-    weights, n_read = run.problem.row_weights, len(run.problem.target)
-    # Of the rows that are read, whose weights need not have the mean of all.
-    total = weights.sum()
-    inflation = 1 + 1 / n_rows if refit.recentres else 1.0
-    inflation *= n_rows / degrees / (n_read * total)
-    mc_se = solution.squares_error() * inflation / n_replicas
-    # From here in units where the mean of E^2 over the rows is the risk.
-    temporal = solution.temporal * np.sqrt(n_read * inflation)
-    row_se = standard_error_over_rows(temporal, spatial)
-    return RiskEstimate(
-        path=(solution.squares() + modes.missing()) * inflation / n_replicas,
-        se_path=np.sqrt(row_se**2 + mc_se**2),
-        mc_se_path=mc_se,
-        temporal=temporal,
-        spatial=spatial / np.sqrt(n_read * weights / total),
-        n_probes=n_probes,
-        row_scale_share=share if np.isfinite(scale_error) else 0.0,
-        row_scale_error=scale_error,
-    )
-
-
-def check_run(problem, trajectory):
-    """Raise where the memory matrix is not what a run of this kind is read from.
 
     Raises
     ------
-    ValueError
-        With one sentence that says what is missing.
+    Unreadable
+        If the memory matrix is not what a run of this kind is read from.
     """
-    if not problem.loss.is_quadratic:
-        raise ValueError(
-            "The memory matrix is read with the squared error only, not with "
-            f"{type(problem.loss).__name__}."
-        )
-    for update, penalty in trajectory.first_updates():
-        if not update.is_affine:
-            raise ValueError(
-                "The memory matrix needs the derivative of every update, and "
-                f"{type(update).__name__} has none here."
-            )
-        if update.n_batches:
-            raise ValueError(
-                "The memory matrix of passes through batches is read from random "
-                "labels: see skacv.risk.memory.passes."
-            )
-        if problem.target.shape[1] > 1 and not penalty.is_linear:
-            raise ValueError("Updates with a prox need a single target.")
+    return read(MemoryMatrix(**settings), problem, trajectory, refit)
 
 
 def standard_error_over_rows(temporal, spatial, block=512):

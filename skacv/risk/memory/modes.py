@@ -62,7 +62,7 @@ def _n_leading(temporal, squared_norms, tolerance, floor):
 
 
 def residual_modes(problem, trajectory, tolerance, floor):
-    """Factor the whitened residuals of every iterate to ``tolerance``.
+    """Factor the (root-weighted) residuals of every iterate to ``tolerance``.
 
     Relative to what :meth:`ResidualModes.n_leading` says of ``floor``.
 
@@ -95,7 +95,7 @@ def residual_modes(problem, trajectory, tolerance, floor):
 
 
 def _combinations(trajectory):
-    """What combines iterates, (n_combinations, n_iterates): few, and then more."""
+    """Matrices that combine iterates, (n_combinations, n_iterates): few, then more."""
     n_iterates = len(trajectory.predictor)
     if n_iterates <= MAX_INNER_PRODUCTS:
         yield sparse.eye(n_iterates, format="csr")

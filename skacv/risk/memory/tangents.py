@@ -24,9 +24,9 @@ MIN_BLOCK_LENGTH = 8
 NEARLY_ALL = 0.85
 # Arrays of the tangents' shape that an update holds.
 TANGENT_COPIES = 8
-# Bytes that are no matter, however small X is.
+# A Gram matrix of so many bytes is formed however small X is.
 ALWAYS_FITS = 1 << 23
-# Of all columns; above, float32 data serve as they are.
+# Where working columns are more than this share of all, X is used uncopied.
 WIDE = 0.75
 
 
@@ -43,8 +43,8 @@ class TangentProbes:
     n_by_mode : ndarray of shape (n_modes,)
         Mode k is driven through the first ``n_by_mode[k]`` probes.
     weight : ndarray of shape (n_modes,)
-        Of each of its probes: their inverse number for random probes, 1 for a
-        complete basis.
+        Weight of each of its probes: their inverse number for random probes, 1
+        for a complete basis.
     """
 
     source: np.ndarray

@@ -1,4 +1,4 @@
-"""The ways to take the traces in the memory matrix: spectrum, basis, probes.
+"""Traces in the memory matrix: by the spectrum, a complete basis, or probes.
 
 Each solves E = F + (A / n) E on the temporal modes of the residuals F, where
 A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
@@ -45,12 +45,12 @@ EXACT_INSTEAD_SIZE = 512
 # Rows at a time whose coordinates are squared.
 ROW_BLOCK = 512
 
-# How far the floor of an accuracy is lowered, where the noise is little.
+# The least floor of an accuracy, where there is little noise.
 LEAST_FLOOR = 1e-5
 
 
 class Accuracy(NamedTuple):
-    """What the modes of a way to take traces may miss of the residuals.
+    """How much of the residuals the modes may miss.
 
     Attributes
     ----------
@@ -133,8 +133,7 @@ class Solved(NamedTuple):
     solution : Solution
     modes : ResidualModes
     n_carried : int
-        Of the modes, tangents have carried the first; of these, (A / n) E is
-        known.
+        Tangents have carried the first so many modes: (A / n) E is known of these.
     """
 
     solution: Solution
@@ -152,7 +151,7 @@ class ReadRun:
         With all rows.
     problem : Problem
     trajectory : Trajectory
-        Of the rows that no preconditioner was made from.
+        The record of the rows that no preconditioner was made from.
     degrees : int
         What A is divided by: rows of ``whole``, less one for an intercept.
     """
@@ -173,13 +172,13 @@ class ReadRun:
 
     @cached_property
     def design(self):
-        """Whitened, of the rows that are read."""
-        return self.problem.whitened()[0]
+        """The rows that are read, times the root of their weights."""
+        return self.problem.sqrt_weighted()[0]
 
     @cached_property
     def whole_design(self):
-        """Whitened, of all rows."""
-        return self.whole.whitened()[0]
+        """All rows, times the root of their weights."""
+        return self.whole.sqrt_weighted()[0]
 
     @cached_property
     def has_one_basis(self):
@@ -209,7 +208,7 @@ def solve(run, method, rng):
     ----------
     run : ReadRun
     method : "auto", "exact", "hutchinson" or int
-        As :func:`skacv.risk.memory.memory_matrix.estimate_risk` takes it.
+        As :class:`skacv.risk.memory.memory_matrix.MemoryMatrix` takes it.
     rng : numpy Generator or RandomState
 
     Returns

@@ -1,23 +1,23 @@
-"""How far a run gets in directions of little curvature."""
+"""How far a run has come in directions of little curvature."""
 
 import numpy as np
 
 
-def share_of_the_way(trajectory, curvature):
-    """The share of its way to the minimum that a coefficient covers by a run's steps.
+def covered_share(trajectory, curvature):
+    """The share of the distance to the minimum that a run's updates cover.
 
-    By the same updates on ``curvature (b - 1)^2 / 2``, begun at zero.
+    They are taken on ``curvature (b - 1)^2 / 2``, from zero.
 
     Parameters
     ----------
     trajectory : Trajectory
-        Of gradient steps, without a preconditioner.
+        A run of gradient steps, without a preconditioner.
     curvature : float
 
     Returns
     -------
     float
-        Zero where it has not moved, one at the minimum.
+        Zero if nothing has moved, one at the minimum.
     """
     shares = trajectory.followed_by(Shares(np.array([curvature])))
     return float(shares.current[0])

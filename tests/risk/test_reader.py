@@ -1,0 +1,111 @@
+"""Readers refuse what they cannot read, before they read anything of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skacv.optim.arrays import design_of
+from skacv.optim.losses import Logistic
+from skacv.optim.penalties import L1, SquaredL2
+from skacv.optim.phases import Phase
+from skacv.optim.preconditioner import Preconditioner
+from skacv.optim.problem import Problem
+from skacv.optim.run import run
+from skacv.optim.schedules import (
+    EigenPro,
+    GradientDescent,
+    StochasticGradient,
+    fixed_batches,
+)
+from skacv.risk.left_out.choice import Folds, LeaveOneOut, coefficients_without
+from skacv.risk.memory.memory_matrix import MemoryMatrix
+from skacv.risk.memory.passes import PassRisk
+from skacv.risk.reader import Unreadable, read
+from skacv.risk.refit import Refit
+
+N_ROWS, N_COLUMNS = 30, 5
+SEEN, UNSEEN = np.arange(10), np.arange(10, N_ROWS)
+
+
+@pytest.fixture
+def problem(rng):
+    X = rng.standard_normal((N_ROWS, N_COLUMNS))
+    y = X[:, :1] + rng.standard_normal((N_ROWS, 1))
+    return Problem(design_of(X), y, np.full((N_ROWS, 1), 1 / N_ROWS))
+
+
+def ran(problem, penalty, schedule):
+    start = np.zeros((1, N_COLUMNS, 1))
+    return problem, run(problem, [Phase(penalty, schedule, 5)], start)
+
+
+def plain(problem):
+    return ran(problem, SquaredL2(0.1), GradientDescent(0.1))
+
+
+def with_prox(problem):
+    return ran(problem, L1(0.1), GradientDescent(0.1))
+
+
+def logistic(problem):
+    labels = (problem.target > 0).astype(float)
+    return plain(replace(problem, target=labels, loss=Logistic()))
+
+
+def preconditioned(problem, batch_size=None):
+    rng = np.random.default_rng(0)
+    made = Preconditioner.of(problem.design, SEEN, 2, rng)
+    batches = fixed_batches(N_ROWS, batch_size, 0)
+    return ran(problem, SquaredL2(0.1), EigenPro(0.1, made, batches=batches))
+
+
+def in_batches(problem):
+    return preconditioned(problem, batch_size=10)
+
+
+def lasso_in_batches(problem):
+    return ran(problem, L1(0.1), StochasticGradient(0.1, 0.0, N_ROWS, 10, 0))
+
+
+FOLD = [(SEEN, UNSEEN)]
+REFUSED = [
+    (MemoryMatrix(), logistic, "squared error only"),
+    (MemoryMatrix(), in_batches, "random labels"),
+    (PassRisk(4, None), logistic, "squared error only"),
+    (PassRisk(4, None), plain, "a pass through batches"),
+    (PassRisk(4, None), lasso_in_batches, "without a prox"),
+    (LeaveOneOut(SEEN[:2]), preconditioned, "cannot be left out"),
+    (LeaveOneOut(SEEN[:2]), in_batches, "cannot be left out"),
+    (Folds([*FOLD, (UNSEEN, SEEN)]), preconditioned, "cannot be left out"),
+]
+READ = [
+    (MemoryMatrix(), with_prox),
+    (MemoryMatrix(), preconditioned),
+    (PassRisk(4, np.random.default_rng(0)), in_batches),
+    (LeaveOneOut(UNSEEN), preconditioned),
+    (LeaveOneOut(UNSEEN), in_batches),
+    (LeaveOneOut(SEEN), logistic),
+    (Folds(FOLD), preconditioned),
+]
+
+
+@pytest.mark.parametrize(("reader", "run_of", "message"), REFUSED)
+def test_a_run_that_does_not_meet_them_is_refused(reader, run_of, message, problem):
+    problem, trajectory = run_of(problem)
+    with pytest.raises(Unreadable, match=message):
+        reader.requires(problem, trajectory)
+    # Not even its shape is looked at.
+    with pytest.raises(Unreadable, match=message):
+        read(reader, problem, replace(trajectory, predictor=None), Refit())
+
+
+@pytest.mark.parametrize(("reader", "run_of"), READ)
+def test_a_run_that_meets_them_is_read(reader, run_of, problem):
+    problem, trajectory = run_of(problem)
+    assert read(reader, problem, trajectory, Refit()) is not None
+
+
+def test_coefficients_without_rows_that_were_seen_are_refused(problem):
+    with pytest.raises(Unreadable, match="cannot be left out"):
+        coefficients_without(*preconditioned(problem), SEEN[:2], Refit())
