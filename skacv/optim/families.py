@@ -6,7 +6,7 @@ what a penalty of the norms of groups starts from, :class:`GroupL2` the group la
 Add a penalty of groups here, and to ``tests/optim/test_families.py``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, singledispatch
 
 import numpy as np
@@ -46,6 +46,12 @@ class Weighted(Penalty):
             return NotImplemented
         same = self.penalty == other.penalty
         return same and np.array_equal(self.weights, other.weights)
+
+    def with_strength(self, strength):
+        return replace(self, penalty=self.penalty.with_strength(strength))
+
+    def unpenalized(self, n_columns):
+        return self.weights == 0
 
     def check(self, n_columns):
         if not isinstance(self.penalty, Uniform):
@@ -116,6 +122,9 @@ class OnColumns:
 class Grouped(Penalty):
     """A penalty of the norms of groups of coefficients.
 
+    A subclass with fields of its own is a ``dataclass(frozen=True, eq=False)``:
+    arrays have an equality that is written here.
+
     Parameters
     ----------
     strength : float
@@ -132,10 +141,13 @@ class Grouped(Penalty):
     def __eq__(self, other):
         if type(other) is not type(self):
             return NotImplemented
-        return self.strength == other.strength and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("groups", "weights")
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
         )
+
+    def unpenalized(self, n_columns):
+        return self.weights[self.groups] == 0
 
     @cached_property
     def _members(self):
@@ -169,7 +181,14 @@ class Grouped(Penalty):
     def on(self, index):
         """The penalty of the coefficients in ``index``, which has whole groups."""
         kept, groups = np.unique(self.groups[index], return_inverse=True)
-        return type(self)(self.strength, groups, self.weights[kept])
+        return replace(self, groups=groups, weights=self.weights[kept])
+
+    def gradient(self, coef):
+        raise ValueError(
+            f"{type(self).__name__} is not a sum over coefficients, which an expansion "
+            "of a converged model asks for: leave-one-out is exact along the run "
+            "(loo=True)."
+        )
 
     def whole(self, mask):
         touched = np.zeros(len(self.weights), dtype=bool)
@@ -211,10 +230,8 @@ class GroupL2(Grouped):
 
     def largest_strength(self, gradient, smoothness):
         held = self.weights > 0
-        norms = self.norms(gradient)[held]
-        return float(
-            (norms / self._threshold(1 / self.strength, gradient.ndim)[held]).max()
-        )
+        weights = self.weights[held].reshape(-1, *(1,) * (gradient.ndim - 1))
+        return float((self.norms(gradient)[held] / weights).max(initial=0))
 
 
 def _check_weights(penalty, n_own, n_columns):
