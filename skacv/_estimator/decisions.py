@@ -3,6 +3,7 @@
 from copy import copy
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -155,7 +156,13 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
-    """Probabilities besides; a subclass says ``_probability(decision)``."""
+    """Probabilities besides, of decisions that are log odds."""
+
+    @staticmethod
+    def _probability(decision):
+        if decision.ndim == 1:
+            return np.stack([expit(-decision), expit(decision)], axis=1)
+        return softmax(decision, axis=1)
 
     def predict_proba(self, X):
         """Probabilities of the classes, by the iterate in use.

@@ -3,17 +3,16 @@
 from numbers import Real
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton
-from ._curved import CurvedClassifier
+from ._curved import InverselyPenalized
 
 
-class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassifier):
+class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPenalized):
     """Logistic regression that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.linear_model.LogisticRegression`,
@@ -169,7 +168,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     """
 
     _parameter_constraints = {
-        **CurvedClassifier._parameter_constraints,
+        **InverselyPenalized._parameter_constraints,
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"fista", "ista", "nesterov", "gd", "newton", "sgd"})],
     }
@@ -229,9 +228,3 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         if self.l1_ratio == 0:
             return SquaredL2(strength)
         return ElasticNet(strength, float(self.l1_ratio))
-
-    @staticmethod
-    def _probability(decision):
-        if decision.ndim == 1:
-            return np.stack([expit(-decision), expit(decision)], axis=1)
-        return softmax(decision, axis=1)

@@ -208,7 +208,7 @@ class GroupL2(Grouped):
         share = np.zeros_like(norms)
         np.divide(threshold, norms, out=share, where=norms > 0)
         kept = np.where(norms > threshold, 1 - share, threshold == 0)
-        return point * kept.astype(point.dtype)[self.groups]
+        return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
 
     def prox_tangent(self, coef, step_size, tangents):
         """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""

@@ -16,7 +16,9 @@ a frozen dataclass with
     yields that sequence, endlessly and always from its first update; a schedule
     owns no loop over the data;
 ``largest_stable_step(smoothness)``
-    the largest step that converges on a quadratic of that curvature.
+    the largest step that converges on a quadratic of that curvature;
+``automatic_step(smoothness)``
+    the step that is taken by default, if it is not 1 / smoothness.
 
 With a penalty that has a prox, gradient descent is ISTA and Nesterov's schedule is
 FISTA. An update with batches is one pass through them, a step for each, on the
@@ -211,6 +213,11 @@ class Newton:
     def largest_stable_step(smoothness):
         """Of a quadratic, whatever its curvature."""
         return 2.0
+
+    @staticmethod
+    def automatic_step(smoothness):
+        """The one that ends at the minimum of a quadratic."""
+        return 1.0
 
 
 # Those made from a step size alone, which is all that is done to the gradient.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skacv.optim.families import GroupL2, Grouped, OnColumns, Weighted, except_last
+from skacv.optim.families import Grouped, GroupL2, OnColumns, Weighted, except_last
 from skacv.optim.penalties import L1, PENALTIES, Penalty, SquaredL2, Zero
 
 STEP_SIZE = 0.7
