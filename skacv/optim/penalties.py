@@ -267,7 +267,7 @@ class MCP(Uniform):
         return self.strength * size - size**2 / (2 * self.gamma)
 
     def _slope(self, step_size):
-        if np.max(step_size) >= self.gamma:
+        if np.max(step_size, initial=0) >= self.gamma:
             raise ValueError(
                 f"MCP needs gamma > step_size for a single-valued prox, got "
                 f"gamma={self.gamma} and step_size={step_size}."
@@ -319,7 +319,7 @@ class SCAD(Uniform):
         )
 
     def _slope(self, step_size):
-        if np.max(step_size) >= self.a - 1:
+        if np.max(step_size, initial=0) >= self.a - 1:
             raise ValueError(
                 f"SCAD needs a > 1 + step_size for a single-valued prox, got "
                 f"a={self.a} and step_size={step_size}."

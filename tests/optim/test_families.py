@@ -197,6 +197,15 @@ def test_parts_are_those_of_the_whole(penalty, point):
     assert columns(penalty) is columns(penalty)
 
 
+@pytest.mark.parametrize("penalty", FAMILIES, ids=str)
+def test_the_part_of_no_columns(penalty):
+    """As readers have it that find no column to be looked at."""
+    nothing = np.empty((0, 1))
+    part = penalty.on(np.empty(0, int))
+    assert part.prox(nothing, STEP_SIZE).shape == (0, 1)
+    assert part.prox_tangent(nothing, STEP_SIZE, np.empty((0, 3))).shape == (0, 3)
+
+
 def test_whole_groups_of_a_mask():
     mask = np.array([False, True, False, False, False, False])
     np.testing.assert_array_equal(GROUPED.whole(mask), GROUPS == 0)
