@@ -22,12 +22,15 @@ class Weighted(Penalty):
     Parameters
     ----------
     penalty : Uniform
-    weights : ndarray of shape (n_columns,)
+    weights : array-like of shape (n_columns,)
         Not negative; a coefficient of weight zero is not penalised.
     """
 
     penalty: Uniform
     weights: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
 
     @property
     def strength(self):
@@ -128,15 +131,19 @@ class Grouped(Penalty):
     Parameters
     ----------
     strength : float
-    groups : ndarray of int, shape (n_columns,)
+    groups : array-like of int, shape (n_columns,)
         Which group every coefficient is in, numbered from 0.
-    weights : ndarray of shape (n_groups,)
+    weights : array-like of shape (n_groups,)
         What multiplies the penalty of every group; zero leaves it alone.
     """
 
     strength: float
     groups: np.ndarray
     weights: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "groups", np.asarray(self.groups, dtype=int))
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
 
     def __eq__(self, other):
         if type(other) is not type(self):

@@ -279,6 +279,12 @@ def test_equality(penalty, other):
     assert penalty != other
 
 
+def test_lists_serve_as_well():
+    assert Weighted(L1(0.1), WEIGHTS.tolist()) == Weighted(L1(0.1), WEIGHTS)
+    listed = GroupL2(0.5, GROUPS.tolist(), GROUP_WEIGHTS.tolist())
+    assert listed == GROUPED
+
+
 @dataclass(frozen=True, eq=False)
 class WithAField(Grouped):
     gamma: float = 3.0
