@@ -4,12 +4,15 @@ from .inspection import CoefficientPathDisplay, RiskPathDisplay
 from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from .linear_model import (
     IterativeRidge,
+    TrajectoryClassifier,
     TrajectoryElasticNet,
+    TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
 )
 from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
 
@@ -21,12 +24,15 @@ __all__ = [
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
     "RiskPathDisplay",
+    "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",
+    "TrajectoryGroupLasso",
     "TrajectoryHuberRegressor",
     "TrajectoryLasso",
     "TrajectoryLinearSVC",
     "TrajectoryLogisticRegression",
     "TrajectoryPoissonRegressor",
+    "TrajectoryRegressor",
     "approximate_loo",
 ]

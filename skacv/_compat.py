@@ -6,6 +6,7 @@ from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import (
+    HasMethods,
     Interval,
     StrOptions,
 )
@@ -49,6 +50,7 @@ def class_weights(class_weight, classes, y, sample_weight):
 
 __all__ = [
     "CallbackSupportMixin",
+    "HasMethods",
     "Interval",
     "StrOptions",
     "_check_sample_weight",

@@ -7,31 +7,59 @@ and the penalties.
 import numpy as np
 from sklearn.base import clone
 
+from skacv.optim.trajectory import Trajectory
 
-def jacobians(gram, trajectory):
+
+def elementwise_jacobian(penalty, coef, step_size):
+    """The derivative of a prox whose entries do not depend on each other."""
+    return np.diag(penalty.prox_derivative(coef, step_size))
+
+
+def group_jacobian(penalty, coef, step_size):
+    """The derivative of the group lasso's prox: a block for each group.
+
+    With r the norm of the point u and k the threshold, (1 - k / r) I + k u u' / r^3
+    where r > k, else zeros.
+    """
+    found = np.zeros((len(coef), len(coef)))
+    for group, weight in enumerate(penalty.weights):
+        own = np.flatnonzero(penalty.groups == group)
+        threshold = step_size * penalty.strength * weight
+        norm = np.linalg.norm(coef[own])
+        if norm > 0:
+            point = coef[own] * (1 + threshold / norm)
+            r = norm + threshold
+            block = (1 - threshold / r) * np.eye(len(own))
+            block += threshold * np.outer(point, point) / r**3
+            found[np.ix_(own, own)] = block
+        elif threshold == 0:
+            found[own, own] = 1
+    return found
+
+
+def jacobians(gram, trajectory, of_prox=elementwise_jacobian):
     """M[t][s]: derivative of iterate t by a shock in the gradient at iterate s."""
     p = len(gram)
     n_updates = trajectory.n_updates
     M = np.zeros((n_updates + 1, n_updates + 1, p, p))
     identity = np.eye(p)
     for t, before, step, penalty in trajectory.updates():
-        derivative = np.asarray(
-            penalty.prox_derivative(trajectory.coef[t + 1, :, 0], step.step_size)
-        )[:, None]
+        derivative = of_prox(penalty, trajectory.coef[t + 1, :, 0], step.step_size)
+        ridge = penalty.smooth_gradient(np.ones(p))[:, None]
         for s in range(t + 1):
             moved = M[t, s] + step.momentum * (M[t, s] - M[before, s])
             point = M[t, s] + step.lookahead * (M[t, s] - M[before, s])
             # The gradient is taken at the affine combination of iterates.
             shock = (1 + step.lookahead) * (s == t) - step.lookahead * (s == before)
-            change = gram @ point + penalty.curvature * point - shock * identity
-            M[t + 1, s] = derivative * (moved - step.step_size * change)
+            change = gram @ point + ridge * point - shock * identity
+            M[t + 1, s] = derivative @ (moved - step.step_size * change)
     return M
 
 
-def memory_matrix(X, trajectory):
+def memory_matrix(X, trajectory, of_prox=elementwise_jacobian):
     """A[t, s] = tr(X M_{t,s} X') / n, from full Jacobians (X centred, weighted)."""
     gram = X.T @ X / len(X)
-    M = jacobians(gram, trajectory)
+    M = jacobians(gram, trajectory, of_prox)
     return np.einsum("tsij,ji->ts", M, gram)
 
 
@@ -55,6 +83,15 @@ def risk_gram(A, residuals, fit_intercept=False):
     degrees = n - 1 if fit_intercept else n
     E = np.linalg.solve(np.eye(len(A)) - A / degrees, residuals)
     return (E @ E.T) / degrees * (1 + 1 / n if fit_intercept else 1)
+
+
+def risk_path_of(model, X, y, sample_weight=None, of_prox=elementwise_jacobian):
+    """``risk_path_`` of a fitted estimator (risk_row_scales=False), by Jacobians."""
+    Xw, yw = sqrt_weighted(X, y, sample_weight, model.fit_intercept)
+    record = Trajectory(model.coef_path_[:, :, None], None, None, model._phases)
+    A = memory_matrix(Xw, record, of_prox)
+    residuals = yw - model.coef_path_ @ Xw.T
+    return np.diag(risk_gram(A, residuals, model.fit_intercept))
 
 
 def row_scale_matrix(A, scales):

@@ -9,18 +9,23 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
+    TrajectoryGroupLasso,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
 )
 
 WITH_RISK = [
     TrajectoryLasso(0.1),
     TrajectoryElasticNet(0.1),
+    TrajectoryGroupLasso(0.1, groups=2),
+    TrajectoryRegressor(0.1),
     IterativeRidge(),
     IterativeRidge(solver="eigenpro", n_components=3),
     IterativeRidge(solver="eigenpro", n_components=3, batch_size=8),
@@ -32,6 +37,8 @@ ALL = [
     TrajectoryLinearSVC(),
     TrajectoryHuberRegressor(),
     TrajectoryPoissonRegressor(),
+    TrajectoryRegressor(0.1, loss="huber", risk=False),
+    TrajectoryClassifier(),
     KernelEigenProRegressor(),
     KernelEigenProClassifier(),
 ]

@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from .predictions import RecordedModel
@@ -155,9 +156,21 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         yield from map(self._label, self.staged_decision_function(X))
 
 
-class RecordedProbabilisticClassifier(RecordedClassifier):
-    """Probabilities besides; a subclass says ``_probability(decision)``."""
+def _has_probabilities(estimator):
+    """Whether decisions are log odds: of those with a choice of losses, the log loss."""
+    return getattr(estimator, "loss", "log") == "log"
 
+
+class RecordedProbabilisticClassifier(RecordedClassifier):
+    """Probabilities as well, where decisions are log odds."""
+
+    @staticmethod
+    def _probability(decision):
+        if decision.ndim == 1:
+            return np.stack([expit(-decision), expit(decision)], axis=1)
+        return softmax(decision, axis=1)
+
+    @available_if(_has_probabilities)
     def predict_proba(self, X):
         """Probabilities of the classes, by the iterate in use.
 
@@ -171,6 +184,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         """
         return self._probability(self.decision_function(X))
 
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X):
         """Logarithms of the probabilities of the classes.
 
@@ -184,6 +198,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         """
         return np.log(self.predict_proba(X))
 
+    @available_if(_has_probabilities)
     def staged_predict_proba(self, X):
         """Probabilities by every iterate, from the start to the last.
 
@@ -197,13 +212,6 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
             One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._probability, self.staged_decision_function(X))
-
-
-def probabilities(decision):
-    """Probabilities of the classes by the log loss, (n_samples, n_classes)."""
-    if decision.ndim == 1:
-        return np.stack([expit(-decision), expit(decision)], axis=1)
-    return softmax(decision, axis=1)
 
 
 def check_class_weights(weights, classes):

@@ -464,8 +464,10 @@ class TrajectoryModel(
         name, values = self._strength_name, getattr(self, self._strength_name)
         if isinstance(values, str):
             problem = data.problem
-            gradient = problem.gradient(np.zeros_like(problem.target))
-            penalty = self._penalty(1.0, len(gradient))
+            penalty = self._penalty(1.0, problem.design.shape[1])
+            # What is not penalised moves before all others.
+            free = np.flatnonzero(penalty.unpenalized(problem.design.shape[1]))
+            gradient = problem.gradient(problem.fitted_on(free))
             largest = penalty.largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)
             least = self._strength_ratio * largest

@@ -41,6 +41,14 @@ def residuals_of_memory_matrix(estimator, t):
     return np.tensordot(temporal[t], spatial, axes=1)
 
 
+def has_memory_matrix(estimator):
+    """Whether runs of an estimator that has such a parameter can be read.
+
+    Where its loss and its updates are chosen, it says so itself.
+    """
+    return getattr(estimator, "_has_memory_matrix", True)
+
+
 def read_memory_matrix(run):
     """Fitted attributes of the memory-matrix estimate of the risk.
 

@@ -21,7 +21,11 @@ from .left_out import (
     read_leave_one_out,
     residuals_of_rows_left_out,
 )
-from .memory_matrix import read_memory_matrix, residuals_of_memory_matrix
+from .memory_matrix import (
+    has_memory_matrix,
+    read_memory_matrix,
+    residuals_of_memory_matrix,
+)
 from .parameters import plain
 
 
@@ -89,6 +93,9 @@ class Estimate:
         ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
         regressor, (n_held_out,) or (n_held_out, n_targets), where prediction
         intervals may be made from them.
+    applies : callable, default=None
+        ``applies(estimator)``, whether runs of the estimator have such an estimate.
+        Where they have not, "auto" is off. None: they all have.
     after : tuple of str, default=()
         Names of estimates that are read before it because it takes over their work.
     """
@@ -100,6 +107,7 @@ class Estimate:
     default: object = None
     limits: str = ""
     residuals: Callable | None = None
+    applies: Callable | None = None
     after: tuple = ()
 
     @property
@@ -135,6 +143,8 @@ class Estimate:
     def is_on(self, estimator):
         """Whether the estimator is told to compute it."""
         setting = self.setting(estimator)
+        if setting == "auto" and self.applies is not None:
+            return self.applies(estimator)
         return setting is not None and setting is not False
 
 
@@ -153,6 +163,7 @@ ESTIMATES = {
             parameter="risk",
             limits="The memory matrix is of the squared error and linear models.",
             residuals=residuals_of_memory_matrix,
+            applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
         ),

@@ -1,25 +1,19 @@
 """Kernel classification by EigenPro that says what every iterate would cost."""
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from .._compat import StrOptions, class_weights
 from .._estimator.data import validated
 from .._estimator.decisions import (
-    RecordedClassifier,
+    RecordedProbabilisticClassifier,
     check_class_weights,
-    probabilities,
 )
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
 from .data import Coded
 
 
-def _has_log_loss(estimator):
-    return estimator.loss == "log"
-
-
-class KernelEigenProClassifier(KernelModel, RecordedClassifier):
+class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     """Kernel classification by EigenPro, with leave-one-out along the run.
 
     The run of :class:`KernelEigenProRegressor` on labels: least squares on codes, -1
@@ -324,34 +318,6 @@ default="rbf"
         else:
             chosen = decisions.argmax(axis=2)
         return np.mean(chosen != label, axis=1)
-
-    @available_if(_has_log_loss)
-    def predict_proba(self, X):
-        """Probabilities of the classes, with the log loss.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return probabilities(self.decision_function(X))
-
-    @available_if(_has_log_loss)
-    def predict_log_proba(self, X):
-        """Logarithms of the probabilities of the classes, with the log loss.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.log(self.predict_proba(X))
 
 
 def codes_of(label, n_classes):

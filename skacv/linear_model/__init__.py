@@ -1,6 +1,9 @@
 """Linear models that keep and judge their trajectory."""
 
 from .elastic_net import TrajectoryElasticNet
+from .general_classifier import TrajectoryClassifier
+from .general_regressor import TrajectoryRegressor
+from .group_lasso import TrajectoryGroupLasso
 from .huber import TrajectoryHuberRegressor
 from .lasso import TrajectoryLasso
 from .logistic import TrajectoryLogisticRegression
@@ -10,10 +13,13 @@ from .svm import TrajectoryLinearSVC
 
 __all__ = [
     "IterativeRidge",
+    "TrajectoryClassifier",
     "TrajectoryElasticNet",
+    "TrajectoryGroupLasso",
     "TrajectoryHuberRegressor",
     "TrajectoryLasso",
     "TrajectoryLinearSVC",
     "TrajectoryLogisticRegression",
     "TrajectoryPoissonRegressor",
+    "TrajectoryRegressor",
 ]

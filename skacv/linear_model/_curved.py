@@ -33,15 +33,14 @@ CURVED_CONSTRAINTS = {
 }
 
 
-class CurvedModel(TrajectoryModel):
-    """Solvers, intercept and penalty where the loss is not the squared error.
+class AugmentedModel(TrajectoryModel):
+    """Intercept and penalty where the loss is not the squared error.
 
     A subclass says ``_penalty_on_features(strength)``, if that is not a ridge.
     """
 
     # Curvature falls as classes come apart, so weaker penalties matter.
     _strength_ratio = 1e-5
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
 
     def _penalty_on_features(self, strength):
         return SquaredL2(strength)
@@ -52,6 +51,12 @@ class CurvedModel(TrajectoryModel):
 
     def _n_columns(self, n_features):
         return n_features + bool(self.fit_intercept)
+
+
+class CurvedModel(AugmentedModel):
+    """Solvers by name, where the loss is not the squared error."""
+
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
 
     def _schedule(self, step_size, problem, seed):
         if self.solver == "newton" and not self._penalty_on_features(1.0).is_linear:
@@ -132,20 +137,14 @@ class CurvedRegressor(RecordedRegressor, RegressorMixin, CurvedModel):
             warn_of_far_targets(data.problem, trajectory)
 
 
-class CurvedClassifier(RecordedClassifier, CurvedModel):
+class CurvedClassifier(RecordedClassifier, AugmentedModel):
     """A classifier; a subclass says ``_loss_and_target(label, n_classes)``."""
 
     _parameter_constraints: dict = {
-        **CURVED_CONSTRAINTS,
-        "C": [
-            Interval(Real, 0, None, closed="right"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
+        **RUN_CONSTRAINTS,
+        "loo_correction": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _strength_name = "C"
-    _is_sum = True
 
     @abstractmethod
     def _loss_and_target(self, label, n_classes):
@@ -193,6 +192,22 @@ class CurvedClassifier(RecordedClassifier, CurvedModel):
         classes, _ = self._classes_of(np.asarray(y))
         loss, target = self._loss_and_target(np.arange(len(classes)), len(classes))
         return {"n_outputs": target.shape[1], "is_coupled": loss.is_coupled}
+
+
+class InverselyPenalized(CurvedClassifier, CurvedModel):
+    """A classifier whose objective is C times a sum over the rows, and a penalty."""
+
+    _parameter_constraints: dict = {
+        **CurvedClassifier._parameter_constraints,
+        **CURVED_CONSTRAINTS,
+        "C": [
+            Interval(Real, 0, None, closed="right"),
+            "array-like",
+            StrOptions({"path"}),
+        ],
+    }
+    _strength_name = "C"
+    _is_sum = True
 
     def _check_strengths(self, values):
         if np.isnan(values).any() or (values <= 0).any():

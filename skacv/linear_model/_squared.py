@@ -10,7 +10,7 @@ from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
 from .._estimator.predictions import RecordedRegressor
 
 
-class TrajectoryRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
+class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.

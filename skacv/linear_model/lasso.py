@@ -3,17 +3,19 @@
 from .._compat import StrOptions
 from ..optim.penalties import L1
 from ..optim.schedules import GradientDescent, Nesterov
-from ._squared import TrajectoryRegressor
+from ._penalties import weighted
+from ._squared import SquaredErrorRegressor
 
 
-class TrajectoryLasso(TrajectoryRegressor):
+class TrajectoryLasso(SquaredErrorRegressor):
     """Lasso by ISTA or FISTA that keeps every iterate and estimates its risk.
 
     The objective is that of :class:`sklearn.linear_model.Lasso`,
 
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
-    with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted.
+    with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted, and
+    sum_j v_j |b_j| in the place of ||b||_1 with ``penalty_weights`` v.
     One run gives all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_``
     say what each of them would cost on unseen rows, without a refit.
 
@@ -24,6 +26,11 @@ class TrajectoryLasso(TrajectoryRegressor):
         trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric from the smallest alpha
         that keeps all coefficients at zero down to 1e-3 of it.
+    penalty_weights : array-like of shape (n_features,), default=None
+        What multiplies the penalty of every coefficient, not negative. A coefficient
+        of weight zero is not penalised; "path" begins where all others are zero
+        then. None: all are one. One over the size of a first
+        estimate makes it the adaptive lasso [3]_.
     fit_intercept : bool, default=True
         Whether to centre X and y by their (weighted) means. X is not copied.
     solver : {"fista", "ista"}, default="fista"
@@ -35,10 +42,9 @@ class TrajectoryLasso(TrajectoryRegressor):
         coefficient is at most ``tol`` times the largest coefficient.
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred), with a
-        margin of 2% where X has more than 128 rows and columns. It depends on X
-        only: a step that looks at y would break the estimates.
-        Where so few rows or so little weight stay, without a fold or a row
-        left out, that it would diverge, it is the largest step that does not.
+        margin of 2% where X has more than 128 rows and columns; or what is stable
+        without any single row, where that is less. It depends on X only: a step
+        that looks at y would break the estimates.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
         How the traces of ``risk_path_`` are taken: exactly; by random probes,
         added until their standard error is below that of the estimate; by so
@@ -159,6 +165,7 @@ class TrajectoryLasso(TrajectoryRegressor):
            arXiv:2404.17856.
     .. [2] Beck and Teboulle (2009), "A fast iterative shrinkage-thresholding
            algorithm for linear inverse problems".
+    .. [3] Zou (2006), "The adaptive lasso and its oracle properties".
 
     Examples
     --------
@@ -174,7 +181,8 @@ class TrajectoryLasso(TrajectoryRegressor):
     """
 
     _parameter_constraints = {
-        **TrajectoryRegressor._parameter_constraints,
+        **SquaredErrorRegressor._parameter_constraints,
+        "penalty_weights": ["array-like", None],
         "solver": [StrOptions({"ista", "fista"})],
     }
     _solvers = {"ista": GradientDescent, "fista": Nesterov}
@@ -183,6 +191,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         self,
         alpha=1.0,
         *,
+        penalty_weights=None,
         fit_intercept=True,
         solver="fista",
         max_iter=200,
@@ -199,6 +208,7 @@ class TrajectoryLasso(TrajectoryRegressor):
         verbose=0,
     ):
         self.alpha = alpha
+        self.penalty_weights = penalty_weights
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.max_iter = max_iter
@@ -215,4 +225,4 @@ class TrajectoryLasso(TrajectoryRegressor):
         self.verbose = verbose
 
     def _penalty(self, strength, n_columns):
-        return L1(strength)
+        return weighted(L1(strength), self.penalty_weights, n_columns)

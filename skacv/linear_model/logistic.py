@@ -5,14 +5,14 @@ from numbers import Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
-from .._estimator.decisions import RecordedProbabilisticClassifier, probabilities
+from .._estimator.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton
-from ._curved import CurvedClassifier
+from ._curved import InverselyPenalized
 
 
-class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassifier):
+class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPenalized):
     """Logistic regression that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.linear_model.LogisticRegression`,
@@ -168,7 +168,7 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
     """
 
     _parameter_constraints = {
-        **CurvedClassifier._parameter_constraints,
+        **InverselyPenalized._parameter_constraints,
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "solver": [StrOptions({"fista", "ista", "nesterov", "gd", "newton", "sgd"})],
     }
@@ -228,5 +228,3 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, CurvedClassi
         if self.l1_ratio == 0:
             return SquaredL2(strength)
         return ElasticNet(strength, float(self.l1_ratio))
-
-    _probability = staticmethod(probabilities)

@@ -196,18 +196,12 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.verbose = verbose
 
     def _checked_loss(self, target, weights):
-        if (target < 0).any():
-            raise ValueError(
-                "Some values of y are negative: a Poisson target is a count, or a rate "
-                "that is not negative."
-            )
-        if not target.any():
-            raise ValueError("All of y is zero: no Poisson mean is small enough.")
+        Poisson().check_target(target)
         return Poisson(), {}
 
     @staticmethod
     def _prediction(predictor):
-        return np.exp(predictor)
+        return Poisson().mean(predictor)
 
     def trial_estimator(self, y):
         """What :meth:`held_out_estimator` may give: positive, as means of counts are.

@@ -25,13 +25,13 @@ from ..optim.schedules import (
     fixed_batches,
 )
 from ..optim.updates import Pass, ProximalGradient
-from ._squared import TrajectoryRegressor
+from ._squared import SquaredErrorRegressor
 
 # The automatic number of directions, of the smaller side of the subsample.
 SHARE_OF_DIRECTIONS = 1 / 10
 
 
-class IterativeRidge(TrajectoryRegressor):
+class IterativeRidge(SquaredErrorRegressor):
     """Ridge regression by gradient descent that keeps every iterate.
 
     The objective is that of :class:`sklearn.linear_model.Ridge`,
@@ -178,7 +178,7 @@ class IterativeRidge(TrajectoryRegressor):
     """
 
     _parameter_constraints = {
-        **TrajectoryRegressor._parameter_constraints,
+        **SquaredErrorRegressor._parameter_constraints,
         "solver": [StrOptions({"gd", "nesterov", "heavy_ball", "eigenpro"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "n_components": [

@@ -6,10 +6,10 @@ import numpy as np
 
 from .._compat import Interval, StrOptions
 from ..optim.losses import SmoothedHinge, SquaredHinge
-from ._curved import CurvedClassifier
+from ._curved import InverselyPenalized
 
 
-class TrajectoryLinearSVC(CurvedClassifier):
+class TrajectoryLinearSVC(InverselyPenalized):
     """Linear SVM that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.svm.LinearSVC`,
@@ -168,7 +168,7 @@ class TrajectoryLinearSVC(CurvedClassifier):
     """
 
     _parameter_constraints = {
-        **CurvedClassifier._parameter_constraints,
+        **InverselyPenalized._parameter_constraints,
         "loss": [StrOptions({"squared_hinge", "smoothed_hinge"})],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
     }

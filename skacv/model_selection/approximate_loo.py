@@ -128,8 +128,9 @@ def approximate_loo(
     TypeError
         If it is of another class.
     ValueError
-        If X or y do not agree with it, if the method does not exist for it, or if
-        the model without some row is not determined.
+        If X or y do not agree with it, if the method does not exist for it, if
+        the model without some row is not determined, or if its penalty is not a sum
+        over coefficients (the group lasso, whose ``loo_path_`` is exact).
 
     Warns
     -----

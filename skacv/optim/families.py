@@ -6,7 +6,7 @@ what a penalty of the norms of groups starts from, :class:`GroupL2` the group la
 Add a penalty of groups here, and to ``tests/optim/test_families.py``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, singledispatch
 
 import numpy as np
@@ -22,12 +22,15 @@ class Weighted(Penalty):
     Parameters
     ----------
     penalty : Uniform
-    weights : ndarray of shape (n_columns,)
+    weights : array-like of shape (n_columns,)
         Not negative; a coefficient of weight zero is not penalised.
     """
 
     penalty: Uniform
     weights: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
 
     @property
     def strength(self):
@@ -46,6 +49,12 @@ class Weighted(Penalty):
             return NotImplemented
         same = self.penalty == other.penalty
         return same and np.array_equal(self.weights, other.weights)
+
+    def with_strength(self, strength):
+        return replace(self, penalty=self.penalty.with_strength(strength))
+
+    def unpenalized(self, n_columns):
+        return self.weights == 0
 
     def check(self, n_columns):
         if not isinstance(self.penalty, Uniform):
@@ -116,12 +125,15 @@ class OnColumns:
 class Grouped(Penalty):
     """A penalty of the norms of groups of coefficients.
 
+    A subclass with fields of its own is a ``dataclass(frozen=True, eq=False)``:
+    arrays have an equality that is written here.
+
     Parameters
     ----------
     strength : float
-    groups : ndarray of int, shape (n_columns,)
+    groups : array-like of int, shape (n_columns,)
         Which group every coefficient is in, numbered from 0.
-    weights : ndarray of shape (n_groups,)
+    weights : array-like of shape (n_groups,)
         What multiplies the penalty of every group; zero leaves it alone.
     """
 
@@ -129,13 +141,20 @@ class Grouped(Penalty):
     groups: np.ndarray
     weights: np.ndarray
 
+    def __post_init__(self):
+        object.__setattr__(self, "groups", np.asarray(self.groups, dtype=int))
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
+
     def __eq__(self, other):
         if type(other) is not type(self):
             return NotImplemented
-        return self.strength == other.strength and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("groups", "weights")
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
         )
+
+    def unpenalized(self, n_columns):
+        return self.weights[self.groups] == 0
 
     @cached_property
     def _members(self):
@@ -169,7 +188,14 @@ class Grouped(Penalty):
     def on(self, index):
         """The penalty of the coefficients in ``index``, which has whole groups."""
         kept, groups = np.unique(self.groups[index], return_inverse=True)
-        return type(self)(self.strength, groups, self.weights[kept])
+        return replace(self, groups=groups, weights=self.weights[kept])
+
+    def gradient(self, coef):
+        raise ValueError(
+            f"{type(self).__name__} is not a sum over coefficients, which an expansion "
+            "of a converged model asks for: leave-one-out is exact along the run "
+            "(loo=True)."
+        )
 
     def whole(self, mask):
         touched = np.zeros(len(self.weights), dtype=bool)
@@ -189,7 +215,7 @@ class GroupL2(Grouped):
         share = np.zeros_like(norms)
         np.divide(threshold, norms, out=share, where=norms > 0)
         kept = np.where(norms > threshold, 1 - share, threshold == 0)
-        return point * kept.astype(point.dtype)[self.groups]
+        return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
 
     def prox_tangent(self, coef, step_size, tangents):
         """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
@@ -213,10 +239,8 @@ class GroupL2(Grouped):
 
     def largest_strength(self, gradient, smoothness):
         held = self.weights > 0
-        norms = self.norms(gradient)[held]
-        return float(
-            (norms / self._threshold(1 / self.strength, gradient.ndim)[held]).max()
-        )
+        weights = self.weights[held].reshape(-1, *(1,) * (gradient.ndim - 1))
+        return float((self.norms(gradient)[held] / weights).max(initial=0))
 
 
 def _check_weights(penalty, n_own, n_columns):

@@ -32,16 +32,19 @@ class Loss:
     Attributes
     ----------
     is_quadratic : bool
-        Whether the derivative is affine in the predictor.
+        Whether it is half the squared error, whose derivative is the residual.
     is_coupled : bool
         Whether the outputs of a row enter one loss together.
     name : str
         Name of the cost in figures.
     scale : float
         A change of the predictor that changes the derivative much.
+    labels : tuple of float
+        What it calls the two classes, as a loss of classification.
     """
 
     name = "loss"
+    labels = -1.0, 1.0
     scale = 1.0
     is_quadratic = False
     is_coupled = False
@@ -49,6 +52,13 @@ class Loss:
     def cost(self, target, predictor):
         """What the paths report of a row: the value, unless another unit is usual."""
         return self.value(target, predictor)
+
+    def mean(self, predictor):
+        """What a regressor predicts where this is its linear predictor."""
+        return predictor
+
+    def check_target(self, target):
+        """Raise a ValueError where these are no targets of this loss."""
 
     def curvature_matrix(self, target, predictor):
         """The curvature of one output or of coupled ones as matrices, a row each.
@@ -89,6 +99,7 @@ class Logistic(Loss):
     """Log loss of a label 0 or 1, l(y, z) = log(1 + exp(z)) - y z."""
 
     name = "log loss"
+    labels = 0.0, 1.0
 
     def value(self, target, predictor):
         return np.logaddexp(0, predictor) - target * predictor
@@ -116,6 +127,7 @@ class Multinomial(Loss):
     """Log loss of one-hot labels, l(y, z) = log sum_k exp(z_k) - y'z."""
 
     name = "log loss"
+    labels = 0.0, 1.0
     is_coupled = True
 
     def value(self, target, predictor):
@@ -226,6 +238,18 @@ class Poisson(Loss):
     """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
 
     name = "half Poisson deviance"
+
+    def mean(self, predictor):
+        return np.exp(predictor)
+
+    def check_target(self, target):
+        if (target < 0).any():
+            raise ValueError(
+                "Some values of y are negative: a Poisson target is a count, or a rate "
+                "that is not negative."
+            )
+        if not target.any():
+            raise ValueError("All of y is zero: no Poisson mean is small enough.")
 
     def value(self, target, predictor):
         constant = xlogy(target, target) - target

@@ -37,7 +37,7 @@ List a penalty in ``PENALTIES``, and it inherits the tests of
 ``tests/optim/test_penalties.py``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,6 +79,14 @@ class Penalty:
         """Second derivatives of g where the coefficients are free."""
         raise ValueError(f"{type(self).__name__} has no hessian_diagonal.")
 
+    def with_strength(self, strength):
+        """The same penalty of another strength."""
+        return replace(self, strength=strength)
+
+    def unpenalized(self, n_columns):
+        """Coefficients that it leaves alone whatever its strength, as a mask."""
+        return np.zeros(n_columns, dtype=bool)
+
     def is_free(self, coef):
         """Which coefficients move when the rest of the objective changes a little."""
         return self.support(coef, SMALL_STEP)
@@ -89,7 +97,7 @@ class Penalty:
         ``gradient`` is the gradient of the loss at zero, ``smoothness`` its
         Lipschitz constant.
         """
-        return float(np.abs(gradient).max())
+        return float(np.abs(gradient).max(initial=0))
 
     def check(self, n_columns):
         """Raise a ValueError where the penalty is not for so many coefficients."""
@@ -143,6 +151,10 @@ class Zero(Uniform):
 
     strength = 0.0
     is_linear = True
+
+    def with_strength(self, strength):
+        """Itself: there is nothing to be multiplied."""
+        return self
 
     def gradient(self, coef):
         return np.zeros_like(coef)
@@ -255,7 +267,7 @@ class MCP(Uniform):
         return self.strength * size - size**2 / (2 * self.gamma)
 
     def _slope(self, step_size):
-        if np.max(step_size) >= self.gamma:
+        if np.max(step_size, initial=0) >= self.gamma:
             raise ValueError(
                 f"MCP needs gamma > step_size for a single-valued prox, got "
                 f"gamma={self.gamma} and step_size={step_size}."
@@ -307,7 +319,7 @@ class SCAD(Uniform):
         )
 
     def _slope(self, step_size):
-        if np.max(step_size) >= self.a - 1:
+        if np.max(step_size, initial=0) >= self.a - 1:
             raise ValueError(
                 f"SCAD needs a > 1 + step_size for a single-valued prox, got "
                 f"a={self.a} and step_size={step_size}."

@@ -8,6 +8,7 @@ from scipy.linalg import eigh, lstsq
 
 from .design import Design
 from .losses import SquaredError
+from .penalties import Zero
 
 # Directions of relatively less curvature are left alone by Newton's method, such
 # as a constant added to the scores of all classes.
@@ -50,6 +51,19 @@ class Problem:
         """Gradient of f, (n_columns, n_targets), one product with X."""
         slope = self.loss.derivative(self.target, predictor)
         return self.design.t_dot(self.row_weights * slope)
+
+    def fitted_on(self, index):
+        """Linear predictors of the minimum of f over some columns, (n_rows, n_targets).
+
+        Exact with the squared error; else they are zeros, where a run starts.
+        """
+        zeros = np.zeros_like(self.target)
+        if not (self.loss.is_quadratic and len(index)):
+            return zeros
+        part = replace(self, design=self.design.columns(index, self.design.dtype))
+        start = np.zeros((len(index), self.target.shape[1]), self.design.dtype)
+        # One Newton step leads to the minimum of a quadratic.
+        return part.design.dot(-part.newton_direction(Zero(), start, zeros))
 
     def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
         """The gradient of the objective, over its Hessian.

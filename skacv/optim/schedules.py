@@ -16,7 +16,9 @@ a frozen dataclass with
     yields that sequence, endlessly and always from its first update; a schedule
     owns no loop over the data;
 ``largest_stable_step(smoothness)``
-    the largest step that converges on a quadratic of that curvature.
+    the largest step that converges on a quadratic of that curvature;
+``automatic_step(smoothness)``
+    the step that is taken by default, if it is not 1 / smoothness.
 
 With a penalty that has a prox, gradient descent is ISTA and Nesterov's schedule is
 FISTA. An update with batches is one pass through them, a step for each, on the
@@ -207,6 +209,11 @@ class Newton:
     def largest_stable_step(smoothness):
         """Largest step that converges on a quadratic, whatever its curvature."""
         return 2.0
+
+    @staticmethod
+    def automatic_step(smoothness):
+        """The one that ends at the minimum of a quadratic."""
+        return 1.0
 
 
 # Schedules made from a step size alone, which multiplies the gradient of all rows.

@@ -275,12 +275,32 @@ class QuadraticByWord(Cosh):
     is_quadratic = True
 
 
+@dataclass(frozen=True)
+class TwiceSquared(Loss):
+    """The squared error itself, which says that it is read as its half."""
+
+    is_quadratic = True
+
+    def value(self, target, predictor):
+        return (predictor - target) ** 2
+
+    def derivative(self, target, predictor):
+        return 2 * (predictor - target)
+
+    def curvature(self, target, predictor):
+        return np.full_like(predictor, 2.0)
+
+    def curvature_bound(self, target):
+        return 2.0
+
+
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
         (WrongSlope(slope_factor=2.0), "not the derivative of its value"),
         (WrongBend(bend_factor=2.0), "not the derivative of its derivative"),
         (QuadraticByWord(), "says that it is quadratic"),
+        (TwiceSquared(), "read as half the squared error"),
     ],
 )
 def test_losses_that_are_not_what_they_say_are_refused(loss, message, problem):

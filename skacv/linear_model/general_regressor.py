@@ -1,0 +1,269 @@
+"""Regression with any loss, penalty and schedule, its own or a user's."""
+
+from .._estimator.conditioning import warn_of_far_targets
+from .._estimator.data import augmented, validated
+from ..optim.families import except_last
+from ..optim.losses import SquaredError
+from ._parts import (
+    PARTS_CONSTRAINTS,
+    REGRESSION,
+    ChosenParts,
+    loss_constraint,
+    named,
+)
+from ._squared import SquaredErrorRegressor
+
+
+class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
+    """Linear regression with any loss, penalty and schedule, every iterate kept.
+
+    The objective is
+
+        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
+
+    with a loss l, a penalty g of which alpha multiplies the strength, and a schedule of
+    updates, each one of the package or of your own (see "How to add a loss, a penalty,
+    a schedule, an estimate" in the documentation). What they say of themselves is
+    checked before the run; leave-one-out and folds then hold for every combination, and
+    the memory matrix [1]_ for the squared error.
+
+    Parameters
+    ----------
+    alpha : float, array-like or "path", default=1.0
+        What multiplies the strength of the penalty. A sequence is walked in one
+        warm-started trajectory, ``max_iter`` updates at each value, the momentum
+        restarting; "path" is 30 values, geometric from the smallest alpha that
+        keeps all penalised coefficients at zero (with "l2" from where its curvature
+        is that of the loss) down to 1e-3 of it.
+    loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
+        Half the squared error; the Huber loss, linear from residuals of 1.35 (in units
+        of y) on; half the Poisson deviance with a log link. Or a loss, such as
+        those of :mod:`skacv.optim.losses` or one of your own.
+    penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l1"
+        The l1 norm, half the squared Euclidean norm, their mean, the minimax
+        concave penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7).
+        Or a penalty, such as those of :mod:`skacv.optim.penalties`, weighted or
+        of groups (:mod:`skacv.optim.families`), or one of your own, of which
+        ``alpha`` multiplies the ``strength``. None: no penalty.
+    schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
+default="nesterov"
+        Accelerated gradient descent, gradient descent, Polyak's heavy ball
+        (momentum .9), or Newton's method, which takes smooth penalties only. Or a
+        schedule, such as those of :mod:`skacv.optim.schedules` or one of your own: a
+        frozen dataclass whose ``step_size`` is replaced by that of this estimator.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. With the squared error X and y are centred by
+        their (weighted) means; else it is the coefficient, not penalised, of a
+        column of ones that is added to X.
+    max_iter : int, default=200
+        Number of updates, at each value of alpha. Reaching it is normal.
+    tol : float, default=1e-6
+        Updates at a value of alpha end when the largest change of a
+        coefficient is at most ``tol`` times the largest coefficient.
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L (1 with "newton"), L the top eigenvalue of X'WX times the
+        largest curvature of the loss, plus that of the penalty; or what is stable
+        without any single row, where that is less. It depends on X only: a step that
+        looks at y would break the estimates. The concave penalties, "mcp" and "scad",
+        take steps below gamma and a - 1: scale the columns to unit variance.
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        How the traces of ``risk_path_`` are taken: exactly; by random probes,
+        added until their standard error is below that of the estimate; by so
+        many random probes. "auto" and True: exactly where the smaller side of
+        X is at most 100 (and the active columns few enough for memory), else
+        by probes. False: no ``risk_path_``. It is read with the squared error
+        and gradient steps: for other runs "auto" computes none, and the other
+        values raise.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows of uneven norm leverages of their
+        own. False: all rows have that of the average row, the published
+        estimate [1]_, which reads low on heavy-tailed rows.
+    loo : {"auto"}, bool or int, default="auto"
+        Leave-one-out along the path: every row (True), so many rows drawn at
+        random, or none (False). "auto": every row where that is cheap, else at
+        random as many as are, at least 100 (if there are).
+    loo_correction : bool, default=True
+        Whether iterates without a row, which are linearised around the recorded
+        ones [2]_ where the loss is curved and there are more rows than columns,
+        are corrected at some iterates. False is the published method.
+    cv : int, splitter or iterable, default=None
+        Folds, as scikit-learn takes them; all are replicas of the one run.
+        None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`predict_interval` needs
+        for the jackknife+.
+    warm_start : bool, default=False
+        Fitting again continues the recorded trajectory: with a larger
+        ``max_iter`` (and a single alpha, or further ones), all paths equal those
+        of one longer run; with another alpha, solver or step size, the trajectory
+        goes on under the new rule. With other data (those that do not reproduce
+        the recorded training errors) or another ``fit_intercept``, a new
+        trajectory starts from ``coef_``, with a warning.
+    n_jobs : int, default=None
+        Blocks of held-out rows, or of folds, worked on at a time; None is 1
+        unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Draws the probes, and the rows that are left out.
+    verbose : int or bool, default=0
+        Whether to print lines while running.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the iterate in use.
+    coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
+        Every iterate.
+    objective_path_ : ndarray of shape (n_iter_ + 1,)
+        The objective, at the alpha in force.
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss on the training rows; with the squared error that, not its half.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        The alpha that was in force; zeros where there is no penalty.
+    risk_path_ : ndarray of shape (n_iter_ + 1,)
+        Estimated mean squared prediction error on unseen rows [1]_, with the squared
+        error alone.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error of every iterate, in the loss of ``train_path_``. Exact with
+        the squared error, and with others where linearising would save little
+        (``loo_correction``).
+    n_iter_ : int
+        Number of updates recorded.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    All other attributes are those of :class:`TrajectoryLasso`.
+
+    Raises
+    ------
+    ValueError
+        From ``fit``, where a part does not do what it says or two parts do not go
+        together, as a Newton step and a penalty with a prox. The message says which.
+
+    See Also
+    --------
+    TrajectoryClassifier : The same for classes.
+    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+
+    References
+    ----------
+    .. [1] Bellec and Tan (2024), "Uncertainty quantification for iterative
+           algorithms in linear models with application to early stopping",
+           arXiv:2404.17856.
+    .. [2] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+           ICML, arXiv:2303.02732.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from skacv import TrajectoryRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TrajectoryRegressor(alpha=2.0, penalty="mcp").fit(scale(X), y)
+    >>> model.risk_path_.shape == model.loo_path_.shape == (model.n_iter_ + 1,)
+    True
+    >>> from skacv.optim.losses import Huber
+    >>> robust = TrajectoryRegressor(alpha="path", loss=Huber(50.0), max_iter=5)
+    >>> robust.fit(scale(X), y).loo_path_.shape
+    (151,)
+    """
+
+    _parameter_constraints = {
+        **SquaredErrorRegressor._parameter_constraints,
+        **PARTS_CONSTRAINTS,
+        "loss": loss_constraint(REGRESSION),
+        "loo_correction": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        loss="squared_error",
+        penalty="l1",
+        schedule="nesterov",
+        fit_intercept=True,
+        max_iter=200,
+        tol=1e-6,
+        step_size="auto",
+        risk="auto",
+        risk_row_scales=True,
+        loo="auto",
+        loo_correction=True,
+        cv=None,
+        keep_data=False,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.loss = loss
+        self.penalty = penalty
+        self.schedule = schedule
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_size = step_size
+        self.risk = risk
+        self.risk_row_scales = risk_row_scales
+        self.loo = loo
+        self.loo_correction = loo_correction
+        self.cv = cv
+        self.keep_data = keep_data
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _chosen_loss(self):
+        return named(self.loss, REGRESSION)
+
+    def _is_squared_error(self):
+        return self._chosen_loss() == SquaredError()
+
+    @property
+    def _is_quadratic(self):
+        return self._chosen_loss().is_quadratic
+
+    @property
+    def _has_memory_matrix(self):
+        """Whether it can be read of a run with these parts."""
+        update = self._planned_update(n_rows=1)
+        is_read = update.is_affine and not update.n_batches
+        return is_read and self._is_squared_error()
+
+    def _penalty(self, strength, n_columns):
+        penalty = self._penalty_on_features(strength)
+        has_ones = self.fit_intercept and not self._is_squared_error()
+        return except_last(penalty, n_columns) if has_ones else penalty
+
+    def _n_columns(self, n_features):
+        return n_features + bool(self.fit_intercept and not self._is_squared_error())
+
+    def _prepared(self, X, y, sample_weight):
+        if self._is_squared_error():
+            return super()._prepared(X, y, sample_weight)
+        samples = validated(self, X, y, sample_weight, y_numeric=True)
+        target, loss = samples.y.astype(samples.X.dtype), self._chosen_loss()
+        loss.check_target(target)
+        return augmented(
+            samples,
+            loss,
+            target[:, None],
+            samples.weights,
+            self.fit_intercept,
+            is_flat=True,
+        )
+
+    def _warn_of(self, trajectory, data):
+        super()._warn_of(trajectory, data)
+        if self.fit_intercept and not self._is_squared_error():
+            warn_of_far_targets(data.problem, trajectory)
+
+    def _prediction(self, predictor):
+        return self._chosen_loss().mean(predictor)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
