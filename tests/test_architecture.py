@@ -211,13 +211,15 @@ def test_the_updates_of_a_run_are_gone_through_by_few():
     """A loop over updates that calls its own functions would be one of these."""
     assert in_engine(enumerators) == {
         ("optim/trajectory.py", "Trajectory.updates"),
-        ("optim/trajectory.py", "Trajectory.followed_by"),  # by iterate()
-        ("optim/run.py", "run"),  # by iterate()
+        (
+            "optim/trajectory.py",
+            "Trajectory.followed_by",
+        ),  # by iterate()
         ("risk/left_out/replicas.py", "replayed"),  # by iterate()
-        ("optim/run.py", "Recorder.updates"),
+        ("optim/run.py", "LiveRun._updates"),
         ("risk/left_out/moments.py", "moments"),  # and batch by batch
         # These look at what was taken, and move nothing.
-        ("optim/run.py", "_allocate"),
+        ("optim/run.py", "_begun"),
         ("risk/left_out/spectral.py", "HeldOut.__init__"),
         ("risk/memory/tangents.py", "_active_sets"),
     }

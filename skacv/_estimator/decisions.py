@@ -157,7 +157,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 def _has_probabilities(estimator):
-    """Whether decisions are log odds: of those with a choice of losses, the log loss."""
+    """Whether decisions are log odds: with a choice of losses, of the log loss."""
     return getattr(estimator, "loss", "log") == "log"
 
 

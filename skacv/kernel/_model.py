@@ -413,7 +413,10 @@ class KernelModel(RecordedModel, TrajectoryModel):
         traces = [0.0]
         for _ in iterate(trajectory.updates(), shares):
             traces.append(float(shares.current.sum()))
-        return {"df_path_": np.array(traces) + run.data.is_centered}
+        return {
+            "df_path_": np.array(traces) + run.data.is_centered,
+            "loo_mc_se_path_": np.zeros(len(traces)),
+        }
 
     def _kept(self, trajectory, begun):
         return {

@@ -130,7 +130,7 @@ class EveryRow(Alone):
         )
         influences = np.diagonal(visited[:, 1:]), np.diagonal(ended[:, 1:])
         own = visited[:, :1], ended[:, :1]
-        self.found.append(self.held_out.advance(*own, *influences))
+        self.found.append(self.held_out.after_pass(*own, *influences))
 
 
 @pytest.mark.parametrize("n_components", [0, 7])

@@ -38,7 +38,7 @@ class HeldOutResiduals:
         self._before = self._end = np.ones(n_rows)
         self._responses, self._end_responses, self._held_out = [], [], []
 
-    def advance(self, visited, residual, influence, end_influence):
+    def after_pass(self, visited, residual, influence, end_influence):
         """Held-out residuals at the end of one more pass.
 
         Parameters
@@ -191,7 +191,7 @@ class LeaveOneOut:
         after = self._after.advance(signed[self._rows])
         own = visited[self._rows], ended[self._rows]
         held_out, *others = (
-            replicate.advance(*own, *influences)
+            replicate.after_pass(*own, *influences)
             for replicate, *influences in zip(self._replicates, before, after)
         )
         squares = [np.mean(residuals**2) for residuals in others]
