@@ -15,7 +15,8 @@ A new penalty is a frozen dataclass deriving from :class:`Uniform` or ``Grouped`
 uniform penalty may be weighted), with
 
 ``strength``
-    what it is multiplied by, which estimators report for every iterate;
+    what it is multiplied by, which estimators report for every iterate, and put in
+    with ``with_strength`` (a field, as :func:`dataclasses.replace` needs it);
 ``cost(coef)``
     its summands, one for every coefficient (or group);
 ``prox(point, step_size)``
