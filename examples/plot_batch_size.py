@@ -46,6 +46,7 @@ def samples_needed(X, y, batch_size, n_components, max_iter):
             max_iter=n_epochs,
             patience=None,
             loo=False,
+            fit_intercept=False,
             store_every=n_epochs,
             random_state=0,
         ).fit(X, y)

@@ -73,6 +73,7 @@ def runs(n, n_epochs):
                 max_iter=n_epochs,
                 patience=None,
                 loo=False,
+                fit_intercept=False,
                 store_every=10,
                 random_state=0,
             )

@@ -49,7 +49,11 @@ def drawn(n, seed):
 def norms(X, label, X_test, truth, max_iter):
     """Norm and test error of the three functions, from one run."""
     model = KernelEigenProRegressor(
-        kernel="laplacian", max_iter=max_iter, patience=None, random_state=0
+        kernel="laplacian",
+        fit_intercept=False,
+        max_iter=max_iter,
+        patience=None,
+        random_state=0,
     ).fit(X, label)
     wrong = np.array([np.any(z * label <= 0) for z in model.staged_predict(X)])
     iterates = {
