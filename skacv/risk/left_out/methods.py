@@ -166,7 +166,7 @@ class Replicated:
         shift = np.zeros(len(request.rows))
         if request.refit.recentres:
             last = np.concatenate([z[-1, :, 0] for _, z in found])
-            shift = last - request.problem.design.own_plus_target(coef, request.rows)
+            shift = last - request.problem.design.own_predictors(coef, request.rows)
         return coef, shift
 
 
