@@ -257,7 +257,7 @@ class Replicas:
         return place[self.left_out.rows]
 
     def _evaluate(self, moment):
-        """Evaluate the correction, and what it was taken for up to now was off by."""
+        """Evaluate the correction, and how far off the one used so far was."""
         rows, predictor = moment.evaluates
         index, expected = self.index, 0.0
         if self.correction is not None:

@@ -273,7 +273,7 @@ def _linearised(request):
 
 
 def _plus_target(residuals, problem, rows):
-    """From residuals, in their place: they may be the largest array of a fit."""
+    """Predictors from residuals, in their place: they may be a fit's largest array."""
     residuals += problem.target[rows]
     return residuals
 
