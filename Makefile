@@ -4,22 +4,26 @@ VENV := .venv
 OLDEST := .venv-oldest
 PEERS := .venv-peers
 BIN := $(VENV)/bin
+# As many test processes as cores, each with one thread for linear algebra.
+PYTEST := python -m pytest -n auto
 
 .PHONY: demo test test-all test-oldest docs links bench bench-peers studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
 
+test test-all test-oldest: export OMP_NUM_THREADS := 1
+
 test: lint  ## lint, all tests but the slow studies, doctests
-	$(BIN)/python -m pytest -m "not slow"
-	$(BIN)/python -m pytest --doctest-modules skacv
+	$(BIN)/$(PYTEST) -m "not slow"
+	$(BIN)/$(PYTEST) --doctest-modules skacv
 
 test-all: lint  ## the slow studies too
-	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest --doctest-modules skacv
+	$(BIN)/$(PYTEST)
+	$(BIN)/$(PYTEST) --doctest-modules skacv
 
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
-	$(OLDEST)/bin/python -m pytest -m "not slow"
+	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html

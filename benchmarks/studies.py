@@ -35,6 +35,7 @@ from .kernel_studies import (
     computational_reach,
     double_descent,
     noisy_digits,
+    noisy_probabilities,
     norms,
     random_labels,
 )
@@ -293,6 +294,7 @@ STUDIES = {
     "norms": norms,
     "double-descent": double_descent,
     "noisy-digits": noisy_digits,
+    "noisy-probabilities": noisy_probabilities,
     "random-labels": random_labels,
 }
 

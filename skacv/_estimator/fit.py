@@ -15,7 +15,6 @@ from .._compat import (
     _fit_context,
     with_callbacks,
 )
-from .._warnings import warn
 from ..optim.phases import Phase, first_updates, n_planned_updates
 from ..optim.run import LiveRun
 from ..risk.left_out.costs import Run
@@ -26,9 +25,8 @@ from .folds import RecordingFit
 from .left_out import FEWEST_ROWS, check_loo
 from .progress import FitProgress
 from .readers import FinishedRun, read
-
-N_STRENGTHS = 30
-
+from .strengths import N_STRENGTHS, PenaltyStrengths
+from .warm_start import starting_point
 
 # Parameters that all estimators have.
 RUN_CONSTRAINTS = {
@@ -95,31 +93,23 @@ class BegunRun:
 
 
 class TrajectoryModel(
-    RecordingFit, CallbackSupportMixin, BaseEstimator, metaclass=ABCMeta
+    PenaltyStrengths,
+    RecordingFit,
+    CallbackSupportMixin,
+    BaseEstimator,
+    metaclass=ABCMeta,
 ):
     """Base class of linear models that keep and judge their trajectory.
 
-    A subclass has the parameters of its ``__init__`` and says
+    A subclass has the parameters of its ``__init__`` and says what
+    :class:`PenaltyStrengths` asks for, and
 
     ``_solvers``
         the schedule class of every solver name;
     ``_is_quadratic``
         whether the loss is the squared error;
     ``_prepared(X, y, sample_weight)``
-        the problem that they make, in a :class:`TrainingData`;
-    ``_penalty(strength, n_columns)``
-        the penalty of a strength on so many coefficients, an intercept among them, in
-        the mean form (1/n) sum_i (...) + g(b);
-    ``_strength_name``
-        the parameter that sets the penalty's strength: a number, a sequence or
-        "path", which ends at ``_strength_ratio`` times where it begins;
-    ``_strength_of(value, data)``, ``_value_of(strength, data)``
-        what ``_strength_name`` means;
-    ``_check_strengths(values)``
-        raises on values that it does not take;
-    ``_is_sum``
-        whether the objective is a sum over the rows and a penalty, which then weighs
-        more where rows are left out; else a mean over the rows.
+        the problem that they make, in a :class:`TrainingData`.
 
     Where a solver is not a schedule of a step size and all rows alone, it also says
 
@@ -140,12 +130,8 @@ class TrajectoryModel(
     no such parameters, ``loo_correction`` and ``keep_data`` are attributes.
     """
 
-    _strength_name = "alpha"
-    # Where a "path" of strengths ends, beside where it begins.
-    _strength_ratio = 1e-3
     _solvers: dict = {}
     _is_quadratic = False
-    _is_sum = False
     # What a subclass has no parameter for.
     loo_correction = True
     keep_data = False
@@ -153,16 +139,6 @@ class TrajectoryModel(
     @abstractmethod
     def _prepared(self, X, y, sample_weight):
         """Validated data as a problem; nothing is marked on the estimator."""
-
-    @abstractmethod
-    def _penalty(self, strength, n_columns):
-        """The penalty of one strength, in the mean form."""
-
-    def _strength_of(self, value, data):
-        return float(value)
-
-    def _value_of(self, strength, data):
-        return float(strength)
 
     def _n_columns(self, n_features):
         """Coefficients of an output, an intercept among them where it is one."""
@@ -248,7 +224,7 @@ class TrajectoryModel(
         data = self._prepared(X, y, sample_weight)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
-        start, done = self._starting_point(data, resume)
+        start, done = starting_point(self, data, resume)
         plan = self._plan(data, seed)
         self._check_record([*done, *plan])
         live = LiveRun(data.problem, plan, start, done=done, tol=self.tol)
@@ -391,102 +367,11 @@ class TrajectoryModel(
         shape = np.asarray(y).shape
         return {"n_outputs": shape[1] if len(shape) > 1 else 1}
 
-    def _changes_strength(self):
-        """Whether the record has iterates of several strengths of the penalty.
-
-        Returns
-        -------
-        bool
-        """
-        return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
-
-    def parameters_at(self, t):
-        """The strength of the penalty at iterate ``t``, if the run has several.
-
-        Parameters
-        ----------
-        t : int
-
-        Returns
-        -------
-        dict
-            The name of its parameter and its value, or nothing.
-        """
-        values = getattr(self, self._strength_name)
-        if np.ndim(values) == 0 and not isinstance(values, str):
-            return {}
-        path = getattr(self, f"{self._strength_name}_path_")
-        return {self._strength_name: float(path[t])}
-
     def _batch_seed(self, resume):
         """What draws batches: the same as before where a run goes on."""
         if resume and hasattr(self, "_seed"):
             return self._seed
         return int(check_random_state(self.random_state).randint(2**31))
-
-    def _starting_point(self, data, resume):
-        """Recorded coefficients to go on from, and the phases that led there."""
-        shape = data.problem.design.shape[1], data.problem.target.shape[1]
-        if not (resume and hasattr(self, "coef_path_")):
-            return np.zeros((1, *shape), data.problem.design.dtype), []
-        path = data.iterates(self.coef_path_, self.intercept_path_)
-        if path.shape[1:] != shape:
-            raise ValueError(
-                "warm_start=True needs as many features and outputs (targets, or "
-                f"classes) as before: {self.n_features_in_} and {path.shape[2]}, got "
-                f"{data.names['n_features_in_']} and {shape[1]}."
-            )
-        path = path.astype(data.problem.design.dtype, copy=False)
-        if self._has_run_on(data.problem, path):
-            return path, self._phases
-        warn(
-            "warm_start=True with other data than before, or another loss or "
-            "intercept: a new trajectory starts from coef_. Its estimates hold if "
-            "coef_ was fitted on data that are independent of these.",
-            UserWarning,
-        )
-        return path[self.iteration_ : self.iteration_ + 1], []
-
-    def _has_run_on(self, problem, path):
-        """Whether the recorded training errors are those of ``path`` on these data.
-
-        With an intercept now if there was one. Only shifts of X and y that it takes
-        up leave the errors unchanged, and those do not change the trajectory either.
-        """
-        if self._has_intercept != bool(self.fit_intercept):
-            return False
-        ends = [problem.average_cost(problem.design.dot(path[t])) for t in (0, -1)]
-        tolerance = np.sqrt(np.finfo(path.dtype).eps) * self.train_path_[0]
-        return np.allclose(ends, self.train_path_[[0, -1]], rtol=0, atol=tolerance)
-
-    def _strengths(self, data):
-        """The penalty's strengths in the order in which they are walked."""
-        name, values = self._strength_name, getattr(self, self._strength_name)
-        if isinstance(values, str):
-            problem = data.problem
-            penalty = self._penalty(1.0, problem.design.shape[1])
-            # What is not penalised moves before all others.
-            free = np.flatnonzero(penalty.unpenalized(problem.design.shape[1]))
-            gradient = problem.gradient(problem.fitted_on(free))
-            largest = penalty.largest_strength(gradient, problem.smoothness)
-            largest = max(largest, np.finfo(float).eps)
-            least = self._strength_ratio * largest
-            return list(np.geomspace(largest, least, N_STRENGTHS))
-        values = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        if values.ndim > 1 or not values.size:
-            raise ValueError(
-                f"{name} must be a number, a sequence of numbers or 'path', got an "
-                f"array of shape {values.shape}."
-            )
-        self._check_strengths(values)
-        return [self._strength_of(value, data) for value in values]
-
-    def _check_strengths(self, values):
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError(
-                f"{self._strength_name} must be finite and not negative, got "
-                f"{values.tolist()}."
-            )
 
     def _step_size(self, penalties, problem, schedule):
         """1 / L, or the largest step that is stable without any single row.

@@ -6,43 +6,26 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, StrOptions
-from .._estimator.fit import RUN_CONSTRAINTS, BegunRun, TrajectoryModel
-from .._estimator.left_out import (
-    FEWEST_ROWS,
-    check_loo,
-    read_folds,
-    read_leave_one_out,
-    unseen_folds,
-)
+from .._estimator.fit import RUN_CONSTRAINTS, BegunRun
+from .._estimator.left_out import FEWEST_ROWS, check_loo
 from .._estimator.parameters import plain
-from .._estimator.predictions import RecordedModel
-from .._estimator.stopping import Patience
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.families import except_last
-from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.kernel_matrix import KernelMatrix
 from ..optim.penalties import SquaredL2
-from ..optim.phases import first_updates
 from ..optim.run import LiveRun
 from ..optim.schedules import GradientDescent, Nesterov
-from ..optim.trajectory import Trajectory, iterate
-from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.costs import Run, is_kernel_decomposed
-from ..risk.left_out.methods import Replicated, Spectral, method_for
-from ..risk.left_out.rows import Request
-from ..risk.random_labels import random_signs
+from ..optim.trajectory import iterate
+from ..risk.left_out.costs import Run
+from ..risk.left_out.methods import Spectral, method_for
 from ..risk.refit import Refit
-from .data import KernelSettings, kernel_data, rows_of, working_dtype
-from .eigenpro import (
-    ARRAYS_OF_DECOMPOSITION,
-    Sizes,
-    eigenpro_schedule,
-    run_attributes,
-)
+from ._predictions import RecordedKernelModel
+from ._stopping import JudgedModel
+from .data import KernelSettings, kernel_data, rows_of
+from .eigenpro import Sizes, eigenpro_schedule, run_attributes
 from .gram import check_precomputed
 from .kernels import (
     KERNELS,
@@ -56,11 +39,6 @@ from .kernels import (
 )
 
 MEGABYTE = 1 << 20
-# A run waits for half as many more iterates as came before its best: what a step
-# changes gets less along a run.
-PATIENCE_GROWTH = 0.5
-
-
 # Parameters that a run which goes on may have anew.
 AT_ANY_TIME = (
     "max_iter",
@@ -73,7 +51,7 @@ AT_ANY_TIME = (
 )
 
 
-class KernelModel(RecordedModel, TrajectoryModel):
+class KernelModel(RecordedKernelModel, JudgedModel):
     """Base class of kernel machines that keep and judge their trajectory.
 
     A subclass says ``_coded_samples(X, y, sample_weight)``, and what the parameters
@@ -298,82 +276,6 @@ class KernelModel(RecordedModel, TrajectoryModel):
         params = self.get_params(deep=False)
         return {name: params[name] for name in params if name not in AT_ANY_TIME}
 
-    def _carried(self, data, plan, folds, seed):
-        """What runs beside: labels where rows are not left out exactly, and folds."""
-        problem, loo = data.problem, plain(self.loo)
-        planned = Trajectory(None, None, None, [replace(plan[0], n_updates=1)])
-        seen, rng = planned.rows_seen(), np.random.default_rng(seed)
-        folds = unseen_folds(folds, seen)
-        labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
-        if self._takes_labels(problem, plan, loo):
-            labels = random_signs((len(problem.target), self.n_probes), rng)
-            rows = np.setdiff1d(np.arange(len(labels)), seen)
-        if not (labels.shape[1] or folds):
-            return None
-        refit = self._refit(data).of_run(planned)
-        return LabelsAndFolds(problem, refit, labels, rows, folds)
-
-    def _takes_labels(self, problem, plan, loo):
-        """Whether leave-one-out of all rows is read from random labels."""
-        n_rows = len(problem.target)
-        if loo not in ("auto", True) or n_rows < FEWEST_ROWS:
-            return False
-        update, size = plan[0].first_update, problem.design.dtype.itemsize
-        is_same_map = problem.loss.is_quadratic and len(plan) == 1
-        if not is_same_map or getattr(update, "has_memory", False):
-            return False
-        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self._budget()
-        return bool(update.n_batches) or not (fits and is_kernel_decomposed(n_rows))
-
-    def _go_on(self, begun, planned, progress):
-        """Take updates until the estimated risk no longer falls, or the plan ends."""
-        live, n_total = begun.live, sum(phase.n_updates for phase in planned)
-        is_carried, end = begun.carried is not None, None
-        while end is None and not live.is_stopped:
-            # What has run beside is judged after every update; leave-one-out that is
-            # read from the record, in stages.
-            n_updates = live.t + 1 if is_carried else 2 * max(live.t, self._stage())
-            live.go_on(first_updates(planned, n_updates), progress)
-            begun.trajectory = live.trajectory
-            end = self._judged(begun)
-            if n_updates >= n_total:
-                break
-        if end is not None:
-            begun.trajectory = begun.trajectory.first(end)
-        whole = sum(phase.n_updates for phase in begun.plan)
-        return end is not None or live.t >= whole
-
-    def _stage(self):
-        """Updates of the first stage, half of them."""
-        return self.max_iter if self.patience is None else self.patience
-
-    def _judged(self, begun):
-        """Where patience ends the run so far, None if it does not; notes the best."""
-        found = self._risk_so_far(begun)
-        if found is None:
-            return None
-        patience = Patience(self.patience, self.tol, PATIENCE_GROWTH)
-        for t, (value, uncertainty) in enumerate(zip(*found)):
-            patience.update(value, uncertainty)
-            begun.best = patience.best
-            if patience.has_ended:
-                return t
-        return None
-
-    def _risk_so_far(self, begun):
-        """What the run is judged by: estimates, and how sure they are; or None."""
-        run = begun.finished(self)
-        if run.carried is not None and run.carried.left_out is not None:
-            return run.carried.left_out.risks()
-        has_loo = plain(self.loo) is not False and len(run.data.rows) >= FEWEST_ROWS
-        if run.folds and not (has_loo and self._is_quadratic):
-            path = read_folds(run)["cv_path_"]
-        elif has_loo:
-            path = read_leave_one_out(run)["loo_path_"]
-        else:
-            return None
-        return path, np.zeros_like(path)
-
     # ------------------------------------------------------------ what is recorded
 
     @staticmethod
@@ -427,89 +329,6 @@ class KernelModel(RecordedModel, TrajectoryModel):
 
     def _warn_of(self, trajectory, data):
         """Columns have no sizes here."""
-
-    # -------------------------------------------------------------- predictions
-
-    def recorded_iterations(self):
-        """Iterates whose coefficients are kept, in order.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        check_is_fitted(self)
-        return self.stored_iterations_
-
-    def _take_coefficients(self, place):
-        """Those of one row of the kept ones."""
-        self.dual_coef_ = self.dual_coef_path_[place].copy()
-        self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
-
-    def _linear_predictor(self, X):
-        """Of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
-        return self._combined(self._checked(X), self.dual_coef_) + self.intercept_
-
-    def _linear_predictors(self, X):
-        """Of every iterate that is kept, one after the other."""
-        X = self._checked(X)
-        # All from one pass over the kernel between X and the training rows.
-        path = np.moveaxis(self.dual_coef_path_, 0, -1)
-        intercepts = self.intercept_path_[self.stored_iterations_]
-        for found, intercept in zip(
-            np.moveaxis(self._combined(X, path), -1, 0), intercepts
-        ):
-            yield found + intercept
-
-    def _predicted(self, replicas, X):
-        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
-        dual_coef, intercept = replicas
-        return self._combined(X, dual_coef.T).T + intercept[:, None]
-
-    def _combined(self, X, dual_coef):
-        """k(X, X_fit_) times coefficients (n_rows, ...)."""
-        flat = dual_coef.reshape(len(dual_coef), -1)
-        if self._kernel is None:  # X is the kernel between its rows and those
-            found = X @ flat
-        else:
-            X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))
-            found = product(self._kernel, X, Z, flat, self._map)
-        return found.reshape(len(found), *dual_coef.shape[1:])
-
-    def _run_without_rows(self):
-        """Dual coefficients and intercepts without each row left out, by output."""
-        away, n_rows = self._data, len(self._data.rows)
-        X = self.X_fit_.astype(working_dtype(n_rows), copy=False)[away.rows]
-        matrix = KernelMatrix(
-            self._kernel, X, working_dtype(n_rows), self._budget(), self._map
-        )
-        data, t = away.on(matrix), self.iteration_
-        target, rows = data.problem.target, data.places_of(self.loo_indices_)
-        last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
-        last = data.iterates(last, self.intercept_path_[[t]])
-        # Only where the run ends matters: iterates before are not laid out.
-        coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
-        coef[-1] = last[0]
-        predictor = np.broadcast_to(0.0, (t + 1, *target.shape))
-        phases = first_updates(self._phases, t)
-        trajectory = Trajectory(coef, predictor, None, phases)
-        held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
-        held_out = held_out.reshape(t + 1, len(rows), -1)
-        refit = self._refit(data).of_run(trajectory)
-        request = Request(data.problem, trajectory, rows, refit)
-        kind = request.run
-        is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
-        for k, part in enumerate(request.outputs()):
-            if is_spectral:
-                found = Spectral.coefficients(part, held_out[:, :, k])
-            else:
-                found = Replicated.coefficients(part)
-            yield data.without_rows(*found, k)
-
-    def _map(self, function, blocks):
-        """Blocks of the kernel, as many at a time as there are jobs."""
-        return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
-            delayed(function)(block) for block in blocks
-        )
 
     # -------------------------------------------------- what others ask for
 

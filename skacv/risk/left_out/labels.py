@@ -169,11 +169,9 @@ class LeaveOneOut:
         kept = label_groups(labels.shape[1])
         self._before, self._after = SelfInfluences(kept), SelfInfluences(kept)
         self._replicates = [HeldOutResiduals(len(rows), dtype) for _ in kept]
-        self.residuals, self.bias, self.mc_se = (
-            [start[rows].astype(dtype)],
-            [0.0],
-            [0.0],
-        )
+        self.residuals = [start[rows].astype(dtype)]
+        self._squares = [np.mean(start[rows] ** 2)]
+        self.bias, self.mc_se = [0.0], [0.0]
         self.degrees_of_freedom = [0.0]
 
     def advance(self, visited, ended, visited_labels, ended_labels):
@@ -195,8 +193,10 @@ class LeaveOneOut:
             for replicate, *influences in zip(self._replicates, before, after)
         )
         squares = [np.mean(residuals**2) for residuals in others]
-        bias, mc_se = jackknife(np.mean(held_out**2), squares)
+        square = np.mean(held_out**2, dtype=np.float64)
+        bias, mc_se = jackknife(square, squares)
         self.residuals.append(held_out.astype(self._dtype))
+        self._squares.append(square)
         self.bias.append(float(bias))
         self.mc_se.append(float(mc_se))
         self.degrees_of_freedom.append(float(np.sum(1 - signed.mean(axis=1))))
@@ -208,5 +208,4 @@ class LeaveOneOut:
         -------
         risks, mc_se : ndarray of shape (n_iterates,)
         """
-        squares = [np.mean(r**2, dtype=np.float64) for r in self.residuals]
-        return np.array(squares) - self.bias, np.array(self.mc_se)
+        return np.array(self._squares) - self.bias, np.array(self.mc_se)

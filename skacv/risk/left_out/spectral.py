@@ -39,7 +39,7 @@ ENTRIES_PER_BLOCK = 1 << 19
 N_DRIVES = 16
 N_TIMES = 64
 NODE_TOLERANCE = 1e-14
-# Of so few updates, to find the nodes takes longer than to do without.
+# With so few updates, finding the nodes takes longer than doing without them.
 FEW_UPDATES = 64
 # Updates taken together. Twice as many double the work of feedback for each, and
 # halve all other work.

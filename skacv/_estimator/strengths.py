@@ -1,0 +1,100 @@
+"""What the strengths of a fit's penalty are, and the order in which they are walked."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+# Strengths of a "path".
+N_STRENGTHS = 30
+
+
+class PenaltyStrengths(ABC):
+    """The parameter that sets how strong a penalty is: a number, or several in turn.
+
+    A subclass says
+
+    ``_penalty(strength, n_columns)``
+        the penalty of a strength on so many coefficients, an intercept among them, in
+        the mean form (1/n) sum_i (...) + g(b);
+    ``_strength_name``
+        the parameter that sets the penalty's strength: a number, a sequence or
+        "path", which ends at ``_strength_ratio`` times where it begins;
+    ``_strength_of(value, data)``, ``_value_of(strength, data)``
+        what ``_strength_name`` means;
+    ``_check_strengths(values)``
+        raises on values that it does not take;
+    ``_is_sum``
+        whether the objective is a sum over the rows and a penalty, which then weighs
+        more where rows are left out; else a mean over the rows.
+    """
+
+    _strength_name = "alpha"
+    # Where a "path" of strengths ends, beside where it begins.
+    _strength_ratio = 1e-3
+    _is_sum = False
+
+    @abstractmethod
+    def _penalty(self, strength, n_columns):
+        """The penalty of one strength, in the mean form."""
+
+    def _strength_of(self, value, data):
+        return float(value)
+
+    def _value_of(self, strength, data):
+        return float(strength)
+
+    def _strengths(self, data):
+        """The penalty's strengths in the order in which they are walked."""
+        name, values = self._strength_name, getattr(self, self._strength_name)
+        if isinstance(values, str):
+            problem = data.problem
+            penalty = self._penalty(1.0, problem.design.shape[1])
+            # What is not penalised moves before all others.
+            free = np.flatnonzero(penalty.unpenalized(problem.design.shape[1]))
+            gradient = problem.gradient(problem.fitted_on(free))
+            largest = penalty.largest_strength(gradient, problem.smoothness)
+            largest = max(largest, np.finfo(float).eps)
+            least = self._strength_ratio * largest
+            return list(np.geomspace(largest, least, N_STRENGTHS))
+        values = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if values.ndim > 1 or not values.size:
+            raise ValueError(
+                f"{name} must be a number, a sequence of numbers or 'path', got an "
+                f"array of shape {values.shape}."
+            )
+        self._check_strengths(values)
+        return [self._strength_of(value, data) for value in values]
+
+    def _check_strengths(self, values):
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(
+                f"{self._strength_name} must be finite and not negative, got "
+                f"{values.tolist()}."
+            )
+
+    def _changes_strength(self):
+        """Whether the record has iterates of several strengths of the penalty.
+
+        Returns
+        -------
+        bool
+        """
+        return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
+
+    def parameters_at(self, t):
+        """The strength of the penalty at iterate ``t``, if the run has several.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        dict
+            The name of its parameter and its value, or nothing.
+        """
+        values = getattr(self, self._strength_name)
+        if np.ndim(values) == 0 and not isinstance(values, str):
+            return {}
+        path = getattr(self, f"{self._strength_name}_path_")
+        return {self._strength_name: float(path[t])}

@@ -1,0 +1,63 @@
+"""Where a run begins: at zero, or where the last fit has ended."""
+
+import numpy as np
+
+from .._warnings import warn
+
+
+def starting_point(estimator, data, resume):
+    """Coefficients to go on from, and the phases that led there.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    data : TrainingData
+    resume : bool
+        Whether to go on with what the estimator has recorded, if anything.
+
+    Returns
+    -------
+    path : ndarray of shape (n_iterates, n_columns, n_outputs)
+    phases : list of Phase
+
+    Raises
+    ------
+    ValueError
+        If the record has other features or outputs.
+    """
+    problem = data.problem
+    shape = problem.design.shape[1], problem.target.shape[1]
+    dtype = problem.design.dtype
+    if not (resume and hasattr(estimator, "coef_path_")):
+        return np.zeros((1, *shape), dtype), []
+    path = data.iterates(estimator.coef_path_, estimator.intercept_path_)
+    if path.shape[1:] != shape:
+        raise ValueError(
+            "warm_start=True needs as many features and outputs (targets, or "
+            f"classes) as before: {estimator.n_features_in_} and {path.shape[2]}, got "
+            f"{data.names['n_features_in_']} and {shape[1]}."
+        )
+    path = path.astype(dtype, copy=False)
+    if _has_run_on(estimator, problem, path):
+        return path, estimator._phases
+    warn(
+        "warm_start=True with other data than before, or another loss or "
+        "intercept: a new trajectory starts from coef_. Its estimates hold if "
+        "coef_ was fitted on data that are independent of these.",
+        UserWarning,
+    )
+    return path[estimator.iteration_ : estimator.iteration_ + 1], []
+
+
+def _has_run_on(estimator, problem, path):
+    """Whether the recorded training errors are those of ``path`` on these data.
+
+    With an intercept now if there was one. Only shifts of X and y that it takes up
+    leave the errors unchanged, and those do not change the trajectory either.
+    """
+    if estimator._has_intercept != bool(estimator.fit_intercept):
+        return False
+    train = estimator.train_path_
+    ends = [problem.average_cost(problem.design.dot(path[t])) for t in (0, -1)]
+    tolerance = np.sqrt(np.finfo(path.dtype).eps) * train[0]
+    return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)

@@ -1,0 +1,98 @@
+"""Predictions by any iterate of a kernel machine, and without single rows."""
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from .._estimator.predictions import RecordedModel
+from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.phases import first_updates
+from ..optim.trajectory import Trajectory
+from ..risk.left_out.methods import Replicated, Spectral, method_for
+from ..risk.left_out.rows import Request
+from .data import working_dtype
+
+
+class RecordedKernelModel(RecordedModel):
+    """Any of the iterates whose dual coefficients ``fit`` has kept."""
+
+    def recorded_iterations(self):
+        """Iterates whose coefficients are kept, in order.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        check_is_fitted(self)
+        return self.stored_iterations_
+
+    def _take_coefficients(self, place):
+        """Use one row of the coefficients that are kept."""
+        self.dual_coef_ = self.dual_coef_path_[place].copy()
+        self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
+
+    def _linear_predictor(self, X):
+        """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        return self._combined(self._checked(X), self.dual_coef_) + self.intercept_
+
+    def _linear_predictors(self, X):
+        """Those of every iterate that is kept, one after the other."""
+        X = self._checked(X)
+        # All from one pass over the kernel between X and the training rows.
+        path = np.moveaxis(self.dual_coef_path_, 0, -1)
+        intercepts = self.intercept_path_[self.stored_iterations_]
+        for found, intercept in zip(
+            np.moveaxis(self._combined(X, path), -1, 0), intercepts
+        ):
+            yield found + intercept
+
+    def _predicted(self, replicas, X):
+        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
+        dual_coef, intercept = replicas
+        return self._combined(X, dual_coef.T).T + intercept[:, None]
+
+    def _combined(self, X, dual_coef):
+        """k(X, X_fit_) times coefficients (n_rows, ...)."""
+        flat = dual_coef.reshape(len(dual_coef), -1)
+        if self._kernel is None:  # X is the kernel between its rows and those
+            found = X @ flat
+        else:
+            X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))
+            found = product(self._kernel, X, Z, flat, self._map)
+        return found.reshape(len(found), *dual_coef.shape[1:])
+
+    def _run_without_rows(self):
+        """Dual coefficients and intercepts without each row left out, by output."""
+        away, n_rows = self._data, len(self._data.rows)
+        X = self.X_fit_.astype(working_dtype(n_rows), copy=False)[away.rows]
+        matrix = KernelMatrix(
+            self._kernel, X, working_dtype(n_rows), self._budget(), self._map
+        )
+        data, t = away.on(matrix), self.iteration_
+        target, rows = data.problem.target, data.places_of(self.loo_indices_)
+        last = self.dual_coef_path_[self.stored_iterations_.searchsorted(t)][None]
+        last = data.iterates(last, self.intercept_path_[[t]])
+        # Only where the run ends matters: iterates before are not laid out.
+        coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
+        coef[-1] = last[0]
+        predictor = np.broadcast_to(0.0, (t + 1, *target.shape))
+        phases = first_updates(self._phases, t)
+        trajectory = Trajectory(coef, predictor, None, phases)
+        held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
+        held_out = held_out.reshape(t + 1, len(rows), -1)
+        refit = self._refit(data).of_run(trajectory)
+        request = Request(data.problem, trajectory, rows, refit)
+        kind = request.run
+        is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()
+        for k, part in enumerate(request.outputs()):
+            if is_spectral:
+                found = Spectral.coefficients(part, held_out[:, :, k])
+            else:
+                found = Replicated.coefficients(part)
+            yield data.without_rows(*found, k)
+
+    def _map(self, function, blocks):
+        """Blocks of the kernel, as many at a time as there are jobs."""
+        return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
+            delayed(function)(block) for block in blocks
+        )

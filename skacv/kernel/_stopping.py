@@ -1,0 +1,119 @@
+"""A run that is judged while it goes on, and ends when nothing more is gained."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._estimator.fit import TrajectoryModel
+from .._estimator.left_out import (
+    FEWEST_ROWS,
+    read_folds,
+    read_leave_one_out,
+    unseen_folds,
+)
+from .._estimator.parameters import plain
+from .._estimator.stopping import Patience
+from ..optim.phases import first_updates, n_planned_updates
+from ..optim.trajectory import Trajectory
+from ..risk.left_out.carried import LabelsAndFolds
+from ..risk.left_out.costs import is_kernel_decomposed
+from ..risk.random_labels import random_signs
+from .eigenpro import ARRAYS_OF_DECOMPOSITION
+
+# A run waits for half as many more iterates as came before its best: what a step
+# changes gets less along a run.
+PATIENCE_GROWTH = 0.5
+
+
+class JudgedModel(TrajectoryModel):
+    """A fit that ends itself, by ``patience`` and ``tol``, from its own estimates."""
+
+    def _carried(self, data, plan, folds, seed):
+        """What runs beside: labels where rows are not left out exactly, and folds."""
+        problem, loo = data.problem, plain(self.loo)
+        planned = Trajectory(None, None, None, [replace(plan[0], n_updates=1)])
+        seen, rng = planned.rows_seen(), np.random.default_rng(seed)
+        folds = unseen_folds(folds, seen)
+        labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
+        if self._takes_labels(problem, plan, loo):
+            labels = random_signs((len(problem.target), self.n_probes), rng)
+            rows = np.setdiff1d(np.arange(len(labels)), seen)
+        if not (labels.shape[1] or folds):
+            return None
+        refit = self._refit(data).of_run(planned)
+        return LabelsAndFolds(problem, refit, labels, rows, folds)
+
+    def _takes_labels(self, problem, plan, loo):
+        """Whether leave-one-out of all rows is read from random labels."""
+        n_rows = len(problem.target)
+        if loo not in ("auto", True) or n_rows < FEWEST_ROWS:
+            return False
+        update, size = plan[0].first_update, problem.design.dtype.itemsize
+        is_same_map = problem.loss.is_quadratic and len(plan) == 1
+        if not is_same_map or getattr(update, "has_memory", False):
+            return False
+        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self._budget()
+        return bool(update.n_batches) or not (fits and is_kernel_decomposed(n_rows))
+
+    def _go_on(self, begun, planned, progress):
+        """Take updates until the estimated risk no longer falls, or the plan ends."""
+        live, n_total = begun.live, sum(phase.n_updates for phase in planned)
+        # Phases may end before their last update: what counts is the place in the plan.
+        n_updates, end = n_total - n_planned_updates(planned, live.phases), None
+        while end is None and not live.is_stopped:
+            n_updates, t = n_updates + self._n_more(n_updates, begun), live.t
+            live.go_on(first_updates(planned, n_updates), progress)
+            is_over = n_updates >= n_total
+            if live.t > t or is_over:
+                end = self._judged(begun)
+            if is_over:
+                break
+        trajectory = live.trajectory
+        begun.trajectory = trajectory if end is None else trajectory.first(end)
+        return end is not None or planned == begun.plan
+
+    def _n_more(self, n_updates, begun):
+        """Updates until the run is judged again.
+
+        What random labels say is at hand after every update. Other estimates are read
+        from the record, all of it: in stages that double.
+        """
+        if self.patience is None:
+            return sum(phase.n_updates for phase in begun.plan)
+        if _random_labels(begun) is not None:
+            return 1
+        return max(n_updates, 2 * self.patience)
+
+    def _judged(self, begun):
+        """Where patience ends the run so far, None if it does not; notes the best."""
+        found = self._risk_so_far(begun)
+        if found is None:
+            return None
+        patience = Patience(self.patience, self.tol, PATIENCE_GROWTH)
+        for t, (value, uncertainty) in enumerate(zip(*found)):
+            patience.update(value, uncertainty)
+            begun.best = patience.best
+            if patience.has_ended:
+                return t
+        return None
+
+    def _risk_so_far(self, begun):
+        """What the run is judged by: estimates, and how sure they are; or None."""
+        labels = _random_labels(begun)
+        if labels is not None:
+            return labels.risks()
+        begun.trajectory = begun.live.trajectory
+        run = begun.finished(self)
+        has_loo = plain(self.loo) is not False and len(run.data.rows) >= FEWEST_ROWS
+        if run.folds and not (has_loo and self._is_quadratic):
+            path = read_folds(run)["cv_path_"]
+        elif has_loo:
+            path = read_leave_one_out(run)["loo_path_"]
+        else:
+            return None
+        return path, np.zeros_like(path)
+
+
+def _random_labels(begun):
+    """Leave-one-out by the random labels that a run carries, None if it has none."""
+    return None if begun.carried is None else begun.carried.left_out
