@@ -10,7 +10,7 @@ from ._model import KernelModel
 from .data import Coded
 
 
-class KernelEigenProRegressor(KernelModel, RecordedRegressor, RegressorMixin):
+class KernelEigenProRegressor(RegressorMixin, KernelModel, RecordedRegressor):
     """Kernel regression by EigenPro, with leave-one-out along the run.
 
     An epoch takes batches B of m rows, g their residuals f(X_B) - y_B [1]_:

@@ -104,9 +104,13 @@ def test_what_it_cannot_do_is_said(half, data):
     message = "half_path_, which this fit of {} has not computed. It takes ten rows."
     with pytest.raises(ValueError, match=message.format("IterativeRidge")):
         model.fit(X[:8], y[:8])
+
+
+def test_kernel_machines_have_it_too(half, data):
     model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), criterion="half")
-    with pytest.raises(ValueError, match=message.format("KernelEigenProRegressor")):
-        model.fit(X, y)
+    model.fit(*data)
+    assert model.criterion_ == "half"
+    assert model.best_iter_ == np.argmin(model.estimator_.half_path_)
 
 
 @pytest.mark.parametrize("half", [{"parameter": "half"}], indirect=True)

@@ -100,8 +100,8 @@ def check_stable(problem, trajectory, weights, suspects):
                 raise ValueError(
                     "The iterates diverge where rows are left out, with step_size="
                     f"{phase.schedule.step_size:.6g}, though they do not on all rows: "
-                    f"the largest stable step is {stable:.6g} there. Use a smaller "
-                    'one or step_size="auto", or leave fewer rows out.'
+                    f"the largest stable step is {stable:.6g} there. Set "
+                    "step_size to that or less, or leave fewer rows out."
                 )
 
 
