@@ -1,7 +1,7 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -68,6 +68,8 @@ class BegunRun:
         What counts of the record, once the run has gone on.
     best : int or None
         The best iterate so far, where the run is judged while it goes on.
+    known : dict of dict
+        By the name of an estimate, what it was judged by.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
     X : {ndarray, sparse matrix} or None
@@ -82,13 +84,20 @@ class BegunRun:
     carried: object = None
     trajectory: object = None
     best: int | None = None
+    known: dict = field(default_factory=dict)
     settings: dict | None = None
     X: object = None
 
     def finished(self, estimator):
         """What estimates are read from."""
         return FinishedRun(
-            estimator, self.trajectory, self.data, self.folds, self.carried, self.best
+            estimator,
+            self.trajectory,
+            self.data,
+            self.folds,
+            self.carried,
+            self.best,
+            self.known,
         )
 
 

@@ -6,7 +6,7 @@ a line of :class:`RiskPathDisplay`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import TopologicalSorter
 
@@ -49,6 +49,9 @@ class FinishedRun:
         What has run beside, for leave-one-out and folds.
     best : int or None
         The best iterate, where the run was judged while it went on.
+    known : dict of dict
+        By the name of an estimate, its attributes as they were read from a longer
+        record of this run, or the same.
     """
 
     estimator: object
@@ -57,6 +60,7 @@ class FinishedRun:
     folds: list
     carried: object = None
     best: int | None = None
+    known: dict = field(default_factory=dict)
 
     @cached_property
     def train_path(self):
@@ -242,9 +246,21 @@ def read(run):
     attributes = read_paths(run)
     order = TopologicalSorter({e.name: e.after for e in ESTIMATES.values()})
     for name in order.static_order():
-        if ESTIMATES[name].is_on(run.estimator):
+        if name in run.known:
+            attributes.update(
+                _first_rows(run.known[name], run.trajectory.n_updates + 1)
+            )
+        elif ESTIMATES[name].is_on(run.estimator):
             attributes.update(ESTIMATES[name].read(run))
     return attributes
+
+
+def _first_rows(attributes, n_rows):
+    """Attributes, and of paths among them so many rows."""
+    return {
+        name: value[:n_rows].copy() if name.endswith("_path_") else value
+        for name, value in attributes.items()
+    }
 
 
 def read_paths(run):

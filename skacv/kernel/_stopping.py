@@ -23,6 +23,9 @@ from .eigenpro import ARRAYS_OF_DECOMPOSITION
 # A run waits for half as many more iterates as came before its best: what a step
 # changes gets less along a run.
 PATIENCE_GROWTH = 0.5
+# Updates before a run is judged at all, as a multiple of its patience, where judging
+# takes longer than updates do.
+FIRST_STAGE = 6
 
 
 class JudgedModel(TrajectoryModel):
@@ -76,13 +79,14 @@ class JudgedModel(TrajectoryModel):
         """Updates until the run is judged again.
 
         What random labels say is at hand after every update. Other estimates are read
-        from the record, all of it: in stages that double.
+        from the record, all of it: in stages that double, the first so long that most
+        runs end in it.
         """
         if self.patience is None:
             return sum(phase.n_updates for phase in begun.plan)
         if _random_labels(begun) is not None:
             return 1
-        return max(n_updates, 2 * self.patience)
+        return max(n_updates, FIRST_STAGE * self.patience)
 
     def _judged(self, begun):
         """Where patience ends the run so far, None if it does not; notes the best."""
@@ -102,16 +106,17 @@ class JudgedModel(TrajectoryModel):
         labels = _random_labels(begun)
         if labels is not None:
             return labels.risks()
-        begun.trajectory = begun.live.trajectory
+        begun.trajectory, begun.known = begun.live.trajectory, {}
         run = begun.finished(self)
         has_loo = plain(self.loo) is not False and len(run.data.rows) >= FEWEST_ROWS
         if run.folds and not (has_loo and self._is_quadratic):
-            path = read_folds(run)["cv_path_"]
+            name, found = "cv", read_folds(run)
         elif has_loo:
-            path = read_leave_one_out(run)["loo_path_"]
+            name, found = "loo", read_leave_one_out(run)
         else:
             return None
-        return path, np.zeros_like(path)
+        begun.known = {name: found}
+        return found[f"{name}_path_"], np.zeros(len(run.trajectory.coef))
 
 
 def _random_labels(begun):

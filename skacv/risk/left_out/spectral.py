@@ -40,7 +40,7 @@ N_DRIVES = 16
 N_TIMES = 64
 NODE_TOLERANCE = 1e-14
 # With so few updates, finding the nodes takes longer than doing without them.
-FEW_UPDATES = 64
+FEW_UPDATES = 20
 # Updates taken together. Twice as many double the work of feedback for each, and
 # halve all other work.
 STRETCH = 16
