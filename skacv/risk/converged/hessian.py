@@ -51,11 +51,15 @@ class Cholesky:
 
     def whiten(self, columns):
         """L^-1 of the columns: their inner products are those in H^-1."""
+        if not columns.size:  # older SciPy refuses these
+            return columns
         return solve_triangular(self.lower, columns, lower=True, check_finite=False)
 
     def solve(self, columns):
         """H^-1 of the columns."""
         columns = columns.astype(self.lower.dtype, copy=False)
+        if not columns.size:
+            return columns
         return cho_solve((self.lower, True), columns, check_finite=False)
 
 
