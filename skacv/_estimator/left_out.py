@@ -316,4 +316,4 @@ def _predictions(estimator, predictors, data):
     predictors = predictors.astype(data.problem.target.dtype, copy=False)
     if data.has_flat_predictions:
         predictors = predictors[:, :, 0]
-    return estimator._prediction(predictors)
+    return estimator._prediction(predictors, data.problem.loss)

@@ -1,13 +1,9 @@
 """Kernel regression by EigenPro that says what every iterate would cost."""
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._estimator.data import validated
 from .._estimator.predictions import RecordedRegressor
-from ..optim.losses import SquaredError
 from ._model import KernelModel
-from .data import Coded
 
 
 class KernelEigenProRegressor(RegressorMixin, KernelModel, RecordedRegressor):
@@ -218,14 +214,7 @@ default="rbf"
     """
 
     _is_quadratic = True
-
-    def _coded_samples(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=True, y_numeric=True
-        )
-        target = samples.y.reshape(len(samples.y), -1).astype(np.float64)
-        is_flat = samples.y.ndim == 1
-        return samples, Coded(SquaredError(), target, samples.weights, is_flat, {})
+    _multi_output = True
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.

@@ -1,12 +1,12 @@
 """What the linear regressors with the squared error share."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 from sklearn.base import RegressorMixin
 
 from .._compat import Interval, StrOptions
-from .._estimator.data import centered, validated
-from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
+from .._estimator.fit import TrajectoryModel
+from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 
 
@@ -18,11 +18,7 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
+        **ALPHA_CONSTRAINT,
         "risk": [
             StrOptions({"auto", "exact", "hutchinson"}),
             Interval(Integral, 2, None, closed="left"),
@@ -32,13 +28,6 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         "keep_data": ["boolean"],
     }
     _is_quadratic = True
-    _multi_output = False
-
-    def _prepared(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
-        )
-        return centered(samples, self.fit_intercept)
 
     @property
     def risk_gram_(self):

@@ -220,16 +220,14 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         scale = self.scale
         if scale == "auto":
             # Where more than half of y is one value, its spread; and of none, one.
+            target = target[:, 0]
             distance = np.abs(target - weighted_median(target, weights))
             scale = NORMAL_MAD * weighted_median(distance, weights)
             scale = scale or weighted_deviation(target, weights) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
-    def _strength_of(self, value, data):
-        return float(value * data.names["scale_"] / data.total_weight)
-
-    def _value_of(self, strength, data):
-        return float(strength * data.total_weight / data.names["scale_"])
+    def _unit(self, data):
+        return super()._unit(data) / data.names["scale_"]
 
 
 def weighted_median(values, weights):

@@ -199,10 +199,6 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         Poisson().check_target(target)
         return Poisson(), {}
 
-    @staticmethod
-    def _prediction(predictor):
-        return Poisson().mean(predictor)
-
     def trial_estimator(self, y):
         """What :meth:`held_out_estimator` may give: positive, as means of counts are.
 

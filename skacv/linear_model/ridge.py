@@ -238,7 +238,7 @@ class IterativeRidge(SquaredErrorRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength, n_columns):
+    def _penalty(self, strength, n_features):
         return SquaredL2(strength)
 
     def _check_record(self, phases):
@@ -257,12 +257,6 @@ class IterativeRidge(SquaredErrorRegressor):
                 'of rows are read from random labels. Use risk="auto", or the number '
                 "of labels."
             )
-
-    def _strength_of(self, value, data):
-        return float(value / data.total_weight)
-
-    def _value_of(self, strength, data):
-        return float(strength * data.total_weight)
 
     def _schedule(self, step_size, problem, seed):
         if self.solver == "heavy_ball":

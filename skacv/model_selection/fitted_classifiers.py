@@ -6,6 +6,7 @@ Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make o
 import numpy as np
 
 from .._compat import class_weights
+from .._estimator.data import with_column
 from ..optim.losses import Logistic, Multinomial, SquaredHinge
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..risk.converged.hinge import Hinge, HingeModel
@@ -16,7 +17,6 @@ from .minimised import (
     dense,
     line_of,
     output_by_output,
-    with_column,
 )
 
 # LIBLINEAR stops when margins are right to its ``tol``; how much of that is

@@ -1,5 +1,7 @@
 """What any linear model of this package minimises, once its run has converged."""
 
+from functools import partial
+
 import numpy as np
 
 from .minimised import line_of, output_by_output
@@ -33,7 +35,8 @@ def recorded(estimator, X, y, weights):
     stays = 1 - own_weights
     shares = 1 - stays * estimator._refit(data).penalty_scale(stays)
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
-    return output_by_output(model, estimator._prediction)
+    mean_function = partial(estimator._prediction, loss=estimator._loss)
+    return output_by_output(model, mean_function)
 
 
 def _penalty_in_force(estimator):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .._estimator.data import with_column
 from ..optim.arrays import design_of
 from ..optim.families import except_last
 from ..optim.problem import Problem
@@ -130,14 +131,6 @@ def line_of(estimator, X, n_outputs):
     has_intercept = getattr(estimator, "fit_intercept", True)
     intercept = np.broadcast_to(intercept, n_outputs) if has_intercept else None
     return Line(X, coef.T, intercept)
-
-
-def with_column(X, value):
-    """X with one more column, of one value."""
-    column = np.full((X.shape[0], 1), float(value))
-    if sparse.issparse(X):
-        return sparse.hstack([X, column], format="csr")
-    return np.hstack([X, column])
 
 
 def dense(array):
