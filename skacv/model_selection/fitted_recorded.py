@@ -1,7 +1,5 @@
 """What any linear model of this package minimises, once its run has converged."""
 
-from functools import partial
-
 import numpy as np
 
 from .minimised import line_of, output_by_output
@@ -19,7 +17,7 @@ def recorded(estimator, X, y, weights):
 
     Returns
     -------
-    FittedModel
+    list of ConvergedModel
     """
     target = estimator._target(y).astype(float, copy=False)
     line = line_of(estimator, X, target.shape[1])
@@ -35,8 +33,7 @@ def recorded(estimator, X, y, weights):
     stays = 1 - own_weights
     shares = 1 - stays * estimator._refit(data).penalty_scale(stays)
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
-    mean_function = partial(estimator._prediction, loss=estimator._loss)
-    return output_by_output(model, mean_function)
+    return output_by_output(model)
 
 
 def _penalty_in_force(estimator):
