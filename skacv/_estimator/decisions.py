@@ -67,9 +67,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         classes, label = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, of "
-                "positive sample_weight where there is one, but y has only one class: "
-                f"{classes[0]}."
+                f"{type(self).__name__} needs samples of at least two classes (with "
+                f"positive sample_weight), but y has only one class: {classes[0]}."
             )
         return classes, label
 

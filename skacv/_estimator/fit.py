@@ -193,10 +193,9 @@ class TrajectoryModel(PlannedModel, RecordingFit, CallbackSupportMixin, BaseEsti
         """Raise where recorded and planned phases do not go together in one record."""
         if len({bool(phase.first_update.n_batches) for phase in phases}) > 1:
             raise ValueError(
-                "warm_start=True goes on in batches where the run was in batches, and "
-                "on all rows where it was on all rows: a row that is left out counts "
-                "otherwise in batches. Take such a solver and batch_size, or "
-                "warm_start=False."
+                "warm_start=True cannot continue a run in batches with updates on all "
+                "rows, or the other way round: leaving a row out means something else "
+                "in batches. Keep solver and batch_size, or set warm_start=False."
             )
 
     def _progress(self, begun, planned, X, y, sample_weight):

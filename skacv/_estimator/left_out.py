@@ -109,7 +109,7 @@ def read_leave_one_out(run):
         predictions = _predictions(estimator, predictors, data)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
-            "Iterates that leave out a row diverge, though those on all rows do not: "
+            "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
     return _in_order(path, se_path, predictions, rows, data)
@@ -267,9 +267,9 @@ def unseen_folds(folds, seen):
     for number, (_, judged) in enumerate(found):
         if not len(judged):
             raise ValueError(
-                f"Fold {number} of cv judges by rows of the preconditioner's "
-                "subsample alone, which cannot be left out. Take larger folds, a "
-                "smaller subsample_size, or n_components=0."
+                f"Fold {number} of cv tests only on rows of the preconditioner's "
+                "subsample, which cannot be left out. Use larger folds, a smaller "
+                "subsample_size, or n_components=0."
             )
     return found
 

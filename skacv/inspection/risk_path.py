@@ -21,15 +21,16 @@ from ._figure import (
     recorded,
 )
 
-# Colour and line of the estimates. Leave-one-out is dashed, drawn over the memory
-# matrix: they are often too close to be told apart otherwise.
-STYLES = {
-    "risk": {"color": BLUE, "linewidth": 2.2},
-    "loo": {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
-    "cv": {"color": PURPLE, "linewidth": 1.8},
-}
-# Colours of estimates that others have added to the table, in its order.
-FURTHER_COLOURS = (ORANGE, SKY_BLUE)
+# Colour and line of the estimates, in the order of the table. Leave-one-out is
+# dashed, drawn over the memory matrix: they are often too close to be told apart
+# otherwise. The last two are for estimates that others have added.
+STYLES = (
+    {"color": BLUE, "linewidth": 2.2},
+    {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
+    {"color": PURPLE, "linewidth": 1.8},
+    {"color": ORANGE, "linewidth": 1.8},
+    {"color": SKY_BLUE, "linewidth": 1.8},
+)
 
 
 class RiskPathDisplay:
@@ -176,16 +177,15 @@ default=None
 
     def _draw_estimates(self, ax):
         self.lines_ = {}
-        further = cycle(FURTHER_COLOURS)
+        styles = dict(zip(ESTIMATES, cycle(STYLES)))
         for name, (path, se_path) in self.estimates.items():
-            style = STYLES.get(name) or {"color": next(further), "linewidth": 1.8}
-            label = ESTIMATES[name].label
-            (self.lines_[name],) = ax.plot(path, label=f"{label} ± s.e.", **style)
+            label = f"{ESTIMATES[name].label} ± s.e."
+            (self.lines_[name],) = ax.plot(path, label=label, **styles[name])
             ax.fill_between(
                 np.arange(len(path)),
                 path - se_path,
                 path + se_path,
-                color=style["color"],
+                color=styles[name]["color"],
                 alpha=0.12,
                 linewidth=0,
             )
@@ -242,10 +242,14 @@ def _estimates(inner):
         if hasattr(inner, estimate.path)
     }
     if not found:
-        parameters = ", ".join(e.parameter for e in ESTIMATES.values() if e.parameter)
+        parameters = [
+            estimate.parameter
+            for estimate in ESTIMATES.values()
+            if estimate.parameter and estimate.is_offered_by(inner)
+        ]
         raise ValueError(
-            f"This {type(inner).__name__} was fitted with all of {parameters} "
-            "switched off and has no estimate of the risk to draw."
+            f"This {type(inner).__name__} was fitted without any estimate of the risk, "
+            f"so there is none to draw. Switch one of {', '.join(parameters)} on."
         )
     return found
 

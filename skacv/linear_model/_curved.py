@@ -111,7 +111,7 @@ class CurvedClassifier(RecordedClassifier, TrajectoryModel):
         if is_separated:
             warn(
                 "The classes are separated and there is no penalty: the coefficients "
-                "grow without bound. Use an iterate before, or a finite C.",
+                "grow without bound. Use an earlier iterate, or a penalty.",
                 SeparationWarning,
             )
 

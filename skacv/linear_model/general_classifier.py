@@ -228,7 +228,7 @@ default="nesterov"
         loss = named(self.loss, CLASSIFICATION)
         if loss.is_coupled and n_classes == 2:
             raise ValueError(
-                f"{type(loss).__name__} couples a score of every class, which needs at "
-                "least three classes: y has two."
+                f"{type(loss).__name__} has a score for every class and needs at least "
+                "three classes, but y has two."
             )
         return loss

@@ -247,15 +247,14 @@ class IterativeRidge(SquaredErrorRegressor):
             return
         if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
-                "batch_size needs a single alpha, and with warm_start=True the same "
-                "alpha, step and batches all along: what a row left out changes is "
-                "read from passes that are all alike."
+                "batch_size needs a single alpha, and warm_start=True the same alpha, "
+                "step and batches as before: the estimates need passes that are all "
+                "alike."
             )
         if plain(self.risk) == "exact":
             raise ValueError(
-                'risk="exact" needs all rows at a time: with batch_size the memories '
-                'of rows are read from random labels. Use risk="auto", or the number '
-                "of labels."
+                'risk="exact" is not available with batch_size, where the estimate '
+                'takes random labels. Use risk="auto", or the number of labels.'
             )
 
     def _schedule(self, step_size, problem, seed):

@@ -72,9 +72,9 @@ def _refuse_one_vs_rest(estimator):
         n_classes == 2 and multi_class == "multinomial"
     ):
         raise ValueError(
-            "Several classes are supported in one multinomial model, two in a binary "
-            "one; take another solver or leave multi_class at its default, or wrap the "
-            "estimator in OneVsRestClassifier and look at each of its estimators."
+            "Several classes are supported in one multinomial model, two classes in "
+            "one binary model. Use another solver or leave multi_class at its default, "
+            "or fit OneVsRestClassifier and pass each of its estimators_."
         )
 
 
