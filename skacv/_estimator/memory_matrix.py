@@ -112,7 +112,7 @@ def _warn_of_uneven_rows(run, risk_path):
         return
     if run.estimator.risk_row_scales:
         remedy = (
-            "risk_row_scales, which corrects that, does not work for this run: see "
+            "risk_row_scales, which corrects that, cannot be taken for this run: see "
             "loo_path_ (loo=True)."
         )
     else:

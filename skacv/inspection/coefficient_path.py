@@ -98,7 +98,7 @@ class CoefficientPathDisplay:
         by_target = path[:, None] if path.ndim == 2 else path
         n_targets = by_target.shape[1]
         if target not in range(n_targets):
-            raise ValueError(f"target must be 0 to {n_targets - 1}, got {target}.")
+            raise ValueError(f"target must be below {n_targets}, got {target}.")
         display = cls(
             coef_path=by_target[:, target],
             iteration=inner.iteration_,
