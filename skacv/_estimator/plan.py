@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..optim.phases import Phase
+from ..optim.phases import Phase, smoothness_under
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import n_rows_worth
 from .left_out import FEWEST_ROWS
@@ -29,8 +29,8 @@ class PlannedModel(PenaltyStrengths):
         the constant of its gradients; the automatic step; the step, where it is not
         to be the automatic one;
     ``_planned_update(n_rows)``, ``_outputs(y)``
-        an update of the kind that a run will take, and its outputs: what leaving
-        rows out depends on.
+        an update of the kind that a run will take, where its schedule needs the
+        problem, and the run's outputs: what leaving rows out depends on.
     """
 
     _solvers: dict = {}
@@ -50,7 +50,7 @@ class PlannedModel(PenaltyStrengths):
         return self._solvers[self.solver](step_size)
 
     def _step_size(self, penalties, problem, schedule):
-        """1 / L, or the largest step that is stable without any single row.
+        """The automatic step, or the largest that is stable without any single row.
 
         That raises L to at most L over the share of the weight that stays. What is
         read from a run has no part in its step.
@@ -62,16 +62,18 @@ class PlannedModel(PenaltyStrengths):
         if smoothness == 0:
             return 1.0
         step_size = self._automatic_step(smoothness, schedule, problem)
-        share = 1 - float(problem.row_weights.max())
-        return min(step_size, share * float(schedule.largest_stable_step(smoothness)))
+        share = max(1 - float(problem.row_weights.max()), np.finfo(float).eps)
+        return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def _automatic_step(self, smoothness, schedule, problem):
-        """What the automatic step is, where it is stable without rows as well."""
+        """1 / L, or what the schedule takes for it, if that is stable without rows."""
+        if hasattr(schedule, "automatic_step"):
+            return schedule.automatic_step(smoothness)
         return 1 / smoothness
 
     def _smoothness(self, problem, schedule):
         """The largest curvature of the gradients that are taken."""
-        return problem.smoothness
+        return smoothness_under(schedule, problem)
 
     # ------------------------------------------------------- known before the run
 
@@ -117,7 +119,8 @@ class PlannedModel(PenaltyStrengths):
 
     def _planned_update(self, n_rows):
         """An update of the kind that a run will take."""
-        return next(iter(self._solvers[self.solver](1.0).updates()))
+        schedule = self._schedule(1.0, problem=None, seed=None)
+        return next(iter(schedule.updates()))
 
     def _outputs(self, y):
         """What is known of the outputs before a run."""

@@ -42,19 +42,13 @@ class CurvedModel(TrajectoryModel):
         return SquaredL2(strength)
 
     def _schedule(self, step_size, problem, seed):
-        penalty = self._penalty(1.0, problem.design.shape[1])
-        if self.solver == "newton" and not penalty.is_linear:
+        if self.solver == "newton" and not self._penalty(1.0, n_features=1).is_linear:
             raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         if self.solver != "sgd":
             return super()._schedule(step_size, problem, seed)
         return StochasticGradient(
             step_size, self.power_t, len(problem.target), self.batch_size, seed
         )
-
-    def _step_size(self, penalties, problem, schedule):
-        if self.solver == "newton" and self.step_size == "auto":
-            return 1.0
-        return super()._step_size(penalties, problem, schedule)
 
     def _planned_update(self, n_rows):
         if self.solver != "sgd":
@@ -69,7 +63,7 @@ class CurvedModel(TrajectoryModel):
         al. (2019), "SGD: general analysis and improved rates", section 3.1.
         """
         if self.solver != "sgd":
-            return problem.smoothness
+            return super()._smoothness(problem, schedule)
         n_rows = len(problem.target)
         size = min(self.batch_size, n_rows)
         norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]

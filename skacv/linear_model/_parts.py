@@ -74,12 +74,3 @@ class ChosenParts:
 
     def _schedule(self, step_size, problem, seed):
         return replace(named(self.schedule, SCHEDULES), step_size=step_size)
-
-    def _automatic_step(self, smoothness, schedule, problem):
-        """1 / L, or what the schedule takes for it."""
-        if hasattr(schedule, "automatic_step"):
-            return schedule.automatic_step(smoothness)
-        return 1 / smoothness
-
-    def _planned_update(self, n_rows):
-        return next(iter(named(self.schedule, SCHEDULES).updates()))

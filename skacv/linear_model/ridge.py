@@ -253,8 +253,8 @@ class IterativeRidge(SquaredErrorRegressor):
             )
         if plain(self.risk) == "exact":
             raise ValueError(
-                'risk="exact" is not available with batch_size, where the estimate '
-                'takes random labels. Use risk="auto", or the number of labels.'
+                'risk="exact" needs all rows at a time. With batch_size the estimate '
+                'takes random labels: use risk="auto", or the number of labels.'
             )
 
     def _schedule(self, step_size, problem, seed):
@@ -275,11 +275,6 @@ class IterativeRidge(SquaredErrorRegressor):
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
         return EigenPro(step_size, preconditioner, largest, batches)
-
-    def _smoothness(self, problem, schedule):
-        if self.solver == "eigenpro":
-            return schedule.top_eigenvalue
-        return super()._smoothness(problem, schedule)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -314,8 +309,6 @@ class IterativeRidge(SquaredErrorRegressor):
         return batch_step(largest, smoothness, size, critical)
 
     def _planned_update(self, n_rows):
-        if self.solver == "heavy_ball":
-            return ProximalGradient(1.0, float(self.momentum))
         if self.solver != "eigenpro":
             return super()._planned_update(n_rows)
         none = np.empty(0)
