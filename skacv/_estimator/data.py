@@ -165,7 +165,12 @@ def validated(estimator, X, y, sample_weight, **checks):
         weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-    rows, passed = _rows_of_positive_weight(weights), X
+    rows, passed = np.flatnonzero(weights > 0), X
+    if len(rows) < 2:
+        raise ValueError(
+            "sample_weight must be positive on at least two rows, it is on "
+            f"{len(rows)}."
+        )
     if len(rows) < len(weights):
         X, y, weights = X[rows], y[rows], weights[rows]
     names = {key: getattr(shell, key) for key in NAMES if hasattr(shell, key)}
@@ -241,13 +246,3 @@ def with_column(X, value):
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
     return np.hstack([X, column])
-
-
-def _rows_of_positive_weight(weights):
-    rows = np.flatnonzero(weights > 0)
-    if len(rows) < 2:
-        raise ValueError(
-            "sample_weight must be positive on at least two rows, it is on "
-            f"{len(rows)}."
-        )
-    return rows

@@ -52,9 +52,7 @@ def folds_of(splitter, X, y, data, split_params):
     list of (ndarray of int, ndarray of int)
         Rows to fit on and rows to judge by. Rows of zero weight are in neither.
     """
-    position = np.full(data.n_samples, -1)
-    position[data.rows] = np.arange(len(data.rows))
-    folds = []
+    position, folds = data.places_of(np.arange(data.n_samples)), []
     for number, split in enumerate(splitter.split(X, y, **split_params)):
         try:
             fold = [position[part] for part in split]
@@ -208,9 +206,15 @@ def read_folds(run):
         predictors = _folds_left_out(run, folds)
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
     paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
+    by_fold = np.stack([path for path, _ in paths], axis=1)
+    path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
+    if len(paths) == 1:  # no spread over folds: that over rows
+        path, se_path = paths[0]
     predictors = np.concatenate(predictors, axis=1)
     return {
-        **fold_paths(paths, weights),
+        "cv_path_": path,
+        "cv_se_path_": se_path,
+        "cv_fold_path_": by_fold,
         "cv_prediction_path_": _predictions(estimator, predictors, data),
         "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
@@ -227,27 +231,6 @@ def _folds_left_out(run, folds):
             estimator._refit(data),
             **_parallel(estimator.n_jobs),
         )
-
-
-def fold_paths(paths, weights):
-    """Fitted attributes of cross-validation, from the path of every fold.
-
-    Parameters
-    ----------
-    paths : list of (ndarray, ndarray), each of shape (n_iterates,)
-        Mean over the rows that a fold is judged by, and its standard error.
-    weights : array-like of shape (n_folds,)
-
-    Returns
-    -------
-    dict
-        Mean, its standard error over the folds, and the mean of every fold.
-    """
-    by_fold = np.stack([path for path, _ in paths], axis=1)
-    path, se_path = mean_with_error(by_fold, np.asarray(weights, dtype=np.float64))
-    if len(paths) == 1:  # no spread over folds: that over rows
-        path, se_path = paths[0]
-    return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
 def unseen_folds(folds, seen):

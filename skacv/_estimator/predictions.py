@@ -4,6 +4,7 @@ from copy import copy
 from operator import index
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -153,13 +154,14 @@ def _linear_predictor(X, coef, intercept):
     return safe_sparse_dot(X, coef.T, dense_output=True) + intercept
 
 
-class RecordedRegressor(RecordedModel):
+class RecordedRegressor(RegressorMixin, RecordedModel):
     """Predictions and prediction intervals with the recorded iterates.
 
     A subclass whose loss is not the squared error says ``_checked_loss``.
     """
 
     _multi_output = False
+    _positive_only = False
 
     def _checked_loss(self, target, weights):
         """The loss for targets (n_rows, n_outputs), and fitted attributes.
@@ -185,6 +187,12 @@ class RecordedRegressor(RecordedModel):
     def _prediction(predictor, loss):
         """The prediction of a linear predictor."""
         return loss.mean(predictor)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
+        tags.target_tags.positive_only = self._positive_only
+        return tags
 
     def predict(self, X):
         """Predict with the iterate in use.

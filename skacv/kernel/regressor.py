@@ -1,12 +1,10 @@
 """Kernel regression by EigenPro that says what every iterate would cost."""
 
-from sklearn.base import RegressorMixin
-
 from .._estimator.predictions import RecordedRegressor
 from ._model import KernelModel
 
 
-class KernelEigenProRegressor(RegressorMixin, KernelModel, RecordedRegressor):
+class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     """Kernel regression by EigenPro, with leave-one-out along the run.
 
     An epoch takes batches B of m rows, g their residuals f(X_B) - y_B [1]_:
@@ -272,8 +270,3 @@ default="rbf"
                 'rows, which is not kept with kernel="precomputed". Use method="loo".'
             )
         return super()._held_out_residuals(method)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -3,7 +3,6 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedClassifier
@@ -72,7 +71,7 @@ class CurvedModel(TrajectoryModel):
         return 2 * float((1 - apart) * problem.smoothness + apart * largest)
 
 
-class CurvedRegressor(RecordedRegressor, RegressorMixin, CurvedModel):
+class CurvedRegressor(RecordedRegressor, CurvedModel):
     """A regressor; a subclass says ``_checked_loss(target, weights)``."""
 
     _parameter_constraints: dict = {

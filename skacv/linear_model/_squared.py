@@ -2,15 +2,13 @@
 
 from numbers import Integral
 
-from sklearn.base import RegressorMixin
-
 from .._compat import Interval, StrOptions
 from .._estimator.fit import TrajectoryModel
 from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 
 
-class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
+class SquaredErrorRegressor(RecordedRegressor, TrajectoryModel):
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.
@@ -43,8 +41,3 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         # Its weighted rows are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
         return temporal @ temporal.T / spatial[0].size
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._multi_output
-        return tags

@@ -1,5 +1,6 @@
 """Regression with any loss, penalty and schedule, its own or a user's."""
 
+from ..optim.losses import Poisson
 from ._parts import (
     PARTS_CONSTRAINTS,
     REGRESSION,
@@ -229,7 +230,6 @@ default="nesterov"
         update = self._planned_update(n_rows=1)
         return self._is_quadratic and update.is_affine and not update.n_batches
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
-        return tags
+    @property
+    def _positive_only(self):
+        return self._chosen_loss() == Poisson()

@@ -157,6 +157,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         **CurvedRegressor._parameter_constraints,
         "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
     }
+    _positive_only = True
 
     def __init__(
         self,
@@ -211,8 +212,3 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         estimator of the same class
         """
         return super().trial_estimator(np.asarray(y) + 1.0)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
