@@ -33,6 +33,12 @@ class TrainingData:
         coefficients without an axis for outputs.
     names : dict
         ``n_features_in_``, ``feature_names_in_``, and what else the target says.
+    offset : ndarray of shape (1, n_outputs)
+        Means of the targets, or zeros.
+    is_centered : bool
+        Whether the rows and the targets are centred by their means.
+    has_constant : bool
+        Whether an intercept is the last coefficient.
     """
 
     problem: Problem
@@ -42,6 +48,9 @@ class TrainingData:
     n_samples: int
     is_flat: bool
     names: dict
+    offset: np.ndarray
+    is_centered: bool
+    has_constant: bool
 
     @property
     def has_flat_predictions(self):
@@ -66,18 +75,9 @@ class ColumnData(TrainingData):
     ----------
     center : ndarray of shape (n_features, 1)
         Means of X, or zeros.
-    offset : ndarray of shape (1, n_outputs)
-        Means of y, or zeros.
-    is_centered : bool
-        Whether they are the means.
-    has_constant : bool
-        Whether an intercept is the last coefficient.
     """
 
     center: np.ndarray
-    offset: np.ndarray
-    is_centered: bool
-    has_constant: bool
 
     def coefficients(self, coef):
         """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes.

@@ -157,20 +157,14 @@ def _linear_predictor(X, coef, intercept):
 class RecordedRegressor(RegressorMixin, RecordedModel):
     """Predictions and prediction intervals with the recorded iterates.
 
-    A subclass whose loss is not the squared error says ``_checked_loss``.
+    A subclass whose loss is not the squared error says ``_loss_of``.
     """
 
     _multi_output = False
     _positive_only = False
 
-    def _checked_loss(self, target, weights):
-        """The loss for targets (n_rows, n_outputs), and fitted attributes.
-
-        Raises
-        ------
-        ValueError
-            If the loss does not take these targets.
-        """
+    def _loss_of(self, target, weights):
+        """The loss for targets (n_rows, n_outputs), and fitted attributes."""
         return SquaredError(), {}
 
     def _coded_samples(self, X, y, sample_weight):
@@ -179,7 +173,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
         )
         target = self._target(samples.y).astype(np.float64, copy=False)
-        loss, names = self._checked_loss(target, samples.weights)
+        loss, names = self._loss_of(target, samples.weights)
+        loss.check_target(target)
         is_flat = samples.y.ndim == 1
         return samples, Coded(loss, target, samples.weights, is_flat, names)
 
@@ -301,11 +296,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """
         methods = interval_methods()
         estimate = methods[method]
-        if not estimate.is_offered_by(self):
-            raise ValueError(
-                f"method={method!r} needs {estimate.path}, which "
-                f"{type(self).__name__} does not have. {estimate.limits}"
-            )
+        estimate.check_offered(self, f"method={method!r}")
         missing = []
         if not hasattr(self, estimate.path):
             missing.append(f"{estimate.parameter}=True")

@@ -33,20 +33,7 @@ class KernelData(TrainingData):
     Rows of the problem are in a random order, so that batches are slices of them and
     every so many rows a random subsample; dual coefficients have the order of the
     samples that were passed.
-
-    Attributes
-    ----------
-    offset : ndarray of shape (1, n_outputs)
-        Means of the targets, or zeros.
-    is_centered : bool
-        Whether the kernel and the targets are centred by the means of the rows.
-    has_constant : bool
-        Whether an intercept is the last coefficient.
     """
-
-    offset: np.ndarray
-    is_centered: bool
-    has_constant: bool
 
     def put_away(self):
         """The same without its design, which :meth:`on` can make again."""

@@ -72,7 +72,7 @@ class CurvedModel(TrajectoryModel):
 
 
 class CurvedRegressor(RecordedRegressor, CurvedModel):
-    """A regressor; a subclass says ``_checked_loss(target, weights)``."""
+    """A regressor; a subclass says ``_loss_of(target, weights)``."""
 
     _parameter_constraints: dict = {
         **CURVED_CONSTRAINTS,

@@ -216,7 +216,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked_loss(self, target, weights):
+    def _loss_of(self, target, weights):
         scale = self.scale
         if scale == "auto":
             # Where more than half of y is one value, its spread; and of none, one.

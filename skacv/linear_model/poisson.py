@@ -196,8 +196,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked_loss(self, target, weights):
-        Poisson().check_target(target)
+    def _loss_of(self, target, weights):
         return Poisson(), {}
 
     def trial_estimator(self, y):
