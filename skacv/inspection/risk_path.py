@@ -1,5 +1,6 @@
 """The estimates of the risk along the iterations, drawn."""
 
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -33,6 +34,7 @@ STYLES = (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskPathDisplay:
     """Estimated risks, training error and test error of every iterate.
 
@@ -81,28 +83,15 @@ class RiskPathDisplay:
     ['risk', 'loo', 'cv']
     """
 
-    def __init__(
-        self,
-        *,
-        estimates,
-        train_path,
-        iteration,
-        criterion=None,
-        test_path=None,
-        tested=None,
-        estimator_name=None,
-        scale="symlog",
-        cost="squared error",
-    ):
-        self.estimates = estimates
-        self.train_path = train_path
-        self.iteration = iteration
-        self.criterion = criterion
-        self.test_path = test_path
-        self.tested = tested
-        self.estimator_name = estimator_name
-        self.scale = scale
-        self.cost = cost
+    estimates: dict
+    train_path: np.ndarray
+    iteration: int
+    criterion: str | None = None
+    test_path: np.ndarray | None = None
+    tested: np.ndarray | None = None
+    estimator_name: str | None = None
+    scale: str = "symlog"
+    cost: str = "squared error"
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):

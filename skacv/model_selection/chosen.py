@@ -13,6 +13,19 @@ def _estimator_has(name):
     return check
 
 
+def _fitted(name, doc):
+    """A property: a fitted attribute of ``estimator_``."""
+
+    def value(self):
+        if "estimator_" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name} before it is fitted."
+            )
+        return getattr(self.estimator_, name)
+
+    return property(value, doc=doc)
+
+
 class ChosenIterate:
     """Predictions and fitted attributes of ``estimator_``, under their own names."""
 
@@ -140,34 +153,12 @@ class ChosenIterate:
         """
         return self._chosen().predict_interval(X, coverage, method)
 
-    @property
-    def coef_(self):
-        """Coefficients of the chosen iterate."""
-        return self._fitted("coef_")
-
-    @property
-    def intercept_(self):
-        """Intercept of the chosen iterate."""
-        return self._fitted("intercept_")
-
-    @property
-    def classes_(self):
-        """Labels of the classes, where the estimator is a classifier."""
-        return self._fitted("classes_")
-
-    @property
-    def n_features_in_(self):
-        """Number of features seen in fit."""
-        return self._fitted("n_features_in_")
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features seen in fit, where X has them."""
-        return self._fitted("feature_names_in_")
-
-    def _fitted(self, name):
-        if "estimator_" not in vars(self):
-            raise AttributeError(
-                f"{type(self).__name__} has no {name} before it is fitted."
-            )
-        return getattr(self.estimator_, name)
+    coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
+    intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
+    classes_ = _fitted(
+        "classes_", "Labels of the classes, where the estimator is a classifier."
+    )
+    n_features_in_ = _fitted("n_features_in_", "Number of features seen in fit.")
+    feature_names_in_ = _fitted(
+        "feature_names_in_", "Names of the features seen in fit, where X has them."
+    )
