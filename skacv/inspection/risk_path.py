@@ -238,7 +238,7 @@ def _estimates(inner):
         ]
         raise ValueError(
             f"This {type(inner).__name__} was fitted without any estimate of the risk, "
-            f"so there is none to draw. Switch one of {', '.join(parameters)} on."
+            f"so there is none to draw. Switch one on: {', '.join(parameters)}."
         )
     return found
 
