@@ -135,7 +135,12 @@ def test_warm_start_does_not_mix_batches_and_all_rows(model, changes, reverse, r
     former = {name: model.get_params()[name] for name in changes}
     if reverse:
         model, changes = model.set_params(**changes), former
-    refuses(fitted(model, data), changes, "in batches where the run was", data)
+    refuses(
+        fitted(model, data),
+        changes,
+        "cannot continue a run in batches with updates on all",
+        data,
+    )
 
 
 @pytest.mark.parametrize(

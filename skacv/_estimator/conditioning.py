@@ -37,10 +37,9 @@ def warn_of_uneven_columns(problem, trajectory):
         ratio = np.sqrt(squares.max() / np.median(squares))
         warn(
             f"The largest column of X is {ratio:.0f} times as large as the median "
-            "one, and steps are as large as it allows: half of the coefficients have "
-            f"covered at most {100 * share:.2g}% of their way in "
-            f"{trajectory.n_updates} updates. Scale the columns first "
-            "(StandardScaler), or take more updates.",
+            "one, and limits the step size: half of the coefficients have covered at "
+            f"most {100 * share:.2g}% of their way in {trajectory.n_updates} updates. "
+            "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )
 
@@ -55,9 +54,8 @@ def warn_of_far_targets(problem, trajectory):
     best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
     if problem.average_cost(trajectory.predictor[-1]) > BETTER * best:
         warn(
-            "The last iterate predicts worse than a constant: the intercept is on its "
-            "way yet. Scale the columns and, where the loss allows, bring the target "
-            "nearer to zero (StandardScaler, TransformedTargetRegressor), or take more "
-            "updates.",
+            "The last iterate predicts worse than a constant: the intercept has not "
+            "converged yet. Scale the columns (StandardScaler) and, where the loss "
+            "allows, the target (TransformedTargetRegressor), or increase max_iter.",
             ConvergenceWarning,
         )

@@ -33,6 +33,12 @@ class TrainingData:
         coefficients without an axis for outputs.
     names : dict
         ``n_features_in_``, ``feature_names_in_``, and what else the target says.
+    offset : ndarray of shape (1, n_outputs)
+        Means of the targets, or zeros.
+    is_centered : bool
+        Whether the rows and the targets are centred by their means.
+    has_constant : bool
+        Whether an intercept is the last coefficient.
     """
 
     problem: Problem
@@ -42,107 +48,69 @@ class TrainingData:
     n_samples: int
     is_flat: bool
     names: dict
+    offset: np.ndarray
+    is_centered: bool
+    has_constant: bool
+
+    @property
+    def has_flat_predictions(self):
+        """Whether a prediction is one number, without an axis for outputs."""
+        return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
     def places_of(self, samples):
-        """Which rows of the problem some samples are."""
+        """Which rows of the problem some samples are; -1 where they are none."""
         place = np.full(self.n_samples, -1)
         place[self.rows] = np.arange(len(self.rows))
         return place[samples]
 
-    def _shaped(self, coef, intercept):
-        """(T + 1, n_features, n_outputs) and (T + 1, n_outputs) as scikit-learn does.
+
+@dataclass(frozen=True)
+class ColumnData(TrainingData):
+    """For linear models: a coefficient for every column of X.
+
+    An intercept takes up the means of X and y, for the squared error; for other
+    losses it is the last coefficient, of a column of ones.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features, 1)
+        Means of X, or zeros.
+    """
+
+    center: np.ndarray
+
+    def coefficients(self, coef):
+        """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes.
 
         Returns
         -------
         coef : (T + 1, n_features) or (T + 1, n_outputs, n_features)
         intercept : (T + 1,) or (T + 1, n_outputs)
         """
+        if self.has_constant:
+            coef, intercept = coef[:, :-1], coef[:, -1]
+        else:
+            intercept = self.offset - self.center[:, 0] @ coef
         if self.is_flat:
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
 
-    @staticmethod
-    def _unshaped(coef_path):
-        """The way back, of the coefficients."""
+    def iterates(self, coef_path, intercept_path):
+        """Iterates from scikit-learn's shapes."""
         if coef_path.ndim == 2:
-            return coef_path[:, :, None]
-        return np.moveaxis(coef_path, 1, 2)
-
-
-@dataclass(frozen=True)
-class CenteredData(TrainingData):
-    """For the squared error: an intercept takes up the means of X and y.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_features, 1)
-        Means of X, or zeros.
-    offset : ndarray of shape (1, n_targets)
-        Means of y, or zeros.
-    is_centered : bool
-        Whether they are the means.
-    """
-
-    center: np.ndarray
-    offset: np.ndarray
-    is_centered: bool
-
-    @property
-    def has_flat_predictions(self):
-        """Whether a prediction is one number, without an axis for outputs."""
-        return self.is_flat
-
-    def coefficients(self, coef):
-        """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes."""
-        return self._shaped(coef, self.offset - (self.center * coef).sum(axis=1))
-
-    def iterates(self, coef_path, intercept_path):
-        """Iterates from scikit-learn's shapes."""
-        return self._unshaped(coef_path)
-
-    def without_rows(self, coef, shift, k):
-        """Coefficients and intercepts of target k from those of replicas."""
-        return coef, self.offset[0, k] - coef @ self.center[:, 0] + shift
-
-
-@dataclass(frozen=True)
-class AugmentedData(TrainingData):
-    """For other losses: an intercept is the coefficient of a column of ones.
-
-    Attributes
-    ----------
-    has_ones : bool
-        Whether there is such a column, the last one.
-    """
-
-    has_ones: bool
-    offset = 0.0
-    is_centered = False
-
-    @property
-    def has_flat_predictions(self):
-        """Whether a prediction is one number, without an axis for outputs."""
-        return self.problem.target.shape[1] == 1
-
-    def coefficients(self, coef):
-        """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes."""
-        if self.has_ones:
-            return self._shaped(coef[:, :-1], coef[:, -1])
-        return self._shaped(coef, np.zeros((len(coef), coef.shape[2]), coef.dtype))
-
-    def iterates(self, coef_path, intercept_path):
-        """Iterates from scikit-learn's shapes."""
-        coef = self._unshaped(coef_path)
-        if not self.has_ones:
+            coef = coef_path[:, :, None]
+        else:
+            coef = np.moveaxis(coef_path, 1, 2)
+        if not self.has_constant:
             return coef
         intercept = intercept_path.reshape(len(coef), 1, -1)
         return np.concatenate([coef, intercept], axis=1)
 
     def without_rows(self, coef, shift, k):
-        """Coefficients and intercepts from those of replicas."""
-        if self.has_ones:
+        """Coefficients and intercepts of target k from those of replicas."""
+        if self.has_constant:
             return coef[:, :-1], coef[:, -1]
-        return coef, np.zeros(len(coef))
+        return coef, self.offset[0, k] - coef @ self.center[:, 0] + shift
 
 
 @dataclass(frozen=True)
@@ -197,90 +165,84 @@ def validated(estimator, X, y, sample_weight, **checks):
         weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-    rows, passed = _rows_of_positive_weight(weights), X
+    rows, passed = np.flatnonzero(weights > 0), X
+    if len(rows) < 2:
+        raise ValueError(
+            "sample_weight must be positive on at least two rows, it is on "
+            f"{len(rows)}."
+        )
     if len(rows) < len(weights):
         X, y, weights = X[rows], y[rows], weights[rows]
     names = {key: getattr(shell, key) for key in NAMES if hasattr(shell, key)}
     return Samples(X, y, weights, rows, passed, names)
 
 
-def centered(samples, fit_intercept):
-    """The problem of the squared error, centred lazily.
+@dataclass(frozen=True)
+class Coded:
+    """Targets as a loss takes them.
 
-    Returns
-    -------
-    CenteredData
+    Attributes
+    ----------
+    loss : Loss
+    target : ndarray of shape (n_rows, n_outputs), float64
+    weights : ndarray of shape (n_rows,)
+    is_flat : bool
+        Whether coefficients have no axis for outputs.
+    names : dict
+        Fitted attributes that the targets say, such as ``classes_``.
     """
-    X, weights = samples.X, samples.weights
-    target = samples.y.reshape(len(weights), -1).astype(X.dtype, copy=False)
-    row_weights = (weights / weights.sum())[:, None]
-    if fit_intercept:
-        design = design_of(X).centered(row_weights)
-        center = design.center
-        offset = (row_weights.T @ target).astype(X.dtype)
-        target = target - offset
-    else:
-        design = design_of(X)
-        center = np.zeros((X.shape[1], 1), X.dtype)
-        offset = np.zeros((1, target.shape[1]), X.dtype)
-    return CenteredData(
-        problem=Problem(design, target, row_weights.astype(X.dtype)),
-        y=samples.y,
-        total_weight=weights.sum(),
-        rows=samples.rows,
-        n_samples=samples.n_samples,
-        is_flat=samples.y.ndim == 1,
-        names=samples.names,
-        center=center,
-        offset=offset,
-        is_centered=fit_intercept,
-    )
+
+    loss: object
+    target: np.ndarray
+    weights: np.ndarray
+    is_flat: bool
+    names: dict
 
 
-def augmented(samples, loss, target, weights, fit_intercept, *, is_flat, **names):
-    """The problem of another loss, with a column of ones for the intercept.
+def column_data(samples, coded, fit_intercept):
+    """The problem of a linear model: centred lazily, or with a column of ones.
 
     Parameters
     ----------
     samples : Samples
-    loss : loss
-    target : ndarray of shape (n_rows, n_outputs)
-        As the loss takes it.
-    weights : ndarray of shape (n_rows,)
+    coded : Coded
     fit_intercept : bool
-    is_flat : bool
-    **names
-        Fitted attributes that the target says, such as ``classes_``.
 
     Returns
     -------
-    AugmentedData
+    ColumnData
     """
-    X = samples.X
-    if fit_intercept:
-        ones = np.ones((X.shape[0], 1), X.dtype)
-        if sparse.issparse(X):
-            X = sparse.hstack([X, sparse.csr_matrix(ones)], format="csr")
-        else:
-            X = np.concatenate([X, ones], axis=1)
-    row_weights = (weights / weights.sum())[:, None].astype(X.dtype)
-    return AugmentedData(
-        problem=Problem(design_of(X), target.astype(X.dtype), row_weights, loss),
+    X, loss = samples.X, coded.loss
+    target = coded.target.astype(X.dtype, copy=False)
+    row_weights = (coded.weights / coded.weights.sum())[:, None]
+    is_centered = bool(fit_intercept and loss.is_quadratic)
+    has_constant = bool(fit_intercept and not loss.is_quadratic)
+    center = np.zeros((X.shape[1], 1), X.dtype)
+    offset = np.zeros((1, target.shape[1]), X.dtype)
+    design = design_of(with_column(X, 1.0) if has_constant else X)
+    if is_centered:
+        design = design.centered(row_weights)
+        center = design.center
+        offset = (row_weights.T @ target).astype(X.dtype)
+        target = target - offset
+    return ColumnData(
+        problem=Problem(design, target, row_weights.astype(X.dtype), loss),
         y=samples.y,
-        total_weight=weights.sum(),
+        total_weight=coded.weights.sum(),
         rows=samples.rows,
         n_samples=samples.n_samples,
-        is_flat=is_flat,
-        names={**samples.names, **names},
-        has_ones=fit_intercept,
+        is_flat=coded.is_flat,
+        names={**samples.names, **coded.names},
+        center=center,
+        offset=offset,
+        is_centered=is_centered,
+        has_constant=has_constant,
     )
 
 
-def _rows_of_positive_weight(weights):
-    rows = np.flatnonzero(weights > 0)
-    if len(rows) < 2:
-        raise ValueError(
-            "sample_weight must be positive on at least two rows, it is on "
-            f"{len(rows)}."
-        )
-    return rows
+def with_column(X, value):
+    """X with one more column, of one value."""
+    column = np.full((X.shape[0], 1), value, X.dtype)
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
+    return np.hstack([X, column])

@@ -8,6 +8,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._compat import class_weights
+from .data import Coded, validated
 from .predictions import RecordedModel
 
 
@@ -15,12 +17,41 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     """Decisions and labels with the recorded iterates.
 
     A linear predictor is a decision: of the second class where there are two,
-    else of every class. A subclass says ``_coded(label)``, the loss's targets
-    (n_samples, n_outputs) for classes numbered 0, 1, ...
+    else of every class. A subclass says ``_class_loss(n_classes)``, the loss for so
+    many classes, and has a parameter ``class_weight``.
     """
 
+    def _coded_samples(self, X, y, sample_weight):
+        """Validated samples, and their classes as the loss takes them."""
+        samples = validated(self, X, y, sample_weight)
+        classes, label = self._classes_of(samples.y)
+        class_weight = class_weights(
+            self.class_weight, classes, samples.y, samples.weights
+        )
+        check_class_weights(class_weight, classes)
+        loss, target = self._loss_and_target(label, len(classes))
+        weights = samples.weights * class_weight[label]
+        return samples, Coded(loss, target, weights, False, {"classes_": classes})
+
+    def _loss_and_target(self, label, n_classes):
+        """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
+        loss = self._class_loss(n_classes)
+        other, this = loss.labels
+        # Of two classes the second is told from the first, of several each from all.
+        own = [1] if n_classes == 2 else range(n_classes)
+        return loss, np.where(label[:, None] == np.array(own), this, other)
+
+    def _outputs(self, y):
+        """What is known of the outputs before a run."""
+        n_classes = len(self._classes_of(np.asarray(y))[0])
+        is_coupled = self._class_loss(n_classes).is_coupled
+        return {
+            "n_outputs": 1 if n_classes == 2 else n_classes,
+            "is_coupled": is_coupled,
+        }
+
     @staticmethod
-    def _prediction(predictor):
+    def _prediction(predictor, loss):
         """Held-out predictions are decisions, from which all others follow."""
         return predictor
 
@@ -36,9 +67,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         classes, label = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, of "
-                "positive sample_weight where there is one, but y has only one class: "
-                f"{classes[0]}."
+                f"{type(self).__name__} needs samples of at least two classes (with "
+                f"positive sample_weight), but y has only one class: {classes[0]}."
             )
         return classes, label
 
@@ -46,7 +76,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
-        return self._coded(np.searchsorted(self.classes_, y))
+        label = np.searchsorted(self.classes_, y)
+        return self._loss_and_target(label, len(self.classes_))[1]
 
     @staticmethod
     def _decision(predictor):

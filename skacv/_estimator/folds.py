@@ -35,7 +35,7 @@ def splitter_of(estimator, y, params):
         unknown = ", ".join(sorted(set(params) - {"groups"}))
         raise TypeError(f"fit() got unexpected arguments: {unknown}.")
     if cv is None and params:
-        raise ValueError(f"{', '.join(params)} are for the splitter, but cv=None.")
+        raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
     if cv is None:
         return None, {}
     return check_cv(cv, y, classifier=is_classifier(estimator)), params

@@ -52,9 +52,7 @@ def folds_of(splitter, X, y, data, split_params):
     list of (ndarray of int, ndarray of int)
         Rows to fit on and rows to judge by. Rows of zero weight are in neither.
     """
-    position = np.full(data.n_samples, -1)
-    position[data.rows] = np.arange(len(data.rows))
-    folds = []
+    position, folds = data.places_of(np.arange(data.n_samples)), []
     for number, split in enumerate(splitter.split(X, y, **split_params)):
         try:
             fold = [position[part] for part in split]
@@ -109,7 +107,7 @@ def read_leave_one_out(run):
         predictions = _predictions(estimator, predictors, data)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
-            "Iterates that leave out a row diverge, though those on all rows do not: "
+            "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
     return _in_order(path, se_path, predictions, rows, data)
@@ -208,9 +206,15 @@ def read_folds(run):
         predictors = _folds_left_out(run, folds)
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
     paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
+    by_fold = np.stack([path for path, _ in paths], axis=1)
+    path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
+    if len(paths) == 1:  # no spread over folds: that over rows
+        path, se_path = paths[0]
     predictors = np.concatenate(predictors, axis=1)
     return {
-        **fold_paths(paths, weights),
+        "cv_path_": path,
+        "cv_se_path_": se_path,
+        "cv_fold_path_": by_fold,
         "cv_prediction_path_": _predictions(estimator, predictors, data),
         "cv_indices_": [data.rows[rows] for _, rows in folds],
     }
@@ -227,27 +231,6 @@ def _folds_left_out(run, folds):
             estimator._refit(data),
             **_parallel(estimator.n_jobs),
         )
-
-
-def fold_paths(paths, weights):
-    """Fitted attributes of cross-validation, from the path of every fold.
-
-    Parameters
-    ----------
-    paths : list of (ndarray, ndarray), each of shape (n_iterates,)
-        Mean over the rows that a fold is judged by, and its standard error.
-    weights : array-like of shape (n_folds,)
-
-    Returns
-    -------
-    dict
-        Mean, its standard error over the folds, and the mean of every fold.
-    """
-    by_fold = np.stack([path for path, _ in paths], axis=1)
-    path, se_path = mean_with_error(by_fold, np.asarray(weights, dtype=np.float64))
-    if len(paths) == 1:  # no spread over folds: that over rows
-        path, se_path = paths[0]
-    return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
 def unseen_folds(folds, seen):
@@ -267,9 +250,9 @@ def unseen_folds(folds, seen):
     for number, (_, judged) in enumerate(found):
         if not len(judged):
             raise ValueError(
-                f"Fold {number} of cv judges by rows of the preconditioner's "
-                "subsample alone, which cannot be left out. Take larger folds, a "
-                "smaller subsample_size, or n_components=0."
+                f"Fold {number} of cv tests only on rows of the preconditioner's "
+                "subsample, which cannot be left out. Use larger folds, a smaller "
+                "subsample_size, or n_components=0."
             )
     return found
 
@@ -316,4 +299,4 @@ def _predictions(estimator, predictors, data):
     predictors = predictors.astype(data.problem.target.dtype, copy=False)
     if data.has_flat_predictions:
         predictors = predictors[:, :, 0]
-    return estimator._prediction(predictors)
+    return estimator._prediction(predictors, data.problem.loss)

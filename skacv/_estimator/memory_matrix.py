@@ -84,10 +84,10 @@ def read_memory_matrix(run):
         _warn_of_uneven_rows(run, estimate.path)
     elif estimate.row_scale_error > ROW_SCALES_TOLERANCE:
         warn(
-            "Row scales leave risk_path_ open by up to about "
-            f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of "
-            "the rows of X are too uneven for this run. loo_path_ (loo=True) does "
-            "without them.",
+            "risk_path_ may be wrong by up to about "
+            f"{100 * estimate.row_scale_error:.0f}% on some iterates: the norms of the "
+            "rows of X are too uneven for risk_row_scales. loo_path_ (loo=True) does "
+            "not depend on them.",
             UserWarning,
         )
     spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
@@ -112,11 +112,11 @@ def _warn_of_uneven_rows(run, risk_path):
         return
     if run.estimator.risk_row_scales:
         remedy = (
-            "Row scales, which mend that, cannot be taken of this run: see "
+            "risk_row_scales, which corrects that, cannot be taken for this run: see "
             "loo_path_ (loo=True)."
         )
     else:
-        remedy = "risk_row_scales=True mends that."
+        remedy = "risk_row_scales=True corrects that."
     warn(
         "The rows of X have very uneven norms, heavier-tailed than Gaussian "
         f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "

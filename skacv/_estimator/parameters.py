@@ -1,6 +1,39 @@
-"""Parameters that are a switch, a word or a number, as users pass them."""
+"""Parameters that estimators share: what they may be, and what users pass for them."""
+
+from numbers import Integral, Real
 
 import numpy as np
+
+from .._compat import Interval, StrOptions
+
+# Parameters that all estimators have.
+RUN_CONSTRAINTS = {
+    "fit_intercept": ["boolean"],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "step_size": [
+        Interval(Real, 0, None, closed="neither"),
+        StrOptions({"auto"}),
+    ],
+    "loo": [
+        StrOptions({"auto"}),
+        Interval(Integral, 2, None, closed="left"),
+        "boolean",
+    ],
+    "cv": ["cv_object"],
+    "warm_start": ["boolean"],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+# And those whose objective has alpha times a penalty.
+ALPHA_CONSTRAINT = {
+    "alpha": [
+        Interval(Real, 0, None, closed="left"),
+        "array-like",
+        StrOptions({"path"}),
+    ],
+}
 
 
 def plain(value):

@@ -4,12 +4,15 @@ from copy import copy
 from operator import index
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight
+from ..optim.losses import SquaredError
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
+from .data import Coded, validated
 from .left_out import coefficients_without_rows
 from .readers import ESTIMATES
 from .recording import RecordsTrajectory
@@ -151,16 +154,40 @@ def _linear_predictor(X, coef, intercept):
     return safe_sparse_dot(X, coef.T, dense_output=True) + intercept
 
 
-class RecordedRegressor(RecordedModel):
+class RecordedRegressor(RegressorMixin, RecordedModel):
     """Predictions and prediction intervals with the recorded iterates.
 
-    A subclass may have another ``_prediction`` than the linear predictor.
+    A subclass whose loss is not the squared error says ``_loss_of``.
     """
 
+    _multi_output = False
+    _positive_only = False
+
+    def _loss_of(self, target, weights):
+        """The loss for targets (n_rows, n_outputs), and fitted attributes."""
+        return SquaredError(), {}
+
+    def _coded_samples(self, X, y, sample_weight):
+        """Validated samples, and their targets as the loss takes them."""
+        samples = validated(
+            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
+        )
+        target = self._target(samples.y).astype(np.float64, copy=False)
+        loss, names = self._loss_of(target, samples.weights)
+        loss.check_target(target)
+        is_flat = samples.y.ndim == 1
+        return samples, Coded(loss, target, samples.weights, is_flat, names)
+
     @staticmethod
-    def _prediction(predictor):
+    def _prediction(predictor, loss):
         """The prediction of a linear predictor."""
-        return predictor
+        return loss.mean(predictor)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._multi_output
+        tags.target_tags.positive_only = self._positive_only
+        return tags
 
     def predict(self, X):
         """Predict with the iterate in use.
@@ -173,7 +200,7 @@ class RecordedRegressor(RecordedModel):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self._prediction(self._linear_predictor(X))
+        return self._prediction(self._linear_predictor(X), self._loss)
 
     def staged_predict(self, X):
         """Predict with every iterate, from the start to the last.
@@ -187,7 +214,8 @@ class RecordedRegressor(RecordedModel):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._prediction, self._linear_predictors(X))
+        for predictor in self._linear_predictors(X):
+            yield self._prediction(predictor, self._loss)
 
     def trial_estimator(self, y):
         """What :meth:`held_out_estimator` may give, made up from targets.
@@ -268,11 +296,7 @@ class RecordedRegressor(RecordedModel):
         """
         methods = interval_methods()
         estimate = methods[method]
-        if not estimate.is_offered_by(self):
-            raise ValueError(
-                f"method={method!r} needs {estimate.path}, which "
-                f"{type(self).__name__} does not have. {estimate.limits}"
-            )
+        estimate.check_offered(self, f"method={method!r}")
         missing = []
         if not hasattr(self, estimate.path):
             missing.append(f"{estimate.parameter}=True")
@@ -306,7 +330,7 @@ class RecordedRegressor(RecordedModel):
         """Predictions of every replica, (n_replicas, n_samples)."""
         coef, intercept = replicas
         predictor = safe_sparse_dot(coef, X.T, dense_output=True)
-        return self._prediction(predictor + intercept[:, None])
+        return self._prediction(predictor + intercept[:, None], self._loss)
 
     def _without_rows(self):
         """Coefficients and intercepts without each held-out row, for every target.

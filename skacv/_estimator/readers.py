@@ -138,6 +138,25 @@ class Estimate:
         """Whether the estimator can be told to compute it."""
         return self.parameter is None or self.parameter in _parameters(estimator)
 
+    def check_offered(self, estimator, asked):
+        """Raise where the estimator cannot be told to compute it.
+
+        Parameters
+        ----------
+        estimator : estimator
+        asked : str
+            What asks for it, for the message.
+
+        Raises
+        ------
+        ValueError
+        """
+        if not self.is_offered_by(estimator):
+            raise ValueError(
+                f"{asked} needs {self.path}, which {type(estimator).__name__} does not "
+                f"have. {self.limits}".rstrip()
+            )
+
     def setting(self, estimator):
         """What the estimator's parameter says; False where it has no such one."""
         if self.parameter is None:

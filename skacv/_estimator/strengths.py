@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ..optim.families import except_last
+
 # Strengths of a "path".
 N_STRENGTHS = 30
 
@@ -13,44 +15,65 @@ class PenaltyStrengths(ABC):
 
     A subclass says
 
-    ``_penalty(strength, n_columns)``
-        the penalty of a strength on so many coefficients, an intercept among them, in
-        the mean form (1/n) sum_i (...) + g(b);
+    ``_penalty(strength, n_features)``
+        the penalty of a strength on so many coefficients, none of them an intercept,
+        in the mean form (1/n) sum_i (...) + g(b);
     ``_strength_name``
         the parameter that sets the penalty's strength: a number, a sequence or
         "path", which ends at ``_strength_ratio`` times where it begins;
     ``_strength_of(value, data)``, ``_value_of(strength, data)``
-        what ``_strength_name`` means;
+        what ``_strength_name`` means, where it is not a factor of the penalty in the
+        objective, or ``_unit(data)``;
     ``_check_strengths(values)``
         raises on values that it does not take;
     ``_is_sum``
         whether the objective is a sum over the rows and a penalty, which then weighs
-        more where rows are left out; else a mean over the rows.
+        more where rows are left out; else a mean over the rows;
+    ``_is_quadratic``
+        whether the loss is the squared error, for which an intercept centres the
+        data; else it is the last coefficient.
     """
 
     _strength_name = "alpha"
     # Where a "path" of strengths ends, beside where it begins.
     _strength_ratio = 1e-3
     _is_sum = False
+    _is_quadratic = False
 
     @abstractmethod
-    def _penalty(self, strength, n_columns):
+    def _penalty(self, strength, n_features):
         """The penalty of one strength, in the mean form."""
 
+    @property
+    def _has_constant(self):
+        """Whether the last coefficient is an intercept: if nothing is centred."""
+        return bool(self.fit_intercept and not self._is_quadratic)
+
+    def _penalty_on(self, n_columns, strength):
+        """The penalty of all coefficients, of which it spares an intercept."""
+        if not self._has_constant:
+            return self._penalty(strength, n_columns)
+        return except_last(self._penalty(strength, n_columns - 1), n_columns)
+
+    def _unit(self, data):
+        """The parameter's value at which the strength, in the mean form, is one."""
+        return data.total_weight if self._is_sum else 1.0
+
     def _strength_of(self, value, data):
-        return float(value)
+        return float(value / self._unit(data))
 
     def _value_of(self, strength, data):
-        return float(strength)
+        return float(strength * self._unit(data))
 
     def _strengths(self, data):
         """The penalty's strengths in the order in which they are walked."""
         name, values = self._strength_name, getattr(self, self._strength_name)
         if isinstance(values, str):
             problem = data.problem
-            penalty = self._penalty(1.0, problem.design.shape[1])
+            n_columns = problem.design.shape[1]
+            penalty = self._penalty_on(n_columns, 1.0)
             # What is not penalised moves before all others.
-            free = np.flatnonzero(penalty.unpenalized(problem.design.shape[1]))
+            free = np.flatnonzero(penalty.unpenalized(n_columns))
             gradient = problem.gradient(problem.fitted_on(free))
             largest = penalty.largest_strength(gradient, problem.smoothness)
             largest = max(largest, np.finfo(float).eps)

@@ -12,7 +12,7 @@ BLACK, GREY = "#000000", "#666666"
 LONG_RUN = 100
 
 
-def new_axes(ax, figsize=(6.4, 4.2)):
+def new_axes(ax):
     """``ax``, or the axes of a new figure; matplotlib is imported only now."""
     try:
         import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ def new_axes(ax, figsize=(6.4, 4.2)):
             "Displays need matplotlib: pip install 'skacv[plot]'."
         ) from error
     if ax is None:
-        _, ax = plt.subplots(figsize=figsize, constrained_layout=True)
+        _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
     return ax
 
 

@@ -1,5 +1,8 @@
 """The coefficients along the iterations, drawn."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from ._figure import (
@@ -16,6 +19,7 @@ MAX_NAMED = 8
 MAX_DRAWN = 200
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientPathDisplay:
     """Coefficients of every iterate.
 
@@ -49,20 +53,11 @@ class CoefficientPathDisplay:
     >>> display = CoefficientPathDisplay.from_estimator(model)
     """
 
-    def __init__(
-        self,
-        *,
-        coef_path,
-        iteration,
-        feature_names=None,
-        estimator_name=None,
-        scale="symlog",
-    ):
-        self.coef_path = coef_path
-        self.iteration = iteration
-        self.feature_names = feature_names
-        self.estimator_name = estimator_name
-        self.scale = scale
+    coef_path: np.ndarray
+    iteration: int
+    feature_names: Sequence[str] | None = None
+    estimator_name: str | None = None
+    scale: str = "symlog"
 
     @classmethod
     def from_estimator(cls, estimator, *, target=0, ax=None):

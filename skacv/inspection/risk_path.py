@@ -1,5 +1,6 @@
 """The estimates of the risk along the iterations, drawn."""
 
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -21,17 +22,19 @@ from ._figure import (
     recorded,
 )
 
-# Colour and line of the estimates. Leave-one-out is dashed, drawn over the memory
-# matrix: they are often too close to be told apart otherwise.
-STYLES = {
-    "risk": {"color": BLUE, "linewidth": 2.2},
-    "loo": {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
-    "cv": {"color": PURPLE, "linewidth": 1.8},
-}
-# Colours of estimates that others have added to the table, in its order.
-FURTHER_COLOURS = (ORANGE, SKY_BLUE)
+# Colour and line of the estimates, in the order of the table. Leave-one-out is
+# dashed, drawn over the memory matrix: they are often too close to be told apart
+# otherwise. The last two are for estimates that others have added.
+STYLES = (
+    {"color": BLUE, "linewidth": 2.2},
+    {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
+    {"color": PURPLE, "linewidth": 1.8},
+    {"color": ORANGE, "linewidth": 1.8},
+    {"color": SKY_BLUE, "linewidth": 1.8},
+)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RiskPathDisplay:
     """Estimated risks, training error and test error of every iterate.
 
@@ -80,28 +83,15 @@ class RiskPathDisplay:
     ['risk', 'loo', 'cv']
     """
 
-    def __init__(
-        self,
-        *,
-        estimates,
-        train_path,
-        iteration,
-        criterion=None,
-        test_path=None,
-        tested=None,
-        estimator_name=None,
-        scale="symlog",
-        cost="squared error",
-    ):
-        self.estimates = estimates
-        self.train_path = train_path
-        self.iteration = iteration
-        self.criterion = criterion
-        self.test_path = test_path
-        self.tested = tested
-        self.estimator_name = estimator_name
-        self.scale = scale
-        self.cost = cost
+    estimates: dict
+    train_path: np.ndarray
+    iteration: int
+    criterion: str | None = None
+    test_path: np.ndarray | None = None
+    tested: np.ndarray | None = None
+    estimator_name: str | None = None
+    scale: str = "symlog"
+    cost: str = "squared error"
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -176,16 +166,15 @@ default=None
 
     def _draw_estimates(self, ax):
         self.lines_ = {}
-        further = cycle(FURTHER_COLOURS)
+        styles = dict(zip(ESTIMATES, cycle(STYLES)))
         for name, (path, se_path) in self.estimates.items():
-            style = STYLES.get(name) or {"color": next(further), "linewidth": 1.8}
-            label = ESTIMATES[name].label
-            (self.lines_[name],) = ax.plot(path, label=f"{label} ± s.e.", **style)
+            label = f"{ESTIMATES[name].label} ± s.e."
+            (self.lines_[name],) = ax.plot(path, label=label, **styles[name])
             ax.fill_between(
                 np.arange(len(path)),
                 path - se_path,
                 path + se_path,
-                color=style["color"],
+                color=styles[name]["color"],
                 alpha=0.12,
                 linewidth=0,
             )
@@ -242,10 +231,14 @@ def _estimates(inner):
         if hasattr(inner, estimate.path)
     }
     if not found:
-        parameters = ", ".join(e.parameter for e in ESTIMATES.values() if e.parameter)
+        parameters = [
+            estimate.parameter
+            for estimate in ESTIMATES.values()
+            if estimate.parameter and estimate.is_offered_by(inner)
+        ]
         raise ValueError(
-            f"This {type(inner).__name__} was fitted with all of {parameters} "
-            "switched off and has no estimate of the risk to draw."
+            f"This {type(inner).__name__} was fitted without any estimate of the risk, "
+            f"so there is none to draw. Switch one on: {', '.join(parameters)}."
         )
     return found
 

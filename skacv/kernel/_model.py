@@ -1,6 +1,5 @@
 """What the kernel estimators share: the linear models' fit, on a kernel design."""
 
-from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
 
@@ -8,12 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import Interval, StrOptions
-from .._estimator.fit import RUN_CONSTRAINTS, BegunRun
+from .._estimator.fit import BegunRun
 from .._estimator.left_out import FEWEST_ROWS, check_loo
-from .._estimator.parameters import plain
+from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS, plain
 from .._warnings import warn
 from ..optim.contraction import Shares
-from ..optim.families import except_last
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.penalties import SquaredL2
 from ..optim.run import LiveRun
@@ -64,11 +62,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
+        **ALPHA_CONSTRAINT,
         "solver": [StrOptions({"eigenpro", "gd", "nesterov"})],
         "n_components": [
             StrOptions({"auto"}),
@@ -146,10 +140,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @abstractmethod
-    def _coded_samples(self, X, y, sample_weight):
-        """Validated samples, and their targets as a loss takes them."""
-
     # ---------------------------------------------------------------- the problem
 
     def _prepared(self, X, y, sample_weight):
@@ -190,11 +180,8 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         """Bytes that the kernel matrix may take."""
         return self.memory_budget * MEGABYTE
 
-    def _penalty(self, strength, n_columns):
-        penalty = SquaredL2(strength)
-        if self.fit_intercept and not self._is_quadratic:
-            return except_last(penalty, n_columns)
-        return penalty
+    def _penalty(self, strength, n_features):
+        return SquaredL2(strength)
 
     def _refit(self, data):
         """What this fit would be without some of its rows.
@@ -203,12 +190,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         stable wherever the run is.
         """
         return Refit(recentres=data.is_centered, is_sum=True, renormalises=False)
-
-    def _strength_of(self, value, data):
-        return float(value / data.total_weight)
-
-    def _value_of(self, strength, data):
-        return float(strength * data.total_weight)
 
     # ------------------------------------------------------------------- the run
 

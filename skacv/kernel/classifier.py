@@ -2,15 +2,10 @@
 
 import numpy as np
 
-from .._compat import StrOptions, class_weights
-from .._estimator.data import validated
-from .._estimator.decisions import (
-    RecordedProbabilisticClassifier,
-    check_class_weights,
-)
+from .._compat import StrOptions
+from .._estimator.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
-from .data import Coded
 
 
 class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
@@ -286,25 +281,15 @@ default="rbf"
     def _is_quadratic(self):
         return self.loss == "squared_error"
 
-    def _coded_samples(self, X, y, sample_weight):
-        samples = validated(self, X, y, sample_weight)
-        classes, label = self._classes_of(samples.y)
-        by_class = class_weights(self.class_weight, classes, samples.y, samples.weights)
-        check_class_weights(by_class, classes)
-        loss, target = self._loss_and_target(label, len(classes))
-        weights = samples.weights * by_class[label]
-        return samples, Coded(loss, target, weights, False, {"classes_": classes})
+    def _class_loss(self, n_classes):
+        if self._is_quadratic:
+            return SquaredError()
+        return Logistic() if n_classes == 2 else Multinomial()
 
     def _loss_and_target(self, label, n_classes):
-        """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
         if self._is_quadratic:
             return SquaredError(), codes_of(label, n_classes)
-        if n_classes == 2:
-            return Logistic(), label[:, None].astype(float)
-        return Multinomial(), np.eye(n_classes)[label]
-
-    def _coded(self, label):
-        return self._loss_and_target(label, len(self.classes_))[1]
+        return super()._loss_and_target(label, n_classes)
 
     @property
     def loo_error_path_(self):

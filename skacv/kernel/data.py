@@ -33,23 +33,7 @@ class KernelData(TrainingData):
     Rows of the problem are in a random order, so that batches are slices of them and
     every so many rows a random subsample; dual coefficients have the order of the
     samples that were passed.
-
-    Attributes
-    ----------
-    offset : ndarray of shape (1, n_outputs)
-        Means of the targets, or zeros.
-    is_centered : bool
-        Whether the kernel and the targets are centred by the means of the rows.
-    has_constant : bool
-        Whether an intercept is the last coefficient.
-    has_flat_predictions : bool
-        Whether a prediction is one number, without an axis for outputs.
     """
-
-    offset: np.ndarray
-    is_centered: bool
-    has_constant: bool
-    has_flat_predictions: bool
 
     def put_away(self):
         """The same without its design, which :meth:`on` can make again."""
@@ -148,7 +132,6 @@ def kernel_data(samples, coded, kernel, settings, seed):
         offset=offset,
         is_centered=settings.fit_intercept and is_quadratic,
         has_constant=settings.fit_intercept and not is_quadratic,
-        has_flat_predictions=samples.y.ndim == 1 and target.shape[1] == 1,
     )
 
 
@@ -170,25 +153,3 @@ class KernelSettings:
     budget: float
     map: object
     fit_intercept: bool
-
-
-@dataclass(frozen=True)
-class Coded:
-    """Targets as a loss takes them.
-
-    Attributes
-    ----------
-    loss : Loss
-    target : ndarray of shape (n_rows, n_outputs), float64
-    weights : ndarray of shape (n_rows,)
-    is_flat : bool
-        Whether coefficients have no axis for outputs.
-    names : dict
-        Fitted attributes that the targets say.
-    """
-
-    loss: object
-    target: np.ndarray
-    weights: np.ndarray
-    is_flat: bool
-    names: dict

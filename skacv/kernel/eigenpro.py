@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.phases import smoothness_under
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     SUBSAMPLE_SIZES,
@@ -143,12 +144,11 @@ def run_attributes(schedule, data):
         critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
         seen, n_components = preconditioner.rows, len(preconditioner.damping)
     batches = getattr(first, "batches", (np.arange(n_rows),))
-    own = getattr(schedule, "smoothness", lambda problem: problem.smoothness)
     return {
         "n_components_": n_components,
         "subsample_indices_": np.sort(data.rows[seen]),
         "batch_indices_": [data.rows[batch] for batch in batches],
         "batch_size_": max(map(len, batches)),
         "critical_batch_size_": critical,
-        "top_eigenvalue_": float(own(problem)),
+        "top_eigenvalue_": float(smoothness_under(schedule, problem)),
     }

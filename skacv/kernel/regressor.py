@@ -1,16 +1,10 @@
 """Kernel regression by EigenPro that says what every iterate would cost."""
 
-import numpy as np
-from sklearn.base import RegressorMixin
-
-from .._estimator.data import validated
 from .._estimator.predictions import RecordedRegressor
-from ..optim.losses import SquaredError
 from ._model import KernelModel
-from .data import Coded
 
 
-class KernelEigenProRegressor(RegressorMixin, KernelModel, RecordedRegressor):
+class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     """Kernel regression by EigenPro, with leave-one-out along the run.
 
     An epoch takes batches B of m rows, g their residuals f(X_B) - y_B [1]_:
@@ -218,14 +212,7 @@ default="rbf"
     """
 
     _is_quadratic = True
-
-    def _coded_samples(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=True, y_numeric=True
-        )
-        target = samples.y.reshape(len(samples.y), -1).astype(np.float64)
-        is_flat = samples.y.ndim == 1
-        return samples, Coded(SquaredError(), target, samples.weights, is_flat, {})
+    _multi_output = True
 
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.
@@ -283,8 +270,3 @@ default="rbf"
                 'rows, which is not kept with kernel="precomputed". Use method="loo".'
             )
         return super()._held_out_residuals(method)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

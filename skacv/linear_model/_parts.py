@@ -1,9 +1,8 @@
 """Losses, penalties and schedules that users choose by name, or pass as they are."""
 
 from dataclasses import replace
-from numbers import Real
 
-from .._compat import HasMethods, Interval, StrOptions
+from .._compat import HasMethods, StrOptions
 from ..optim.losses import (
     Huber,
     Loss,
@@ -39,11 +38,6 @@ SCHEDULES = {
     "newton": Newton(1.0),
 }
 PARTS_CONSTRAINTS = {
-    "alpha": [
-        Interval(Real, 0, None, closed="left"),
-        "array-like",
-        StrOptions({"path"}),
-    ],
     "penalty": [StrOptions(set(PENALTIES)), Penalty, None],
     "schedule": [
         StrOptions(set(SCHEDULES)),
@@ -68,7 +62,7 @@ class ChosenParts:
     def _chosen_penalty(self):
         return Zero() if self.penalty is None else named(self.penalty, PENALTIES)
 
-    def _penalty_on_features(self, strength):
+    def _penalty(self, strength, n_features):
         return self._chosen_penalty().with_strength(strength)
 
     def _strength_of(self, value, data):
@@ -80,12 +74,3 @@ class ChosenParts:
 
     def _schedule(self, step_size, problem, seed):
         return replace(named(self.schedule, SCHEDULES), step_size=step_size)
-
-    def _automatic_step(self, smoothness, schedule, problem):
-        """1 / L, or what the schedule takes for it."""
-        if hasattr(schedule, "automatic_step"):
-            return schedule.automatic_step(smoothness)
-        return 1 / smoothness
-
-    def _planned_update(self, n_rows):
-        return next(iter(named(self.schedule, SCHEDULES).updates()))

@@ -1,16 +1,14 @@
 """What the linear regressors with the squared error share."""
 
-from numbers import Integral, Real
-
-from sklearn.base import RegressorMixin
+from numbers import Integral
 
 from .._compat import Interval, StrOptions
-from .._estimator.data import centered, validated
-from .._estimator.fit import RUN_CONSTRAINTS, TrajectoryModel
+from .._estimator.fit import TrajectoryModel
+from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 
 
-class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
+class SquaredErrorRegressor(RecordedRegressor, TrajectoryModel):
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.
@@ -18,11 +16,7 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
-        "alpha": [
-            Interval(Real, 0, None, closed="left"),
-            "array-like",
-            StrOptions({"path"}),
-        ],
+        **ALPHA_CONSTRAINT,
         "risk": [
             StrOptions({"auto", "exact", "hutchinson"}),
             Interval(Integral, 2, None, closed="left"),
@@ -32,13 +26,6 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         "keep_data": ["boolean"],
     }
     _is_quadratic = True
-    _multi_output = False
-
-    def _prepared(self, X, y, sample_weight):
-        samples = validated(
-            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
-        )
-        return centered(samples, self.fit_intercept)
 
     @property
     def risk_gram_(self):
@@ -54,8 +41,3 @@ class SquaredErrorRegressor(RecordedRegressor, RegressorMixin, TrajectoryModel):
         # Its weighted rows are orthonormal, with row scales as well.
         temporal, spatial = self.risk_residual_path_
         return temporal @ temporal.T / spatial[0].size
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self._multi_output
-        return tags

@@ -167,6 +167,6 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength, n_columns):
+    def _penalty(self, strength, n_features):
         penalty = ElasticNet(strength, float(self.l1_ratio))
-        return weighted(penalty, self.penalty_weights, n_columns)
+        return weighted(penalty, self.penalty_weights, n_features)

@@ -1,8 +1,7 @@
 """Classification with any loss, penalty and schedule, its own or a user's."""
 
-import numpy as np
-
 from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.parameters import ALPHA_CONSTRAINT
 from ..optim.losses import Logistic, Multinomial
 from ._curved import CurvedClassifier
 from ._parts import (
@@ -181,6 +180,7 @@ default="nesterov"
 
     _parameter_constraints = {
         **CurvedClassifier._parameter_constraints,
+        **ALPHA_CONSTRAINT,
         **PARTS_CONSTRAINTS,
         "loss": loss_constraint({"log", *CLASSIFICATION}),
     }
@@ -222,19 +222,13 @@ default="nesterov"
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss_and_target(self, label, n_classes):
-        loss = self._chosen_loss(n_classes)
-        own = [1] if n_classes == 2 else range(n_classes)
-        other, this = loss.labels
-        return loss, np.where(label[:, None] == np.array(own), this, other)
-
-    def _chosen_loss(self, n_classes):
+    def _class_loss(self, n_classes):
         if self.loss == "log":
             return Logistic() if n_classes == 2 else Multinomial()
         loss = named(self.loss, CLASSIFICATION)
         if loss.is_coupled and n_classes == 2:
             raise ValueError(
-                f"{type(loss).__name__} couples a score of every class, which needs at "
-                "least three classes: y has two."
+                f"{type(loss).__name__} has a score for every class and needs at least "
+                "three classes, but y has two."
             )
         return loss

@@ -1,9 +1,6 @@
 """Regression with any loss, penalty and schedule, its own or a user's."""
 
-from .._estimator.conditioning import warn_of_far_targets
-from .._estimator.data import augmented, validated
-from ..optim.families import except_last
-from ..optim.losses import SquaredError
+from ..optim.losses import Poisson
 from ._parts import (
     PARTS_CONSTRAINTS,
     REGRESSION,
@@ -218,8 +215,8 @@ default="nesterov"
     def _chosen_loss(self):
         return named(self.loss, REGRESSION)
 
-    def _is_squared_error(self):
-        return self._chosen_loss() == SquaredError()
+    def _loss_of(self, target, weights):
+        return self._chosen_loss(), {}
 
     @property
     def _is_quadratic(self):
@@ -229,41 +226,8 @@ default="nesterov"
     def _has_memory_matrix(self):
         """Whether it can be read of a run with these parts."""
         update = self._planned_update(n_rows=1)
-        is_read = update.is_affine and not update.n_batches
-        return is_read and self._is_squared_error()
+        return self._is_quadratic and update.is_affine and not update.n_batches
 
-    def _penalty(self, strength, n_columns):
-        penalty = self._penalty_on_features(strength)
-        has_ones = self.fit_intercept and not self._is_squared_error()
-        return except_last(penalty, n_columns) if has_ones else penalty
-
-    def _n_columns(self, n_features):
-        return n_features + bool(self.fit_intercept and not self._is_squared_error())
-
-    def _prepared(self, X, y, sample_weight):
-        if self._is_squared_error():
-            return super()._prepared(X, y, sample_weight)
-        samples = validated(self, X, y, sample_weight, y_numeric=True)
-        target, loss = samples.y.astype(samples.X.dtype), self._chosen_loss()
-        loss.check_target(target)
-        return augmented(
-            samples,
-            loss,
-            target[:, None],
-            samples.weights,
-            self.fit_intercept,
-            is_flat=True,
-        )
-
-    def _warn_of(self, trajectory, data):
-        super()._warn_of(trajectory, data)
-        if self.fit_intercept and not self._is_squared_error():
-            warn_of_far_targets(data.problem, trajectory)
-
-    def _prediction(self, predictor):
-        return self._chosen_loss().mean(predictor)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
-        return tags
+    @property
+    def _positive_only(self):
+        return self._chosen_loss() == Poisson()

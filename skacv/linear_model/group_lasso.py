@@ -178,8 +178,8 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength, n_columns):
-        groups = numbered_groups(self.groups, n_columns)
+    def _penalty(self, strength, n_features):
+        groups = numbered_groups(self.groups, n_features)
         sizes = np.bincount(groups)
         weights = self.group_weights
         if weights is None:

@@ -216,20 +216,18 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked_loss(self, target, weights):
+    def _loss_of(self, target, weights):
         scale = self.scale
         if scale == "auto":
             # Where more than half of y is one value, its spread; and of none, one.
+            target = target[:, 0]
             distance = np.abs(target - weighted_median(target, weights))
             scale = NORMAL_MAD * weighted_median(distance, weights)
-            scale = scale or weighted_deviation(target, weights) or 1.0
+            scale = scale or np.sqrt(np.cov(target, aweights=weights, ddof=0)) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
-    def _strength_of(self, value, data):
-        return float(value * data.names["scale_"] / data.total_weight)
-
-    def _value_of(self, strength, data):
-        return float(strength * data.total_weight / data.names["scale_"])
+    def _unit(self, data):
+        return super()._unit(data) / data.names["scale_"]
 
 
 def weighted_median(values, weights):
@@ -250,9 +248,3 @@ def weighted_median(values, weights):
     # Where half of the weight ends with a value, up to rounding, it and the next.
     ends = half * (1 + np.array([-1, 1]) * len(values) * np.finfo(float).eps)
     return float(values[order[np.searchsorted(below, ends)]].mean())
-
-
-def weighted_deviation(values, weights):
-    """The standard deviation of values that count by their weights."""
-    mean = np.average(values, weights=weights)
-    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights)))

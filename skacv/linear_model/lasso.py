@@ -224,5 +224,5 @@ class TrajectoryLasso(SquaredErrorRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength, n_columns):
-        return weighted(L1(strength), self.penalty_weights, n_columns)
+    def _penalty(self, strength, n_features):
+        return weighted(L1(strength), self.penalty_weights, n_features)

@@ -2,8 +2,6 @@
 
 from numbers import Real
 
-import numpy as np
-
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
@@ -219,12 +217,10 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPen
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss_and_target(self, label, n_classes):
-        if n_classes == 2:
-            return Logistic(), label[:, None].astype(float)
-        return Multinomial(), np.eye(n_classes)[label]
+    def _class_loss(self, n_classes):
+        return Logistic() if n_classes == 2 else Multinomial()
 
-    def _penalty_on_features(self, strength):
+    def _penalty(self, strength, n_features):
         if self.l1_ratio == 0:
             return SquaredL2(strength)
         return ElasticNet(strength, float(self.l1_ratio))

@@ -157,6 +157,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         **CurvedRegressor._parameter_constraints,
         "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
     }
+    _positive_only = True
 
     def __init__(
         self,
@@ -195,13 +196,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked_loss(self, target, weights):
-        Poisson().check_target(target)
+    def _loss_of(self, target, weights):
         return Poisson(), {}
-
-    @staticmethod
-    def _prediction(predictor):
-        return Poisson().mean(predictor)
 
     def trial_estimator(self, y):
         """What :meth:`held_out_estimator` may give: positive, as means of counts are.
@@ -215,8 +211,3 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         estimator of the same class
         """
         return super().trial_estimator(np.asarray(y) + 1.0)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags

@@ -238,7 +238,7 @@ class IterativeRidge(SquaredErrorRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _penalty(self, strength, n_columns):
+    def _penalty(self, strength, n_features):
         return SquaredL2(strength)
 
     def _check_record(self, phases):
@@ -247,22 +247,15 @@ class IterativeRidge(SquaredErrorRegressor):
             return
         if not all(phase.same_rule(phases[0]) for phase in phases):
             raise ValueError(
-                "batch_size needs a single alpha, and with warm_start=True the same "
-                "alpha, step and batches all along: what a row left out changes is "
-                "read from passes that are all alike."
+                "batch_size needs a single alpha, and warm_start=True the same alpha, "
+                "step and batches as before: the estimates need passes that are all "
+                "alike."
             )
         if plain(self.risk) == "exact":
             raise ValueError(
-                'risk="exact" needs all rows at a time: with batch_size the memories '
-                'of rows are read from random labels. Use risk="auto", or the number '
-                "of labels."
+                'risk="exact" needs all rows at a time. With batch_size the estimate '
+                'takes random labels: use risk="auto", or the number of labels.'
             )
-
-    def _strength_of(self, value, data):
-        return float(value / data.total_weight)
-
-    def _value_of(self, strength, data):
-        return float(strength * data.total_weight)
 
     def _schedule(self, step_size, problem, seed):
         if self.solver == "heavy_ball":
@@ -282,11 +275,6 @@ class IterativeRidge(SquaredErrorRegressor):
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
         return EigenPro(step_size, preconditioner, largest, batches)
-
-    def _smoothness(self, problem, schedule):
-        if self.solver == "eigenpro":
-            return schedule.top_eigenvalue
-        return super()._smoothness(problem, schedule)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -321,8 +309,6 @@ class IterativeRidge(SquaredErrorRegressor):
         return batch_step(largest, smoothness, size, critical)
 
     def _planned_update(self, n_rows):
-        if self.solver == "heavy_ball":
-            return ProximalGradient(1.0, float(self.momentum))
         if self.solver != "eigenpro":
             return super()._planned_update(n_rows)
         none = np.empty(0)

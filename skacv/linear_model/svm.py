@@ -2,8 +2,6 @@
 
 from numbers import Real
 
-import numpy as np
-
 from .._compat import Interval, StrOptions
 from ..optim.losses import SmoothedHinge, SquaredHinge
 from ._curved import InverselyPenalized
@@ -214,11 +212,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hinge(self):
+    def _class_loss(self, n_classes):
         if self.loss == "squared_hinge":
             return SquaredHinge()
         return SmoothedHinge(float(self.smoothing))
-
-    def _loss_and_target(self, label, n_classes):
-        own = [1] if n_classes == 2 else range(n_classes)
-        return self._hinge(), np.where(label[:, None] == np.array(own), 1.0, -1.0)

@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import _check_sample_weight
 from .._warnings import warn
 from ..risk.averages import mean_with_error
-from ..risk.converged.randomised import Probes
-from .fitted_models import adapter_of, fitted_model
+from ..risk.converged.hinge import HingeModel, support_stays
+from ..risk.converged.newton import infinitesimal_jackknife, newton_step
+from ..risk.converged.randomised import Probes, randomized_leverages
+from .fitted_models import adapter_of
 from .pipelines import last_step
 
 # The fitted model is not at its minimum where its relative gradient, or what the
@@ -25,6 +27,14 @@ LARGEST_DRIFT = 0.25
 # and probes tell little of 1 - leverage.
 LARGEST_LEVERAGE = {"ij": 0.5, "randomized": 0.9}
 FEWEST_PROBES = 4
+# What can be done for the hinge, for a loss with coupled outputs, and for any other.
+HINGE = {"alo": support_stays}
+COUPLED = {
+    "alo": newton_step,
+    "newton": newton_step,
+    "ij": infinitesimal_jackknife,
+}
+CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,21 +180,21 @@ def approximate_loo(
     3005 +- 182
     """
     estimator, X = last_step(estimator, X)
-    adapter_of(type(estimator))
+    adapter = adapter_of(type(estimator))
     check_is_fitted(estimator)
     if not isinstance(n_probes, Integral) or n_probes < FEWEST_PROBES:
         raise ValueError(
             f"n_probes must be an integer, at least {FEWEST_PROBES}, got {n_probes!r}."
         )
     X, y, weights = _checked(estimator, X, y, sample_weight)
-    fitted = fitted_model(estimator, X, y, weights)
+    models = adapter(estimator, X, y, weights)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
-    approximate = _approximation(fitted, method, probes)
-    held_out = [approximate(model) for model in fitted.outputs]
-    _warn(estimator, fitted, max(part.drift for part in held_out))
+    approximate = _approximation(models[0], method, probes)
+    held_out = [approximate(model) for model in models]
+    _warn(estimator, models, max(part.drift for part in held_out))
     _warn_of_leverages(method, max(part.leverages.max() for part in held_out))
-    return _result(fitted, held_out, weights, method, y.ndim)
+    return _result(estimator, models, held_out, weights, method, y.ndim)
 
 
 def _checked(estimator, X, y, sample_weight):
@@ -212,21 +222,25 @@ def _checked(estimator, X, y, sample_weight):
     return X, y, weights
 
 
-def _approximation(fitted, method, probes):
+def _approximation(model, method, probes):
     """The method as a function of a model alone."""
-    if method not in fitted.approximations:
+    if isinstance(model, HingeModel):
+        available = HINGE
+    else:
+        available = COUPLED if model.problem.loss.is_coupled else CURVED
+    if method not in available:
         raise ValueError(
             f"method={method!r} is not available for this model; available are "
-            f"{', '.join(sorted(fitted.approximations))}."
+            f"{', '.join(sorted(available))}."
         )
-    settings = {"randomized": {"probes": probes}}
-    return partial(fitted.approximations[method], **settings.get(method, {}))
+    settings = {"probes": probes} if method == "randomized" else {}
+    return partial(available[method], **settings)
 
 
-def _warn(estimator, fitted, drift):
+def _warn(estimator, models, drift):
     """Say where the approximation is not to be trusted."""
     name = type(estimator).__name__
-    gradient = max(model.relative_gradient() for model in fitted.outputs)
+    gradient = max(model.relative_gradient() for model in models)
     if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
         warn(
             f"{name} is not at the minimum of its objective on these data: the norm "
@@ -238,7 +252,7 @@ def _warn(estimator, fitted, drift):
             "sample_weight are those of the fit.",
             ConvergenceWarning,
         )
-    if any(model.is_pinned for model in fitted.outputs):
+    if any(model.is_pinned for model in models):
         warn(
             f"{name} has nearly as many rows on the margin as coefficients (or more); "
             "there the approximation fails. Penalise more (a smaller C).",
@@ -256,19 +270,19 @@ def _warn_of_leverages(method, largest):
         )
 
 
-def _result(fitted, held_out, weights, method, n_dimensions):
+def _result(estimator, models, held_out, weights, method, n_dimensions):
     """The parts of all outputs side by side, flat where the estimator's are."""
-    costs = [
-        model.cost(part.predictor) for model, part in zip(fitted.outputs, held_out)
-    ]
+    costs = [model.cost(part.predictor) for model, part in zip(models, held_out)]
     loss = np.hstack(costs).mean(axis=1)
     mean, error = mean_with_error(loss[None], weights)
-    predictor = np.hstack([part.predictor for part in held_out])
+    predictions = np.hstack([part.predictor for part in held_out])
     leverages = np.hstack([part.leverages for part in held_out])
-    if n_dimensions == 1 and predictor.shape[1] == 1:
-        predictor, leverages = predictor[:, 0], leverages[:, 0]
+    if n_dimensions == 1 and predictions.shape[1] == 1:
+        predictions, leverages = predictions[:, 0], leverages[:, 0]
+    if is_regressor(estimator):
+        predictions = models[0].problem.loss.mean(predictions)
     return ApproximateLOO(
-        predictions=fitted.mean_function(predictor),
+        predictions=predictions,
         loss=loss,
         mean=float(mean[0]) + float(np.mean([part.correction for part in held_out])),
         standard_error=float(error[0]),

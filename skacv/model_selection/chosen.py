@@ -13,8 +13,25 @@ def _estimator_has(name):
     return check
 
 
+def _fitted(name, doc):
+    """A property: a fitted attribute of ``estimator_``."""
+
+    def value(self):
+        if "estimator_" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no {name} before it is fitted."
+            )
+        return getattr(self.estimator_, name)
+
+    return property(value, doc=doc)
+
+
 class ChosenIterate:
     """Predictions and fitted attributes of ``estimator_``, under their own names."""
+
+    def _chosen(self):
+        check_is_fitted(self)
+        return self.estimator_
 
     def predict(self, X):
         """Predict with the chosen iterate.
@@ -27,8 +44,7 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
+        return self._chosen().predict(X)
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X):
@@ -42,8 +58,7 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return self._chosen().decision_function(X)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X):
@@ -57,8 +72,7 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)
+        return self._chosen().predict_proba(X)
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X):
@@ -72,8 +86,7 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(X)
+        return self._chosen().predict_log_proba(X)
 
     def at_iteration(self, t):
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
@@ -96,8 +109,7 @@ class ChosenIterate:
         ValueError
             If there is no such row, or its coefficients were not kept.
         """
-        check_is_fitted(self)
-        return self.estimator_.at_iteration(t)
+        return self._chosen().at_iteration(t)
 
     def staged_predict(self, X):
         """Predict with every iterate of the chosen trajectory.
@@ -110,8 +122,7 @@ class ChosenIterate:
         ------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        check_is_fitted(self)
-        yield from self.estimator_.staged_predict(X)
+        yield from self._chosen().staged_predict(X)
 
     @available_if(_estimator_has("predict_interval"))
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
@@ -140,37 +151,14 @@ class ChosenIterate:
             If coverage is not in (0, 1), if there are too few rows for it, or if
             the fit has not computed what the method needs.
         """
-        check_is_fitted(self)
-        return self.estimator_.predict_interval(X, coverage, method)
+        return self._chosen().predict_interval(X, coverage, method)
 
-    @property
-    def coef_(self):
-        """Coefficients of the chosen iterate."""
-        return self._fitted("coef_")
-
-    @property
-    def intercept_(self):
-        """Intercept of the chosen iterate."""
-        return self._fitted("intercept_")
-
-    @property
-    def classes_(self):
-        """Labels of the classes, where the estimator is a classifier."""
-        return self._fitted("classes_")
-
-    @property
-    def n_features_in_(self):
-        """Number of features seen in fit."""
-        return self._fitted("n_features_in_")
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features seen in fit, where X has them."""
-        return self._fitted("feature_names_in_")
-
-    def _fitted(self, name):
-        if "estimator_" not in vars(self):
-            raise AttributeError(
-                f"{type(self).__name__} has no {name} before it is fitted."
-            )
-        return getattr(self.estimator_, name)
+    coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
+    intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
+    classes_ = _fitted(
+        "classes_", "Labels of the classes, where the estimator is a classifier."
+    )
+    n_features_in_ = _fitted("n_features_in_", "Number of features seen in fit.")
+    feature_names_in_ = _fitted(
+        "feature_names_in_", "Names of the features seen in fit, where X has them."
+    )

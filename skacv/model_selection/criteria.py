@@ -153,8 +153,7 @@ class ScorerJudge:
             estimator.check_data(X, y)  # what is wrong with them comes first
             raise ValueError(
                 f"criterion={name} does not score the predictions of "
-                f"{type(estimator).__name__}, which are all that it can ask for: "
-                f"{error}"
+                f"{type(estimator).__name__}: {error}"
             ) from error
         return cls(name, estimate, scorer, *indexable(X, y), params)
 

@@ -13,7 +13,6 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from .._compat import (
     CallbackSupportMixin,
@@ -326,8 +325,8 @@ class TrajectoryEarlyStoppingCV(
         -------
         float
         """
-        check_is_fitted(self)
-        return self.estimator_.score(X, y, **self._routed("estimator", "score", params))
+        params = self._routed("estimator", "score", params)
+        return self._chosen().score(X, y, **params)
 
     def _routed(self, receiver, method, params):
         """What the method of the estimator, or the scorer, is to get of ``params``."""

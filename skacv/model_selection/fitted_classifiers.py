@@ -1,22 +1,21 @@
 """What fitted linear classifiers of scikit-learn minimised.
 
-Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make one.
+Adapters ``(estimator, X, y, weights) -> list of ConvergedModel``.
 """
 
 import numpy as np
 
 from .._compat import class_weights
+from .._estimator.data import with_column
 from ..optim.losses import Logistic, Multinomial, SquaredHinge
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..risk.converged.hinge import Hinge, HingeModel
 from .minimised import (
-    HINGE,
-    FittedModel,
     Line,
+    chosen,
     dense,
     line_of,
     output_by_output,
-    with_column,
 )
 
 # LIBLINEAR stops when margins are right to its ``tol``; how much of that is
@@ -29,48 +28,39 @@ BOUND_TOLERANCE = 1e-9
 # ----------------------------------------------------------- logistic regression
 
 
-def logistic_of(strength):
-    """C sum_i s_i l_i + the penalty; ``strength`` gives C and l1_ratio."""
-
-    def adapter(estimator, X, y, weights):
-        _refuse_one_vs_rest(estimator)
-        labels = _encoded(estimator, y)
-        C, l1_ratio = strength(estimator)
-        line = line_of(estimator, X, _n_scores(estimator))
-        weights = weights * _class_weights(estimator, y, weights)[labels]
-        if estimator.solver == "liblinear":
-            line = _penalised_intercept(estimator, line)
-        is_binary = len(estimator.classes_) == 2
-        target = labels[:, None] if is_binary else np.eye(_n_scores(estimator))[labels]
-        loss = Logistic() if is_binary else Multinomial()
-        penalty = line.spared(ElasticNet(1 / (C * weights.sum()), l1_ratio))
-        model = line.converged(target.astype(float), weights, loss, penalty)
-        return output_by_output(model)
-
-    return adapter
-
-
-def _l1_ratio_of(estimator, given):
-    """``penalty`` says it up to scikit-learn 1.7, ``l1_ratio`` from 1.8 on."""
-    named = {"l2": 0.0, "l1": 1.0, None: 0.0}
-    return float(named.get(estimator.penalty, given or 0.0))
-
-
-def logistic_strength(estimator):
-    """C and l1_ratio of a logistic regression."""
-    C = np.inf if estimator.penalty is None else float(estimator.C)
-    return C, _l1_ratio_of(estimator, estimator.l1_ratio)
-
-
-def logistic_cv_strength(estimator):
-    """C and l1_ratio that cross-validation chose."""
-    if not estimator.refit:
+def logistic(estimator, X, y, weights):
+    """C sum_i s_i l_i + the penalty, all classes in one model."""
+    _refuse_one_vs_rest(estimator)
+    if not getattr(estimator, "refit", True):
         raise ValueError(
             "LogisticRegressionCV(refit=False) averages the coefficients of several "
             "fits; nothing was minimised by them."
         )
-    C = np.inf if estimator.penalty is None else float(np.ravel(estimator.C_)[0])
-    return C, _l1_ratio_of(estimator, np.ravel(estimator.l1_ratio_)[0])
+    labels, n_scores = _encoded(estimator, y), _n_scores(estimator)
+    line = line_of(estimator, X, n_scores)
+    weights = weights * _class_weights(estimator, y, weights)[labels]
+    if estimator.solver == "liblinear":
+        line = _penalised_intercept(estimator, line)
+    target = labels[:, None] if n_scores == 1 else np.eye(n_scores)[labels]
+    loss = Logistic() if n_scores == 1 else Multinomial()
+    C = np.inf if estimator.penalty is None else _first_chosen(estimator, "C")
+    strength = float(1 / (C * weights.sum()))
+    penalty = line.spared(ElasticNet(strength, _l1_ratio(estimator)))
+    return output_by_output(
+        line.converged(target.astype(float), weights, loss, penalty)
+    )
+
+
+def _first_chosen(estimator, name):
+    """The parameter; of cross-validation, that of the first class stands for all."""
+    return np.ravel(chosen(estimator, name))[0]
+
+
+def _l1_ratio(estimator):
+    """``penalty`` says it up to scikit-learn 1.7, ``l1_ratio`` from 1.8 on."""
+    named = {"l2": 0.0, "l1": 1.0, None: 0.0}
+    given = _first_chosen(estimator, "l1_ratio") or 0.0
+    return float(named.get(estimator.penalty, given))
 
 
 def _refuse_one_vs_rest(estimator):
@@ -82,9 +72,9 @@ def _refuse_one_vs_rest(estimator):
         n_classes == 2 and multi_class == "multinomial"
     ):
         raise ValueError(
-            "Several classes are supported in one multinomial model, two in a binary "
-            "one; take another solver or leave multi_class at its default, or wrap the "
-            "estimator in OneVsRestClassifier and look at each of its estimators."
+            "Several classes are supported in one multinomial model, two classes in "
+            "one binary model. Use another solver or leave multi_class at its default, "
+            "or fit OneVsRestClassifier and pass each of its estimators_."
         )
 
 
@@ -111,9 +101,7 @@ def linear_svc(estimator, X, y, weights):
             weights * scale,
         )
         outputs.append(machine)
-    if estimator.loss == "hinge":
-        return FittedModel(outputs, HINGE)
-    return FittedModel(outputs)
+    return outputs
 
 
 def _machine(estimator, line, target, weights):
@@ -147,7 +135,7 @@ def svc(estimator, X, y, weights):
     target = np.where(labels == 1, 1.0, -1.0)[:, None]
     model = line.converged(target, row_weights, Hinge(), penalty)
     on_margin, within = (dual > 0) & ~at_bound, (dual > 0) & at_bound
-    return FittedModel([_hinge_model(model, on_margin, within)], HINGE)
+    return [_hinge_model(model, on_margin, within)]
 
 
 def _hinge_model(model, on_margin, within):

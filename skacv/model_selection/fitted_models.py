@@ -1,9 +1,10 @@
 """The table of fitted linear models of which it is known what they minimised.
 
-To add a class, write a function ``(estimator, X, y, weights) -> FittedModel``
-beside those for regressors or classifiers, or take one that is there, and list
-it in ``FITTED_MODELS``. Subclasses are found through their bases, all linear
-models of this package through ``TrajectoryModel``.
+To add a class, write an adapter ``(estimator, X, y, weights) -> list of
+ConvergedModel``, one for every output that was fitted on its own, beside those for
+regressors or classifiers, or take one that is there, and list it in
+``FITTED_MODELS``. Subclasses are found through their bases, all linear models of
+this package through ``TrajectoryModel``.
 """
 
 from sklearn.linear_model import (
@@ -22,34 +23,20 @@ from sklearn.linear_model import (
 from sklearn.svm import SVC, LinearSVC
 
 from .._estimator.fit import TrajectoryModel
-from .fitted_classifiers import (
-    linear_svc,
-    logistic_cv_strength,
-    logistic_of,
-    logistic_strength,
-    svc,
-)
+from .fitted_classifiers import linear_svc, logistic, svc
 from .fitted_recorded import recorded
-from .fitted_regressors import (
-    alpha_given,
-    elastic_net_of,
-    huber,
-    multi_task,
-    only_l1,
-    poisson,
-    ridge_of,
-)
+from .fitted_regressors import elastic_net, huber, multi_task, poisson, ridge
 
 FITTED_MODELS = {
-    Ridge: ridge_of(alpha_given),
-    RidgeCV: ridge_of(lambda model: model.alpha_),
-    Lasso: elastic_net_of(alpha_given, only_l1),
-    LassoCV: elastic_net_of(lambda model: model.alpha_, only_l1),
-    ElasticNet: elastic_net_of(alpha_given, lambda m: m.l1_ratio),
-    ElasticNetCV: elastic_net_of(lambda model: model.alpha_, lambda m: m.l1_ratio_),
+    Ridge: ridge,
+    RidgeCV: ridge,
+    Lasso: elastic_net,
+    LassoCV: elastic_net,
+    ElasticNet: elastic_net,
+    ElasticNetCV: elastic_net,
     MultiTaskElasticNet: multi_task,
-    LogisticRegression: logistic_of(logistic_strength),
-    LogisticRegressionCV: logistic_of(logistic_cv_strength),
+    LogisticRegression: logistic,
+    LogisticRegressionCV: logistic,
     LinearSVC: linear_svc,
     SVC: svc,
     HuberRegressor: huber,
@@ -58,26 +45,18 @@ FITTED_MODELS = {
 }
 
 
-def fitted_model(estimator, X, y, weights):
-    """What ``estimator`` minimised on these data.
+def adapter_of(kind):
+    """The adapter of a class.
 
     Parameters
     ----------
-    estimator : object
-        Fitted, of a class in ``FITTED_MODELS`` or derived from one.
-    X : {ndarray, CSR matrix} of shape (n_samples, n_features), float64
-    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-    weights : ndarray of shape (n_samples,)
+    kind : type
 
     Returns
     -------
-    FittedModel
-    """
-    return adapter_of(type(estimator))(estimator, X, y, weights)
-
-
-def adapter_of(kind):
-    """The function for a class.
+    callable
+        It takes a fitted estimator, X of shape (n_samples, n_features), an array or
+        a CSR matrix of float64, y and weights of the rows.
 
     Raises
     ------
@@ -90,7 +69,7 @@ def adapter_of(kind):
     theirs = FITTED_MODELS.keys() - {MultiTaskElasticNet, TrajectoryModel}
     names = ", ".join(sorted(base.__name__ for base in theirs))
     raise TypeError(
-        f"What {kind.__name__} minimises is not known; known are {names} and the "
-        "linear models of skacv. Of a search pass the fitted estimator inside, such "
-        "as best_estimator_ or estimator_."
+        f"{kind.__name__} is not supported; the models that are known are {names} and "
+        "the linear models of skacv. Of a search, pass the fitted estimator inside, "
+        "such as best_estimator_ or estimator_."
     )

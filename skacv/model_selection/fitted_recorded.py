@@ -17,7 +17,7 @@ def recorded(estimator, X, y, weights):
 
     Returns
     -------
-    FittedModel
+    list of ConvergedModel
     """
     target = estimator._target(y).astype(float, copy=False)
     line = line_of(estimator, X, target.shape[1])
@@ -33,7 +33,7 @@ def recorded(estimator, X, y, weights):
     stays = 1 - own_weights
     shares = 1 - stays * estimator._refit(data).penalty_scale(stays)
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
-    return output_by_output(model, estimator._prediction)
+    return output_by_output(model)
 
 
 def _penalty_in_force(estimator):

@@ -1,6 +1,6 @@
 """What fitted linear regressors of scikit-learn minimised.
 
-Adapters ``(estimator, X, y, weights) -> FittedModel``, or functions that make one.
+Adapters ``(estimator, X, y, weights) -> list of ConvergedModel``.
 """
 
 from dataclasses import replace
@@ -9,51 +9,30 @@ import numpy as np
 
 from ..optim.losses import Huber, Poisson, SquaredError
 from ..optim.penalties import ElasticNet, SquaredL2
-from .minimised import line_of, output_by_output
+from .minimised import chosen, line_of, output_by_output
 
 
-def alpha_given(estimator):
-    """The parameter itself."""
-    return estimator.alpha
+def ridge(estimator, X, y, weights):
+    """||y - X b||^2 + alpha ||b||^2, a penalty for every target."""
+    _refuse_positive(estimator)
+    target = y.reshape(len(y), -1)
+    line = line_of(estimator, X, target.shape[1])
+    strengths = np.asarray(chosen(estimator, "alpha"), float) / weights.sum()
+    strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
+    penalties = [line.spared(SquaredL2(strength)) for strength in strengths]
+    model = line.converged(target, weights, SquaredError(), penalties[0])
+    return [replace(model.output(k), penalty=own) for k, own in enumerate(penalties)]
 
 
-def ridge_of(alpha):
-    """||y - X b||^2 + alpha ||b||^2, ``alpha`` read from the estimator."""
-
-    def adapter(estimator, X, y, weights):
-        _refuse_positive(estimator)
-        target = y.reshape(len(y), -1)
-        line = line_of(estimator, X, target.shape[1])
-        strengths = np.asarray(alpha(estimator), float) / weights.sum()
-        strengths = np.broadcast_to(strengths, target.shape[1]).tolist()
-        penalties = [line.spared(SquaredL2(strength)) for strength in strengths]
-        model = line.converged(target, weights, SquaredError(), penalties[0])
-        fitted = output_by_output(model)
-        pairs = zip(fitted.outputs, penalties)
-        outputs = [replace(output, penalty=penalty) for output, penalty in pairs]
-        return fitted._replace(outputs=outputs)
-
-    return adapter
-
-
-def elastic_net_of(alpha, l1_ratio):
-    """The mean form (1 / 2n) ||y - X b||^2 + ..., both read from the estimator."""
-
-    def adapter(estimator, X, y, weights):
-        _refuse_positive(estimator)
-        target, shares = y.reshape(len(y), -1), weights / weights.sum()
-        line = line_of(estimator, X, target.shape[1])
-        net = ElasticNet(float(alpha(estimator)), float(l1_ratio(estimator)))
-        penalty = line.spared(net)
-        model = line.converged(target, weights, SquaredError(), penalty, shares)
-        return output_by_output(model)
-
-    return adapter
-
-
-def only_l1(estimator):
-    """The l1_ratio of the lasso."""
-    return 1.0
+def elastic_net(estimator, X, y, weights):
+    """The mean form (1 / 2n) ||y - X b||^2 + ...; the lasso has no l1_ratio."""
+    _refuse_positive(estimator)
+    target, shares = y.reshape(len(y), -1), weights / weights.sum()
+    line = line_of(estimator, X, target.shape[1])
+    alpha, l1_ratio = chosen(estimator, "alpha"), chosen(estimator, "l1_ratio", 1.0)
+    penalty = line.spared(ElasticNet(float(alpha), float(l1_ratio)))
+    model = line.converged(target, weights, SquaredError(), penalty, shares)
+    return output_by_output(model)
 
 
 def multi_task(estimator, X, y, weights):
@@ -70,7 +49,7 @@ def huber(estimator, X, y, weights):
     loss = Huber(float(estimator.epsilon * estimator.scale_))
     strength = float(estimator.alpha * estimator.scale_ / weights.sum())
     penalty = line.spared(SquaredL2(strength))
-    return output_by_output(line.converged(y[:, None], weights, loss, penalty))
+    return [line.converged(y[:, None], weights, loss, penalty)]
 
 
 def poisson(estimator, X, y, weights):
@@ -81,8 +60,7 @@ def poisson(estimator, X, y, weights):
         )
     line, shares = line_of(estimator, X, 1), weights / weights.sum()
     penalty = line.spared(SquaredL2(float(estimator.alpha)))
-    model = line.converged(y[:, None], weights, Poisson(), penalty, shares)
-    return output_by_output(model, np.exp)
+    return [line.converged(y[:, None], weights, Poisson(), penalty, shares)]
 
 
 def _refuse_positive(estimator):

@@ -1,55 +1,15 @@
-"""What an adapter makes of a fitted estimator, and what adapters share."""
+"""What adapters share: from fitted coefficients to the model that they minimise."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from .._estimator.data import with_column
 from ..optim.arrays import design_of
 from ..optim.families import except_last
 from ..optim.problem import Problem
-from ..risk.converged.hinge import support_stays
 from ..risk.converged.model import ConvergedModel
-from ..risk.converged.newton import infinitesimal_jackknife, newton_step
-from ..risk.converged.randomised import randomized_leverages
-
-# The approximations of a loss with a curvature, of one with coupled outputs, and
-# of the hinge.
-COUPLED = {
-    "alo": newton_step,
-    "newton": newton_step,
-    "ij": infinitesimal_jackknife,
-}
-CURVED = {**COUPLED, "randomized": randomized_leverages}
-HINGE = {"alo": support_stays}
-
-
-class FittedModel(NamedTuple):
-    """A fitted estimator as what it minimised.
-
-    Attributes
-    ----------
-    outputs : list of ConvergedModel
-        One for every output that was fitted on its own.
-    approximations : dict of str to callable
-        By name, what can be done without refits: a function of one of the outputs;
-        of "randomized", and of its ``probes``.
-    mean_function : callable
-        From the linear predictor to what the estimator predicts.
-    """
-
-    outputs: list[ConvergedModel]
-    approximations: dict[str, Callable] = CURVED
-    mean_function: Callable = np.asarray
-
-
-def output_by_output(model, mean_function=np.asarray):
-    """A ConvergedModel of all outputs as a FittedModel."""
-    if model.problem.loss.is_coupled:
-        return FittedModel([model], COUPLED, mean_function)
-    outputs = [model.output(k) for k in range(model.coef.shape[1])]
-    return FittedModel(outputs, mean_function=mean_function)
 
 
 class Line(NamedTuple):
@@ -117,6 +77,18 @@ class Line(NamedTuple):
         return design_of(X), np.vstack([self.coef, self.intercept + center @ self.coef])
 
 
+def output_by_output(model):
+    """The models of all outputs that were fitted on their own."""
+    if model.problem.loss.is_coupled:
+        return [model]
+    return [model.output(k) for k in range(model.coef.shape[1])]
+
+
+def chosen(estimator, name, default=None):
+    """What cross-validation has chosen for a parameter, else what the user has."""
+    return getattr(estimator, f"{name}_", getattr(estimator, name, default))
+
+
 def line_of(estimator, X, n_outputs):
     """The linear predictors of an estimator, as far as y agrees with them."""
     intercept = np.ravel(estimator.intercept_).astype(float)
@@ -130,14 +102,6 @@ def line_of(estimator, X, n_outputs):
     has_intercept = getattr(estimator, "fit_intercept", True)
     intercept = np.broadcast_to(intercept, n_outputs) if has_intercept else None
     return Line(X, coef.T, intercept)
-
-
-def with_column(X, value):
-    """X with one more column, of one value."""
-    column = np.full((X.shape[0], 1), float(value))
-    if sparse.issparse(X):
-        return sparse.hstack([X, column], format="csr")
-    return np.hstack([X, column])
 
 
 def dense(array):

@@ -29,24 +29,20 @@ def prepare(estimator, estimate, combination):
     ValueError
         If the estimator cannot compute the estimate, or is told not to.
     """
+    asked = f"criterion={estimate.name!r}"
+    estimate.check_offered(estimator, asked)
     if estimate.setting(estimator) is False:
-        raise ValueError(_refusal(estimator, estimate, combination))
+        among = f" (candidate {combination} of param_grid)" if combination else ""
+        raise ValueError(
+            f"{asked} needs {estimate.path}, which {type(estimator).__name__} does not "
+            f"compute with {estimate.parameter}=False{among}."
+        )
     if estimate.setting(estimator) is None:
         estimator.set_params(**{estimate.parameter: estimate.default})
     for other in ESTIMATES.values():
         setting = other.setting(estimator)
         if other != estimate and isinstance(setting, str) and setting == "auto":
             estimator.set_params(**{other.parameter: False})
-
-
-def _refusal(estimator, estimate, combination):
-    """Why the estimator does not compute the estimate."""
-    needed = f"criterion={estimate.name!r} needs {estimate.path}, which "
-    needed += type(estimator).__name__
-    if not estimate.is_offered_by(estimator):
-        return f"{needed} does not have. {estimate.limits}".rstrip()
-    among = f" (candidate {combination} of param_grid)" if combination else ""
-    return f"{needed} does not compute with {estimate.parameter}=False{among}."
 
 
 class Run(NamedTuple):

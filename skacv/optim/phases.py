@@ -38,13 +38,17 @@ class Phase:
 
     def smoothness(self, problem):
         """The largest curvature that limits the step, with that of the penalty."""
-        own = getattr(self.schedule, "smoothness", None)
-        smoothness = problem.smoothness if own is None else own(problem)
-        return smoothness + self.penalty.curvature
+        return smoothness_under(self.schedule, problem) + self.penalty.curvature
 
     def check(self):
         """Raise where the updates of the schedule cannot take the penalty."""
         self.first_update.check(self.penalty)
+
+
+def smoothness_under(schedule, problem):
+    """The smoothness of a problem, or what a schedule says in its place."""
+    own = getattr(schedule, "smoothness", None)
+    return problem.smoothness if own is None else own(problem)
 
 
 def first_updates(planned, n_updates):

@@ -193,6 +193,13 @@ def test_without_any_estimate(data):
         RiskPathDisplay.from_estimator(model)
 
 
+def test_only_estimates_that_the_class_has_are_named(data):
+    X, y = data
+    model = TrajectoryLogisticRegression(loo=False).fit(X, y > np.median(y))
+    with pytest.raises(ValueError, match="Switch one on: loo, cv"):
+        RiskPathDisplay.from_estimator(model)
+
+
 def test_matplotlib_is_imported_lazily():
     code = "import sys, skacv; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -473,7 +473,7 @@ def test_any_scorer_on_pooled_held_out_predictions(name, scoring, cv, rng):
         def _decision(self, predictor):
             return predictor[:, 0] if predictor.shape[1] == 1 else predictor
 
-        def _prediction(self, predictor):
+        def _prediction(self, predictor, loss):
             return predictor[:, 0]
 
     fixed = Fixed().fit(X, y)

@@ -191,6 +191,16 @@ def test_newton_is_ridge_after_one_update(data):
     np.testing.assert_allclose(model.loo_prediction_path_, refits, **EXACT)
 
 
+def test_a_heavy_row_leaves_the_step_of_newton_as_it_is(labelled):
+    """The step is stable without any row, whatever the curvature of the others is."""
+    weights = np.ones(N_ROWS)
+    weights[0] = 10 * N_ROWS
+    chosen = TrajectoryClassifier(0.1, schedule="newton")
+    named = TrajectoryLogisticRegression(0.1, solver="newton")
+    for model in (chosen, named):
+        assert model.fit(*labelled, sample_weight=weights).step_size_ == 1
+
+
 # ---------------------------------------------- what cannot be read is not, or said
 
 

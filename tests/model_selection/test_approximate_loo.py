@@ -259,7 +259,7 @@ def test_own_estimators_at_the_strength_in_force(ours, data):
 class TrajectoryMCP(TrajectoryLasso):
     """A new estimator: nothing is said to approximate_loo about it."""
 
-    def _penalty(self, strength, n_columns):
+    def _penalty(self, strength, n_features):
         return MCP(strength, 8.0)
 
 

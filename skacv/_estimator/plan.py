@@ -1,0 +1,128 @@
+"""What a run will be: penalties, schedule, step; and what is known of it before."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..optim.phases import Phase, smoothness_under
+from ..risk.left_out.costs import Run
+from ..risk.left_out.methods import n_rows_worth
+from .left_out import FEWEST_ROWS
+from .strengths import N_STRENGTHS, PenaltyStrengths
+
+
+class PlannedModel(PenaltyStrengths):
+    """An estimator whose parameters say what its run will be.
+
+    A subclass says, besides what :class:`PenaltyStrengths` asks for,
+
+    ``_solvers``
+        the schedule class of every solver name.
+
+    Where a solver is not a schedule of a step size and all rows alone, it also says
+
+    ``_schedule(step_size, problem, seed)``
+        the schedule;
+    ``_smoothness(problem, schedule)``, \
+``_automatic_step(smoothness, schedule, problem)``, \
+``_step_size(penalties, problem, schedule)``
+        the constant of its gradients; the automatic step; the step, where it is not
+        to be the automatic one;
+    ``_planned_update(n_rows)``, ``_outputs(y)``
+        an update of the kind that a run will take, where its schedule needs the
+        problem, and the run's outputs: what leaving rows out depends on.
+    """
+
+    _solvers: dict = {}
+    # Of those that have no such parameter.
+    loo_correction = True
+
+    def _plan(self, data, seed):
+        """All phases that the parameters ask for."""
+        problem, n_columns = data.problem, data.problem.design.shape[1]
+        penalties = [self._penalty_on(n_columns, s) for s in self._strengths(data)]
+        schedule = self._schedule(1.0, problem, seed)
+        step_size = self._step_size(penalties, problem, schedule)
+        schedule = replace(schedule, step_size=step_size)
+        return [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
+
+    def _schedule(self, step_size, problem, seed):
+        return self._solvers[self.solver](step_size)
+
+    def _step_size(self, penalties, problem, schedule):
+        """The automatic step, or the largest that is stable without any single row.
+
+        That raises L to at most L over the share of the weight that stays. What is
+        read from a run has no part in its step.
+        """
+        if self.step_size != "auto":
+            return float(self.step_size)
+        curvature = max(penalty.curvature for penalty in penalties)
+        smoothness = self._smoothness(problem, schedule) + curvature
+        if smoothness == 0:
+            return 1.0
+        step_size = self._automatic_step(smoothness, schedule, problem)
+        share = max(1 - float(problem.row_weights.max()), np.finfo(float).eps)
+        return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
+
+    def _automatic_step(self, smoothness, schedule, problem):
+        """1 / L, or what the schedule takes for it, if that is stable without rows."""
+        if hasattr(schedule, "automatic_step"):
+            return schedule.automatic_step(smoothness)
+        return 1 / smoothness
+
+    def _smoothness(self, problem, schedule):
+        """The largest curvature of the gradients that are taken."""
+        return smoothness_under(schedule, problem)
+
+    # ------------------------------------------------------- known before the run
+
+    def leaves_one_out_cheaply(self, X, y):
+        """Whether leaving out every row costs little, whatever the run will do.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If y are no targets for this estimator.
+        """
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        if len(shape) != 2 or shape[0] < FEWEST_ROWS:
+            return False
+        run = self._planned_run(shape, y)
+        return n_rows_worth(run, n_active=run.shape[1]) == shape[0]
+
+    def _planned_run(self, shape, y):
+        """What is known of a run before it, on X of that shape."""
+        values = getattr(self, self._strength_name)
+        n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
+        n_columns = shape[1] + self._has_constant
+        update = self._planned_update(shape[0])
+        # Any strengths, if they differ: one update is that of several or not.
+        penalties = [self._penalty_on(n_columns, 1.0 + k) for k in range(n_values)]
+        return Run(
+            shape=(shape[0], n_columns),
+            lengths=[self.max_iter] * n_values,
+            rules=[(update, penalty) for penalty in penalties],
+            is_quadratic=self._is_quadratic,
+            correction=self.loo_correction,
+            **self._outputs(y),
+        )
+
+    def _planned_update(self, n_rows):
+        """An update of the kind that a run will take."""
+        schedule = self._schedule(1.0, problem=None, seed=None)
+        return next(iter(schedule.updates()))
+
+    def _outputs(self, y):
+        """What is known of the outputs before a run."""
+        shape = np.asarray(y).shape
+        return {"n_outputs": shape[1] if len(shape) > 1 else 1}
