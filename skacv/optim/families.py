@@ -6,17 +6,18 @@ what a penalty of the norms of groups starts from, :class:`GroupL2` the group la
 Add a penalty of groups here, and to ``tests/optim/test_families.py``.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, singledispatch
 
 import numpy as np
 from scipy import sparse
 
+from .equality import ComparesArrays
 from .penalties import Penalty, Uniform
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(Penalty):
+class Weighted(ComparesArrays, Penalty):
     """g(b) = sum_j weights_j penalty(b_j), of a uniform penalty.
 
     Parameters
@@ -43,12 +44,6 @@ class Weighted(Penalty):
     @property
     def curvature(self):
         return self.penalty.curvature * float(self.weights.max(initial=0))
-
-    def __eq__(self, other):
-        if not isinstance(other, Weighted):
-            return NotImplemented
-        same = self.penalty == other.penalty
-        return same and np.array_equal(self.weights, other.weights)
 
     def with_strength(self, strength):
         return replace(self, penalty=self.penalty.with_strength(strength))
@@ -122,11 +117,11 @@ class OnColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped(Penalty):
+class Grouped(ComparesArrays, Penalty):
     """A penalty of the norms of groups of coefficients.
 
     A subclass with fields of its own is a ``dataclass(frozen=True, eq=False)``:
-    arrays have an equality that is written here.
+    arrays have an equality of their own (:class:`ComparesArrays`).
 
     Parameters
     ----------
@@ -144,14 +139,6 @@ class Grouped(Penalty):
     def __post_init__(self):
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=int))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
-
-    def __eq__(self, other):
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
 
     def unpenalized(self, n_columns):
         return self.weights[self.groups] == 0

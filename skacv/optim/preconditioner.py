@@ -12,11 +12,13 @@ more. The e_j are unit coefficients in the inner product of the design: of colum
 or of functions (dual coefficients of a kernel).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import eigh, qr
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .equality import ComparesArrays
 
 DAMPING_POWER = 0.95
 # Directions with a smaller share of the top eigenvalue are rounding.
@@ -39,7 +41,7 @@ MOST_COMPONENTS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Preconditioner:
+class Preconditioner(ComparesArrays):
     """P g = g - vectors (damping * covectors' g), which leaves most directions as is.
 
     Attributes
@@ -60,10 +62,10 @@ class Preconditioner:
     """
 
     rows: np.ndarray
-    vectors: object
+    vectors: object = field(compare=False)
     covectors: np.ndarray | None
     damping: np.ndarray
-    sample_eigenvalue: float
+    sample_eigenvalue: float = field(compare=False)
 
     @classmethod
     def of(cls, design, rows, n_components, rng):
@@ -101,14 +103,6 @@ class Preconditioner:
     def on(self, design):
         """The preconditioner that was put away, of the same design."""
         return replace(self, covectors=design.covectors(self.vectors))
-
-    def __eq__(self, other):
-        if not isinstance(other, Preconditioner):
-            return NotImplemented
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("rows", "covectors", "damping")
-        )
 
     def dot(self, gradient):
         """P times (n_columns, ...)."""

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .equality import ComparesArrays
 from .preconditioner import Preconditioner
 
 
@@ -241,7 +242,7 @@ class NewtonStep(Update):
 
 
 @dataclass(frozen=True, eq=False)
-class Pass(Update):
+class Pass(ComparesArrays, Update):
     """One gradient step on every batch of rows, one after the other.
 
     Parameters
@@ -268,11 +269,6 @@ class Pass(Update):
                 "A pass through batches takes steps without momentum, got "
                 f"{self.update}."
             )
-
-    def __eq__(self, other):
-        if not isinstance(other, Pass):
-            return NotImplemented
-        return self.update == other.update and same_batches(self.batches, other.batches)
 
     @property
     def step_size(self):
@@ -377,8 +373,3 @@ class BatchStep(NamedTuple):
     coef: np.ndarray
     predictor: np.ndarray
     following: np.ndarray
-
-
-def same_batches(batches, others):
-    """Whether two sequences of batches have the same rows, in the same order."""
-    return len(batches) == len(others) and all(map(np.array_equal, batches, others))
