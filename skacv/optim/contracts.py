@@ -38,14 +38,14 @@ def check_plan(problem, planned):
     ValueError
         With one sentence that says which part, and what of it.
     """
-    check_loss(problem.loss, problem.target)
+    _once(problem.loss, check_loss, problem.target[:N_CHECKED])
     if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
         raise ValueError(
             "A run is in batches all along, or takes all rows all along: a row that "
             "is left out counts otherwise in batches."
         )
     for phase in planned:
-        phase.check()
+        phase.first_update.check(phase.penalty)
         problem.design.check(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
         check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
@@ -70,10 +70,6 @@ def check_schedule(schedule):
 
 def check_loss(loss, target):
     """Raise where derivatives of a loss are not those of its value."""
-    _once(loss, _check_loss, target[:N_CHECKED])
-
-
-def _check_loss(loss, target):
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
     point, along = rng.standard_normal((2, *target.shape))

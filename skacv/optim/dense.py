@@ -28,16 +28,6 @@ class DenseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    @property
-    def n_stored(self):
-        """Number of entries that a product with X goes through."""
-        return self.X.size
-
-    @property
-    def n_bytes(self):
-        """Memory that the entries of X take."""
-        return self.X.nbytes
-
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
         return sum(

@@ -185,16 +185,6 @@ class KernelDesign(Design):
     def dtype(self):
         return self.matrix.dtype
 
-    @property
-    def n_stored(self):
-        """Number of entries of the kernel that a product goes through."""
-        return self.shape[0] * len(self.matrix)
-
-    @property
-    def n_bytes(self):
-        """Memory that these take, where they are kept."""
-        return self.n_stored * self.dtype.itemsize
-
     def rows(self, index):
         """The design of the rows in ``index``: coefficients stay those of all."""
         return self._with(self.taken.part(index), self.center)

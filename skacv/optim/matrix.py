@@ -38,6 +38,11 @@ class MatrixDesign(ColumnDesign):
     def dtype(self):
         return self.X.dtype
 
+    @property
+    def n_stored(self):
+        """Number of entries that a product with X goes through."""
+        return self.X.size
+
     def blocks(self):
         """All rows: they are in memory."""
         yield slice(0, self.shape[0]), self

@@ -42,10 +42,6 @@ class Phase:
         smoothness = problem.smoothness if own is None else own(problem)
         return smoothness + self.penalty.curvature
 
-    def check(self):
-        """Raise where the updates of the schedule cannot take the penalty."""
-        self.first_update.check(self.penalty)
-
 
 def first_updates(planned, n_updates):
     """The beginning of a plan, at most ``n_updates``; all of it if None."""

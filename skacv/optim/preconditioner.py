@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import eigh, qr
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from .design import EXACT_EIGENVALUE_SIZE, top_eigenvalue_by_lanczos
 from .equality import ComparesArrays
 
 DAMPING_POWER = 0.95
@@ -26,10 +26,7 @@ NULL_DIRECTION = 1e-6
 # Randomised subspace iterations: more vectors than are wanted, and rounds.
 N_MORE_VECTORS = 20
 N_ROUNDS = 4
-# Larger eigenproblems are solved by iterations.
-DENSE_SIZE = 100
 LANCZOS_TOLERANCE = 1e-2
-LANCZOS_MARGIN = 1.02
 # A step is this share of the largest that is stable for sure.
 SAFE_SHARE = 0.99
 # With all rows at a time EigenPro 2 takes this share of 2 / lambda.
@@ -250,21 +247,6 @@ def top_eigenvalue(dot, size, rng):
     dot : callable
         Product of the matrix with an array of shape (size, k).
     """
-    if size <= DENSE_SIZE:
+    if size <= EXACT_EIGENVALUE_SIZE:
         return float(eigh(dot(np.eye(size)), eigvals_only=True)[-1])
-    matrix = LinearOperator(
-        (size, size), matvec=lambda v: dot(v.reshape(-1, 1))[:, 0], dtype=np.float64
-    )
-    start = rng.standard_normal(size)
-    try:
-        found = eigsh(
-            matrix,
-            k=1,
-            v0=start,
-            ncv=16,
-            tol=LANCZOS_TOLERANCE,
-            return_eigenvectors=False,
-        )
-    except ArpackNoConvergence as stopped:
-        found = stopped.eigenvalues
-    return float(found.max()) * LANCZOS_MARGIN
+    return top_eigenvalue_by_lanczos(dot, rng.standard_normal(size), LANCZOS_TOLERANCE)

@@ -16,16 +16,6 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    @property
-    def n_stored(self):
-        """Number of entries that a product with X goes through."""
-        return self.X.nnz
-
-    @property
-    def n_bytes(self):
-        """Memory that the entries of X take."""
-        return self.X.data.nbytes
-
     def _weighted_sum(self, weights):
         return self.X.T @ weights
 

@@ -128,13 +128,15 @@ class Trajectory:
 
     def first(self, n_updates):
         """The beginning of it, as if it had ended there."""
+        if n_updates == self.n_updates:
+            return self
+        # Copied where the rest would stay allocated.
         rows = slice(n_updates + 1)
-        return replace(
-            self,
-            coef=self.coef[rows],
-            predictor=self.predictor[rows],
-            objective=self.objective[rows],
-            phases=first_updates(self.phases, n_updates),
+        return Trajectory(
+            self.coef[rows].copy(),
+            self.predictor[rows].copy(),
+            self.objective[rows].copy(),
+            first_updates(self.phases, n_updates),
         )
 
     def of_rows(self, rows):
@@ -155,14 +157,14 @@ class Trajectory:
         ValueError
             If they do not all have the same.
         """
-        found = [_preconditioner(update) for update, _ in self.first_updates()]
+        found = [update.preconditioner for update, _ in self.first_updates()]
         if any(other != found[0] for other in found):
             raise ValueError("Not all updates have the same preconditioner.")
         return found[0] if found else None
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        found = [_preconditioner(update) for update, _ in self.first_updates()]
+        found = [update.preconditioner for update, _ in self.first_updates()]
         made_from = [made.rows for made in found if made is not None]
         return np.unique(np.concatenate([np.empty(0, int), *made_from]))
 
@@ -173,7 +175,3 @@ class Trajectory:
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""
         return max((update.n_batches for update, _ in self.first_updates()), default=0)
-
-
-def _preconditioner(update):
-    return getattr(update, "preconditioner", None)

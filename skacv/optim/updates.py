@@ -76,18 +76,17 @@ class Update:
         ask for it.
     n_batches : int
         Batches of rows that it takes one after the other, 0 where it takes all rows.
+    preconditioner : Preconditioner or None
+        What gradients are multiplied by.
     """
 
     is_affine = False
     is_elementwise = False
     n_batches = 0
+    preconditioner = None
 
     def check(self, penalty):
         """Raise a ValueError where the update cannot take this penalty."""
-
-    def begin(self, iterate):
-        """The state of a run that starts, or restarts, at an iterate: at rest."""
-        return State(iterate, iterate)
 
 
 @dataclass(frozen=True)
