@@ -138,15 +138,11 @@ class ProximalGradient(Update):
         """
         return _extrapolated(current, earlier, self.lookahead)
 
-    def forward(self, current, earlier, gradient):
-        """The point whose prox is the next iterate.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, ...)
-        gradient : ndarray of the same shape
-            At :meth:`point`, with the smooth part of the penalty.
-        """
+    def _forward(self, current, earlier, gradient, penalty, scale=1.0):
+        """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
+        if penalty.curvature:
+            point = self.point(current, earlier)
+            gradient = gradient + scale * penalty.smooth_gradient(point)
         if self.preconditioner is not None:
             gradient = self.preconditioner.dot(gradient)
         ahead = -self.step_size * gradient
@@ -165,10 +161,7 @@ class ProximalGradient(Update):
         scale : float or ndarray of shape (n_fits,)
             What multiplies the penalty, fit by fit.
         """
-        if penalty.curvature:
-            point = self.point(current, earlier)
-            gradient = gradient + scale * penalty.smooth_gradient(point)
-        ahead = self.forward(current, earlier, gradient)
+        ahead = self._forward(current, earlier, gradient, penalty, scale)
         return penalty.prox(ahead, self.step_size * scale)
 
     def tangent(self, current, earlier, d_gradient, penalty, coef):
@@ -184,10 +177,7 @@ class ProximalGradient(Update):
         coef : ndarray of shape (n_columns, 1)
             The iterate that the recorded update led to.
         """
-        if penalty.curvature:
-            point = self.point(current, earlier)
-            d_gradient = d_gradient + penalty.smooth_gradient(point)
-        ahead = self.forward(current, earlier, d_gradient)
+        ahead = self._forward(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, ahead)
 
     def multipliers(self, curvature):

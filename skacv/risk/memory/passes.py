@@ -24,7 +24,7 @@ from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from ..reader import Unreadable, read
-from .memory_matrix import RiskEstimate, standard_error_over_rows
+from .memory_matrix import RiskEstimate
 
 # Random labels.
 N_LABELS = 40
@@ -202,16 +202,5 @@ def _estimate(problem, found, others, n_labels):
         weighted.reshape(len(weighted), -1), full_matrices=False
     )
     kept = size > RESOLUTION * max(size[0], np.finfo(float).tiny)
-    temporal = left[:, kept] * size[kept]
-    spatial = right[kept].reshape(-1, *found.shape[2:])
-    row_se = standard_error_over_rows(temporal, spatial)
-    return RiskEstimate(
-        path=share * paths[0],
-        se_path=np.sqrt(row_se**2 + mc_se**2),
-        mc_se_path=mc_se,
-        temporal=temporal,
-        spatial=spatial / np.sqrt(len(others) * weights),
-        n_probes=n_labels,
-        row_scale_share=0.0,
-        row_scale_error=np.inf,
-    )
+    factors = left[:, kept] * size[kept], right[kept].reshape(-1, *found.shape[2:])
+    return RiskEstimate.of(share * paths[0], mc_se, factors, weights, n_probes=n_labels)

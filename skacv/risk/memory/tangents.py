@@ -10,6 +10,7 @@ ever formed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -69,42 +70,7 @@ class TangentProbes:
     @property
     def mixing(self):
         """Weights that add tangents' responses up by mode, (n_tangents, n_modes)."""
-        mode = self.mode
-        mixing = np.zeros((len(mode), len(self.n_by_mode)))
-        mixing[np.arange(len(mode)), mode] = self.weight[mode]
-        return mixing
-
-
-class DiagonalGram:
-    """The Gram matrix in its own eigenbasis, where updates are elementwise."""
-
-    def __init__(self, eigenvalues):
-        self.eigenvalues = eigenvalues[:, None]
-
-    def dot(self, tangents):
-        return self.eigenvalues * tangents
-
-
-class FactoredGram:
-    """X_W' X_W / n by two products with the columns of a working set."""
-
-    def __init__(self, columns):
-        self.columns = columns
-
-    def dot(self, tangents):
-        product = self.columns.t_dot(self.columns.dot(tangents))
-        product /= self.columns.shape[0]
-        return product
-
-
-class ExplicitGram:
-    """X_W' X_W / n as a matrix."""
-
-    def __init__(self, matrix):
-        self.matrix = matrix
-
-    def dot(self, tangents):
-        return self.matrix @ tangents
+        return np.repeat(np.diag(self.weight), self.n_by_mode, axis=0)
 
 
 @dataclass(frozen=True)
@@ -115,7 +81,8 @@ class WorkingSet:
     ----------
     n_updates : int
     index : ndarray of int, increasing
-    gram : operator with ``dot``
+    gram : callable
+        ``gram(tangents)`` is their product with X_W' X_W / n.
     coef : callable
         ``coef(t)`` are the recorded coefficients of row ``t`` there, (n_index, 1).
     penalty_on : callable
@@ -124,7 +91,7 @@ class WorkingSet:
 
     n_updates: int
     index: np.ndarray
-    gram: object
+    gram: Callable
     coef: Callable
     penalty_on: Callable
 
@@ -135,7 +102,7 @@ def spectral_working_sets(trajectory, eigenvalues):
     yield WorkingSet(
         n_updates=trajectory.n_updates,
         index=index,
-        gram=DiagonalGram(eigenvalues),
+        gram=partial(np.multiply, eigenvalues[:, None]),
         coef=lambda t: None,  # no prox looks at them
         penalty_on=lambda penalty: SquaredL2(penalty.common_curvature()),
     )
@@ -173,21 +140,28 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
                 gram = design.columns(shared, dtype).gram()
                 gram /= design.shape[0]
         if gram is None:
-            operator = FactoredGram(design.columns(index, dtype))
+            product = partial(_by_columns, design.columns(index, dtype))
         elif len(index) >= NEARLY_ALL * len(shared):
-            index, operator = shared, ExplicitGram(gram)
+            index, product = shared, partial(np.matmul, gram)
         else:
             position = np.searchsorted(shared, index)
-            operator = ExplicitGram(gram[np.ix_(position, position)])
+            product = partial(np.matmul, gram[np.ix_(position, position)])
 
         yield WorkingSet(
             n_updates=n_updates,
             index=index,
-            gram=operator,
+            gram=product,
             coef=lambda t, index=index: coef[t, index, None],
             penalty_on=OnColumns(index),
         )
-        del operator  # before the columns of the next one are copied
+        del product  # before the columns of the next one are copied
+
+
+def _by_columns(columns, tangents):
+    """X_W' X_W / n times tangents, by two products with the columns of the set."""
+    product = columns.t_dot(columns.dot(tangents))
+    product /= columns.shape[0]
+    return product
 
 
 def _widened(index, design, dtype):
@@ -303,7 +277,7 @@ class Tangents:
             self.earlier = self.current
         point = update.point(self.current, self.earlier)
         shock = update.point(self.solution[t], self.solution[before])[self.mode]
-        change = self._set.gram.dot(point)
+        change = self._set.gram(point)
         change -= self._source * shock.astype(change.dtype)
         self.earlier, self.current = (
             self.current,

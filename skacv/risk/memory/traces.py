@@ -16,7 +16,7 @@ from ...optim.trajectory import Trajectory
 from ..eigenbasis import Eigenbasis
 from ..left_out.costs import Run, is_decomposed
 from ..random_labels import random_signs
-from .modes import ResidualModes, residual_modes
+from .modes import ResidualModes, n_leading, residual_modes
 from .tangents import (
     TangentProbes,
     column_working_sets,
@@ -255,7 +255,9 @@ def _on_modes(run, take, accuracy):
     floor = accuracy.floor
     while True:
         modes = residual_modes(run.problem, run.trajectory, accuracy.kept, floor)
-        n_carried = modes.n_leading(accuracy.carried, floor)
+        n_carried = n_leading(
+            modes.temporal, modes.squared_norms, accuracy.carried, floor
+        )
         solution = take(run, modes, n_carried)
         if solution is None:
             return None
@@ -278,12 +280,11 @@ def spectral(run, modes, n_carried):
         basis = Eigenbasis.of_run(run.whole, trajectory)
         eigenvalues, shares = basis.eigenvalues, _shares(run, basis)
         trajectory = trajectory.as_gradient_descent()
-    ones = np.ones(n_carried, int)
     probes = TangentProbes(
         source=np.ones((len(eigenvalues), 1)),
         readout=shares[:, None] / run.degrees,
-        n_by_mode=ones,
-        weight=ones,
+        n_by_mode=np.ones(n_carried, int),
+        weight=np.ones(n_carried),
     )
     working_sets = spectral_working_sets(trajectory, eigenvalues)
     return _without_error(modes, probes, trajectory, working_sets)
