@@ -96,18 +96,6 @@ class MatrixDesign(ColumnDesign):
         row_scale = row_scale.astype(self.dtype, copy=False)
         return type(self)(self.X, self.center, row_scale)
 
-    def own_predictors(self, coef, index):
-        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_index, n_columns)
-        index : ndarray of int
-        """
-        every = np.arange(self.shape[1])
-        rows = self.rows(index).dense_columns(every, self.dtype)
-        return np.einsum("ij,ij->i", rows, coef)
-
     def columns(self, index, dtype):
         """The design of the columns in ``index``, increasing, as ``dtype``.
 

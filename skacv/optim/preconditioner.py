@@ -171,17 +171,13 @@ def automatic_subsample_size(n_rows):
     return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
 
 
-def check_subsample_size(size, n_rows):
-    """Raise where a subsample would have as many rows as there are."""
+def check_sizes(size, n_components, n_rows):
+    """Raise where a subsample has all rows, or not more rows than directions."""
     if size >= n_rows:
         raise ValueError(
             f"subsample_size must be less than the number of rows, {n_rows}: "
             f"rows of the subsample cannot be left out. Got {size}."
         )
-
-
-def check_n_components(n_components, size, n_rows):
-    """Raise where a subsample does not have more rows than directions."""
     if n_components >= size:
         raise ValueError(
             "n_components must be less than the size of the subsample, "

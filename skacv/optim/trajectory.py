@@ -139,10 +139,6 @@ class Trajectory:
             first_updates(self.phases, n_updates),
         )
 
-    def of_rows(self, rows):
-        """The record of some of the rows."""
-        return replace(self, predictor=self.predictor[:, rows])
-
     def of_output(self, k):
         """The record of one output."""
         return replace(
@@ -167,10 +163,6 @@ class Trajectory:
         found = [update.preconditioner for update, _ in self.first_updates()]
         made_from = [made.rows for made in found if made is not None]
         return np.unique(np.concatenate([np.empty(0, int), *made_from]))
-
-    def lengths(self):
-        """Updates of every phase."""
-        return [phase.n_updates for phase in self.phases]
 
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""

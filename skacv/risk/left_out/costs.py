@@ -66,7 +66,7 @@ class Run:
         """The run that a trajectory is the record of."""
         return cls(
             shape=problem.design.shape,
-            lengths=trajectory.lengths(),
+            lengths=[phase.n_updates for phase in trajectory.phases],
             rules=trajectory.first_updates(),
             is_quadratic=problem.loss.is_quadratic,
             has_columns=problem.design.has_columns,

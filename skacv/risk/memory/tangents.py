@@ -62,16 +62,6 @@ class TangentProbes:
         """The mode of every tangent."""
         return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
 
-    @property
-    def probe(self):
-        """The probe of every tangent."""
-        return np.concatenate([np.arange(n) for n in self.n_by_mode])
-
-    @property
-    def mixing(self):
-        """Weights that add tangents' responses up by mode, (n_tangents, n_modes)."""
-        return np.repeat(np.diag(self.weight), self.n_by_mode, axis=0)
-
 
 @dataclass(frozen=True)
 class WorkingSet:
@@ -258,8 +248,10 @@ class Tangents:
     """
 
     def __init__(self, temporal, probes, working_sets):
+        # The mode and the probe of every tangent, and what adds responses up by mode.
         self.probes, self.mode = probes, probes.mode
-        self.probe, self.mixing = probes.probe, probes.mixing
+        self.probe = np.concatenate([np.arange(n) for n in probes.n_by_mode])
+        self.mixing = np.repeat(np.diag(probes.weight), probes.n_by_mode, axis=0)
         self.solution = temporal.copy()
         self.responses = np.zeros((len(temporal), len(self.mode)))
         self._working_sets, self._n_left = iter(working_sets), 0

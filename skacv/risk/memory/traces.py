@@ -5,7 +5,7 @@ A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
 :func:`solve` chooses one, and modes enough for it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -168,7 +168,8 @@ class ReadRun:
         if not len(seen):
             return cls(problem, problem, trajectory, degrees)
         others = np.setdiff1d(np.arange(len(problem.target)), seen)
-        return cls(problem, problem.batch(others), trajectory.of_rows(others), degrees)
+        read = replace(trajectory, predictor=trajectory.predictor[:, others])
+        return cls(problem, problem.batch(others), read, degrees)
 
     @cached_property
     def design(self):
