@@ -54,13 +54,12 @@ class PassRisk:
                 "The risk of passes is read with the squared error only, not with "
                 f"{type(problem.loss).__name__}."
             )
-        rules = trajectory.first_updates()
-        if not all(update.n_batches for update, _ in rules):
+        if not all(update.n_batches for update, _ in trajectory.first_updates()):
             raise Unreadable(
                 "The risk of passes is read where every iterate is a pass through "
                 "batches of rows."
             )
-        if not all(update.is_affine and penalty.is_linear for update, penalty in rules):
+        if not trajectory.is_linear():
             raise Unreadable(
                 "The risk of passes is read where updates are linear: without a prox."
             )
