@@ -238,17 +238,10 @@ class LiveRun:
 
 def _begun(problem, start, done, first_penalty):
     """The record of the iterates that there are already."""
-    record = Trajectory(
-        coef=start,
-        predictor=problem.predictors(start).astype(start.dtype, copy=False),
-        objective=np.empty(len(start)),
-        phases=list(done),
-    )
+    record = Trajectory.recorded(problem, start, list(done))
     penalties = [first_penalty, *(taken.penalty for taken in record.updates())]
-    for t, penalty in enumerate(penalties):
-        record.objective[t] = problem.objective(
-            penalty, record.coef[t], record.predictor[t]
-        )
+    iterates = zip(penalties, record.coef, record.predictor)
+    record.objective = np.array([problem.objective(*each) for each in iterates])
     return record
 
 

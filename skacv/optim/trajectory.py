@@ -81,7 +81,8 @@ class Trajectory:
     @classmethod
     def recorded(cls, problem, coef, phases):
         """A trajectory from its coefficients, without objectives."""
-        return cls(coef, problem.predictors(coef), np.empty(0), phases)
+        predictor = problem.predictors(coef).astype(coef.dtype, copy=False)
+        return cls(coef, predictor, np.empty(0), phases)
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
@@ -160,9 +161,9 @@ class Trajectory:
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        found = [update.preconditioner for update, _ in self.first_updates()]
-        made_from = [made.rows for made in found if made is not None]
-        return np.unique(np.concatenate([np.empty(0, int), *made_from]))
+        made = [update.preconditioner for update, _ in self.first_updates()]
+        rows = [P.rows for P in made if P is not None]
+        return np.unique(np.concatenate([np.empty(0, int), *rows]))
 
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""
