@@ -49,7 +49,7 @@ def newton_step(model):
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
     moved = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
-    return HeldOut(model.predictor + moved, _diagonals(leverage), drift)
+    return HeldOut(model.predictor + moved, np.einsum("ikk->ik", leverage), drift)
 
 
 def infinitesimal_jackknife(model):
@@ -58,7 +58,7 @@ def infinitesimal_jackknife(model):
     Parameters and result are those of :func:`newton_step`.
     """
     leverage, step, drift = _expanded(model)
-    return HeldOut(model.predictor + step, _diagonals(leverage), drift)
+    return HeldOut(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
 
 def _expanded(model):
@@ -102,7 +102,3 @@ def check_determined(leverage):
             "the model is not determined: its leverage is 1. Penalise the "
             "coefficients, or take method='ij'."
         )
-
-
-def _diagonals(blocks):
-    return np.einsum("ikk->ik", blocks).copy()

@@ -33,7 +33,7 @@ WIDE = 0.75
 
 @dataclass(frozen=True)
 class TangentProbes:
-    """Traces tr(X M X') / n as sums over probes of readout' M source.
+    """Traces tr(X M X') / n as means over probes of readout' M source.
 
     Every tangent is one probe driven by one temporal mode. Modes need not have
     the same number of probes.
@@ -43,15 +43,11 @@ class TangentProbes:
     source, readout : ndarray of shape (n_columns, n_probes)
     n_by_mode : ndarray of shape (n_modes,)
         Mode k is driven through the first ``n_by_mode[k]`` probes.
-    weight : ndarray of shape (n_modes,)
-        Weight of each of its probes: their inverse number for random probes, 1
-        for a complete basis.
     """
 
     source: np.ndarray
     readout: np.ndarray
     n_by_mode: np.ndarray
-    weight: np.ndarray
 
     @property
     def n_tangents(self):
@@ -251,7 +247,7 @@ class Tangents:
         # The mode and the probe of every tangent, and what adds responses up by mode.
         self.probes, self.mode = probes, probes.mode
         self.probe = np.concatenate([np.arange(n) for n in probes.n_by_mode])
-        self.mixing = np.repeat(np.diag(probes.weight), probes.n_by_mode, axis=0)
+        self.mixing = np.repeat(np.diag(1 / probes.n_by_mode), probes.n_by_mode, axis=0)
         self.solution = temporal.copy()
         self.responses = np.zeros((len(temporal), len(self.mode)))
         self._working_sets, self._n_left = iter(working_sets), 0

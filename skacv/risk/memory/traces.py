@@ -285,7 +285,6 @@ def spectral(run, modes, n_carried):
         source=np.ones((len(eigenvalues), 1)),
         readout=shares[:, None] / run.degrees,
         n_by_mode=np.ones(n_carried, int),
-        weight=np.ones(n_carried),
     )
     working_sets = spectral_working_sets(trajectory, eigenvalues)
     return _without_error(modes, probes, trajectory, working_sets)
@@ -302,11 +301,10 @@ def _shares(run, basis):
 
 def complete(run, modes, n_carried):
     """A complete basis of the smaller side: traces without error."""
-    probes = TangentProbes(
-        *_ends(run, np.eye(run.smaller_side)),
-        n_by_mode=np.full(n_carried, run.smaller_side),
-        weight=np.ones(n_carried),
-    )
+    size = run.smaller_side
+    # Of that length their mean stands for the identity, as that of random signs does.
+    ends = _ends(run, np.sqrt(size) * np.eye(size))
+    probes = TangentProbes(*ends, n_by_mode=np.full(n_carried, size))
     return _without_error(modes, probes, run.trajectory, _working_sets(run, probes))
 
 
@@ -361,7 +359,7 @@ def _probed(run, modes, n_by_mode, rng):
     """One tangent pass over random probes, with the error they leave."""
     n_probes = int(n_by_mode.max())
     signs = random_signs((run.smaller_side, n_probes), rng)
-    probes = TangentProbes(*_ends(run, signs), n_by_mode, 1 / n_by_mode)
+    probes = TangentProbes(*_ends(run, signs), n_by_mode)
     working_sets = _working_sets(run, probes)
     temporal, responses = _carried(modes, probes, run.trajectory, working_sets)
     through = _feedback(modes, temporal[:, : len(n_by_mode)])
