@@ -196,13 +196,8 @@ class ProximalGradient(Update):
         """The state after this update of all fits."""
         current, earlier, _ = state
         point = self.point(current.predictor, earlier.predictor)
-        coef = self.apply(
-            current.coef,
-            earlier.coef,
-            fits.gradient(point),
-            penalty,
-            fits.penalty_scale,
-        )
+        gradient, scale = fits.gradient(point), fits.penalty_scale
+        coef = self.apply(current.coef, earlier.coef, gradient, penalty, scale)
         return State(Iterate(coef, fits.predictor(coef)), current)
 
 

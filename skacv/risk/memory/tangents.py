@@ -267,16 +267,9 @@ class Tangents:
         shock = update.point(self.solution[t], self.solution[before])[self.mode]
         change = self._set.gram(point)
         change -= self._source * shock.astype(change.dtype)
-        self.earlier, self.current = (
-            self.current,
-            update.tangent(
-                self.current,
-                self.earlier,
-                change,
-                self._set.penalty_on(penalty),
-                self._set.coef(t + 1),
-            ),
-        )
+        penalty, coef = self._set.penalty_on(penalty), self._set.coef(t + 1)
+        following = update.tangent(self.current, self.earlier, change, penalty, coef)
+        self.earlier, self.current = self.current, following
         found = np.einsum("jc,jc->c", self._readout, self.current)
         self.responses[t + 1] = found
         self.solution[t + 1] += found @ self.mixing

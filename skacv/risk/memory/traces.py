@@ -329,14 +329,11 @@ def in_rounds(run, modes, n_carried, rng):
             break
         # As many as should do by what has been seen so far.
         missing = int(np.ceil(found.n_probes * ((error / target) ** 2 - 1)))
+        n_missing, size = by_size(missing).sum(), run.smaller_side
         # Where a complete basis carries at most twice their tangents.
-        is_basis_small = run.smaller_side <= EXACT_INSTEAD_SIZE
-        if (
-            is_basis_small
-            and run.smaller_side * n_carried <= 2 * by_size(missing).sum()
-        ):
+        if size <= EXACT_INSTEAD_SIZE and size * n_carried <= 2 * n_missing:
             return None
-        share = (at_most - n_tangents) / by_size(missing).sum()
+        share = (at_most - n_tangents) / n_missing
         wanted = by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
         found = found.pooled_with(_probed(run, modes, wanted, rng))
         n_tangents += wanted.sum()
