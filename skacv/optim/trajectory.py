@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .fits import Fits
 from .penalties import Penalty, Zero
 from .phases import first_updates
 from .schedules import GradientDescent
@@ -81,7 +82,9 @@ class Trajectory:
     @classmethod
     def recorded(cls, problem, coef, phases):
         """A trajectory from its coefficients, without objectives."""
-        predictor = problem.predictors(coef).astype(coef.dtype, copy=False)
+        # All iterates side by side, in one product.
+        predictor = Fits(problem).linear_predictor(np.moveaxis(coef, 0, 2))
+        predictor = np.moveaxis(predictor, 2, 0).astype(coef.dtype, copy=False)
         return cls(coef, predictor, np.empty(0), phases)
 
     def updates(self):
