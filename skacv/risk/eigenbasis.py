@@ -36,11 +36,15 @@ class Eigenbasis:
         if preconditioner is None:
             return cls.of(problem, start)
         curvature = trajectory.phases[0].penalty.common_curvature()
-        is_on_rows = problem.sqrt_weighted()[0].side == "rows"
+        design, _ = problem.sqrt_weighted()
+        is_on_rows, covectors = design.side == "rows", preconditioner.covectors
         if is_on_rows and curvature == 0 and not start.any():
             return cls.of(problem, start, preconditioner)
+        if is_on_rows:
+            directions = _seen_coordinates(problem, design.evaluate(covectors))
+        else:
+            directions = problem.eigenbasis[1].T @ covectors
         basis = cls.of(problem, start)
-        directions = _coordinates(problem, preconditioner.covectors)
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
@@ -104,14 +108,6 @@ class Eigenbasis:
         if coef.any():
             start = _seen_coordinates(problem, design.dot(coef))
         return cls(values, drive, start, (vectors * root).__getitem__)
-
-
-def _coordinates(problem, covectors):
-    """Coordinates of directions, by their covectors, in the eigenbasis of a problem."""
-    design, _ = problem.sqrt_weighted()
-    if design.side == "columns":
-        return problem.eigenbasis[1].T @ covectors
-    return _seen_coordinates(problem, design.evaluate(covectors))
 
 
 def _seen_coordinates(problem, predictor):

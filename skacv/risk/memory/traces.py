@@ -177,11 +177,6 @@ class ReadRun:
         return self.problem.sqrt_weighted()[0]
 
     @cached_property
-    def whole_design(self):
-        """All rows, times the root of their weights."""
-        return self.whole.sqrt_weighted()[0]
-
-    @cached_property
     def has_one_basis(self):
         """Whether updates are linear, and elementwise in one eigenbasis."""
         return Run.recorded(self.whole, self.trajectory).has_one_basis()
@@ -231,7 +226,7 @@ def solve(run, method, rng):
 
 def _is_exact_cheap(run):
     if run.has_one_basis:
-        return is_decomposed(run.whole_design.shape)
+        return is_decomposed(run.whole.design.shape)
     widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
     is_small = run.smaller_side * widest <= EXACT_ENTRIES
     return run.smaller_side <= EXACT_SIZE and is_small
@@ -388,9 +383,9 @@ def _ends(run, vectors):
 
 
 def _working_sets(run, probes):
-    return column_working_sets(
-        run.whole_design, run.trajectory, probes.n_tangents, probes.source.dtype
-    )
+    design, _ = run.whole.sqrt_weighted()
+    dtype = probes.source.dtype
+    return column_working_sets(design, run.trajectory, probes.n_tangents, dtype)
 
 
 def _without_error(modes, probes, trajectory, working_sets):
