@@ -117,7 +117,7 @@ class Run:
     def has_ridge_under_P(self):
         """Whether a preconditioner multiplies the gradient of a ridge penalty."""
         return any(
-            getattr(update, "preconditioner", None) is not None and penalty.curvature
+            update.preconditioner is not None and penalty.curvature
             for update, penalty in self.rules
         )
 

@@ -396,13 +396,13 @@ def _without_error(modes, probes, trajectory, working_sets):
 def _carried(modes, probes, trajectory, working_sets):
     """Carry the leading modes; let the others follow what is known then."""
     temporal = modes.temporal.copy()
-    n_leading = len(probes.n_by_mode)
+    n_carried = len(probes.n_by_mode)
     solution, responses = tangent_pass(
-        trajectory, temporal[:, :n_leading], probes, working_sets
+        trajectory, temporal[:, :n_carried], probes, working_sets
     )
     through = _feedback(modes, solution)
-    temporal[:, :n_leading] = solution
-    temporal[:, n_leading:] = through(temporal[:, n_leading:])
+    temporal[:, :n_carried] = solution
+    temporal[:, n_carried:] = through(temporal[:, n_carried:])
     return temporal, responses
 
 
