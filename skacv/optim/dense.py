@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
 
 # More rows where they are short, as long as they keep to so many entries.
@@ -62,10 +63,7 @@ class DenseDesign(MatrixDesign):
         parts = slices(self.shape[1], _product_size(self.shape[0]))
         blocks = (self._centered_columns(columns) for columns in parts)
         product = _sum_of_squares(blocks, self.shape[0], self.dtype)
-        if self.row_scale is not None:
-            product *= self.row_scale
-            product *= self.row_scale.T
-        return product
+        return scaled_gram(product, self.row_scale)
 
     def _centered_columns(self, columns):
         block = self.X[:, columns]

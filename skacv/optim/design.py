@@ -312,6 +312,14 @@ class ColumnDesign(Design):
         return vectors.astype(self.dtype, copy=False)
 
 
+def scaled_gram(gram, scale):
+    """Inner products of rows times ``scale``, (n_rows, 1) or None, in their place."""
+    if scale is not None:
+        gram *= scale
+        gram *= scale.T
+    return gram
+
+
 def top_eigenvalue_by_lanczos(dot, start, tolerance):
     """The largest eigenvalue of a symmetric matrix, with a margin: from above.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from .design import Design
+from .design import Design, scaled_gram
 from .kernel_matrix import EVERY, as_slice, is_every
 
 # A centred diagonal is zero up to so many roundings of the diagonal.
@@ -341,10 +341,7 @@ class KernelDesign(Design):
             gram -= values.T - self.center.square
         if taken.has_constant:
             gram += 1
-        if taken.scale is not None:
-            gram *= taken.scale
-            gram *= taken.scale.T
-        return gram
+        return scaled_gram(gram, taken.scale)
 
     def smaller_gram_dot(self):
         """How to multiply with :meth:`outer_gram`: one pass over its entries each.

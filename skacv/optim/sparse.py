@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
 
 
@@ -50,10 +51,7 @@ class SparseDesign(MatrixDesign):
             shift = self.X @ self.center
             _subtract_outer(product, ones, shift)
             _subtract_outer(product, shift - (self.center**2).sum(), ones)
-        if self.row_scale is not None:
-            product *= self.row_scale
-            product *= self.row_scale.T
-        return product
+        return scaled_gram(product, self.row_scale)
 
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""
