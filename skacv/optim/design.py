@@ -83,24 +83,6 @@ class Design(ABC):
     def is_zero(self):
         """Whether all predictors are zero, whatever the coefficients."""
 
-    def follow(self, predictor, rows, slopes):
-        """Predictors of all rows after the gradient of some has been added.
-
-        Parameters
-        ----------
-        predictor : ndarray of shape (n_rows, k)
-            Before that gradient is added.
-        rows : ndarray of int or slice
-        slopes : ndarray of shape (n, k)
-            Slopes of these rows; ``rows(rows).t_dot(slopes)`` is added to the
-            coefficients.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, k)
-        """
-        return predictor + self.dot(self.rows(rows).t_dot(slopes))
-
     def own_predictors(self, coef, index):
         """Predictor of every row in ``index`` by its own coefficients, (n_index,).
 

@@ -220,28 +220,9 @@ class KernelDesign(Design):
         """Coefficients of a gradient, (n_rows, k) -> (n_columns, k): the slopes."""
         return self.taken.place(slopes).astype(slopes.dtype, copy=False)
 
-    def follow(self, predictor, rows, slopes):
-        """Predictors of all rows after the gradient of some has been added.
-
-        Takes the columns of the kernel of these rows alone, so that a pass through
-        batches takes each column once.
-
-        Parameters
-        ----------
-        predictor : ndarray of shape (n_rows, k)
-            Before.
-        rows : ndarray of int or slice
-        slopes : ndarray of shape (n, k)
-            Slopes of these rows; ``rows(rows).t_dot(slopes)`` is added to the
-            coefficients.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, k)
-        """
-        moved = PlacedVectors(self.taken.part(rows), slopes)
-        change = self.evaluate(self.covectors(moved))
-        return predictor + change.astype(predictor.dtype, copy=False)
+    def along_batches(self, predictor):
+        """Predictors of all rows, to be moved on by the gradients of batches."""
+        return AlongBatches(self, predictor)
 
     def penalty(self, penalty, coef, predictor):
         """The value of a ridge penalty, of the norm of the function."""
@@ -307,17 +288,19 @@ class KernelDesign(Design):
         Returns
         -------
         ndarray of shape (n_columns, q), float64
-            At the training rows; and the constant.
+            At the training rows, less their mean where the design is centred: its
+            coefficients sum to zero. And the constant.
         """
         taken, slopes = directions.rows, directions.rows.scaled(directions.slopes)
         total = slopes.sum(axis=0, keepdims=True)
         values = self.matrix.dot(taken.index, slopes).astype(np.float64, copy=False)
         if self.center is not None:
             values -= self.center.values * total
+            values -= self.taken.center.T @ values
         return np.concatenate([values, total]) if taken.has_constant else values
 
     def evaluate(self, covectors):
-        """Linear predictors of functions by their values, without the kernel.
+        """Linear predictors of directions by their covectors, without the kernel.
 
         Parameters
         ----------
@@ -327,9 +310,10 @@ class KernelDesign(Design):
         -------
         ndarray of shape (n_rows, q)
         """
-        values, center = self._dual(covectors), self.taken.center
-        mean = None if center is None else center.T @ values
-        return self.taken.predictor(values[self.taken.index], mean, covectors)
+        values = self._dual(covectors)[self.taken.index]
+        if self.taken.has_constant:
+            values = values + covectors[-1]
+        return self.taken.scaled(values)
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
@@ -338,8 +322,8 @@ class KernelDesign(Design):
         if self.center is not None:
             values = self.center.values[taken.index]
             gram -= values
-            gram -= values.T - self.center.square
-        if taken.has_constant:
+            gram -= values.T - self.center.square - taken.has_constant
+        elif taken.has_constant:
             gram += 1
         return scaled_gram(gram, taken.scale)
 
@@ -381,3 +365,53 @@ class KernelDesign(Design):
             return largest == 0
         size = self.matrix.diagonal.max() * N_ROUNDINGS * np.sqrt(len(self.matrix))
         return largest <= size * np.finfo(self.dtype).eps
+
+
+class AlongBatches:
+    """Predictors of all rows along a pass through batches.
+
+    The slopes of a batch move them through its own columns of the kernel alone, so
+    that a pass takes each column once. What the centre and the constant add are a few
+    numbers for all rows: these are summed, and added where predictors are asked for.
+
+    Parameters
+    ----------
+    design : KernelDesign
+    predictor : ndarray of shape (n_rows, k)
+        Before the first batch.
+    """
+
+    def __init__(self, design, predictor):
+        self._design, self._uncentred = design, predictor.copy()
+        self._total = self._mean = np.zeros(predictor.shape[1])
+
+    def add(self, rows, slopes):
+        """Move on by the gradient of some rows.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+        slopes : ndarray of shape (n, k)
+            ``design.rows(rows).t_dot(slopes)`` is added to the coefficients.
+        """
+        design, part = self._design, self._design.taken.part(rows)
+        slopes = part.scaled(slopes)
+        values = design.matrix.dot(part.index, slopes, design.taken.index)
+        self._uncentred += design.taken.scaled(values)
+        total = slopes.sum(axis=0)
+        self._total = self._total + total
+        if design.center is not None:
+            mean = design.center.values[part.index, 0] @ slopes
+            self._mean = self._mean + (mean - design.center.square * total)
+
+    def predictor(self, rows=EVERY):
+        """Linear predictors of some rows, (n, k)."""
+        part, center = self._design.taken.part(rows), self._design.center
+        slope = np.zeros((len(part), 1))
+        if center is not None:
+            slope = -center.values[part.index]
+        found = slope * self._total
+        found += part.has_constant * self._total - self._mean
+        found = part.scaled(found)
+        found += self._uncentred[rows]
+        return found.astype(self._uncentred.dtype, copy=False)

@@ -291,34 +291,32 @@ class Pass(ComparesArrays, Update):
     def _followed(self, fits, state):
         """The same where gradients are slopes of rows: predictors are carried along.
 
-        A batch moves them by its own columns of the kernel alone, so that a pass takes
-        each column once. What a preconditioner takes from a gradient is summed in its
-        few directions, and laid out at the end of the pass.
+        So a pass takes each column of the kernel once. What a preconditioner takes from
+        a gradient is summed in its few directions, and laid out at the end of the pass.
         """
         design, P = fits.problem.design, self.preconditioner
-        shape = state.current.predictor.shape
-        coef = state.current.coef.reshape(len(state.current.coef), -1).copy()
-        predictor = state.current.predictor.reshape(shape[0], -1)
-        features = damped = np.zeros((shape[0], 0))
+        coef, predictor = state.current
+        shape, predictor = predictor.shape, predictor.reshape(len(predictor), -1)
+        features, damping = np.zeros((len(predictor), 0)), np.zeros(0)
         if P is not None:
             features = P.features(design).astype(predictor.dtype, copy=False)
-            damped = (features * P.damping).astype(predictor.dtype, copy=False)
-        visited = np.empty_like(predictor)
-        taken = np.zeros((features.shape[1], predictor.shape[1]), predictor.dtype)
+            damping = P.damping.astype(predictor.dtype)
+        along = design.along_batches(predictor)
+        visited, moved = np.empty_like(predictor), np.zeros_like(predictor)
+        taken = np.zeros((len(damping), predictor.shape[1]), predictor.dtype)
         for rows in self.batches:
-            own = predictor[rows] + features[rows] @ taken
-            visited[rows] = own
-            slopes = fits.batch(rows).slopes(own.reshape(-1, *shape[1:]))
-            moved = -self.step_size * slopes.reshape(own.shape)
-            predictor = design.follow(predictor, rows, moved)
-            coef += design.rows(rows).t_dot(moved)
-            taken -= damped[rows].T @ moved
-        predictor = predictor + features @ taken
+            visited[rows] = along.predictor(rows) + features[rows] @ taken
+            slopes = fits.batch(rows).slopes(visited[rows].reshape(-1, *shape[1:]))
+            moved[rows] = -self.step_size * slopes.reshape(-1, predictor.shape[1])
+            along.add(rows, moved[rows])
+            taken -= damping[:, None] * (features[rows].T @ moved[rows])
+        following = design.t_dot(moved).reshape(coef.shape)
+        following += coef
         if P is not None:
-            coef += P.vectors @ taken
-        following = Iterate(
-            coef.reshape(state.current.coef.shape), predictor.reshape(shape)
-        )
+            following += (P.vectors @ taken).reshape(coef.shape)
+        predictor = along.predictor()
+        predictor += features @ taken
+        following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))
 
     def parts(self, fits, penalty, coef):

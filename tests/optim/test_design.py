@@ -84,9 +84,14 @@ def test_rows(kind, changes, index, rng):
     close(part.dot(design.t_dot(np.eye(len(features)))), expected @ features.T)
     close(design.dot(part.t_dot(slopes)), features @ expected.T @ slopes)
     close(part.squared_row_norms(), (expected**2).sum(axis=1))
-    predictor = rng.standard_normal((len(features), 2))
-    followed = design.follow(predictor, index, slopes)
-    close(followed, predictor + features @ expected.T @ slopes)
+    if not design.has_columns:
+        predictor = rng.standard_normal((len(features), 2))
+        along = design.along_batches(predictor)
+        for times in (1, 2):
+            along.add(index, slopes)
+            followed = predictor + times * features @ expected.T @ slopes
+            close(along.predictor(), followed)
+            close(along.predictor(index), followed[index])
 
 
 @EVERY_KIND

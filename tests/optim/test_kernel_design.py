@@ -251,7 +251,9 @@ def test_a_pass_that_follows_predictors(constant, is_centred, rng):
             residual = predictor[rows] - batch.target
             slopes = -schedule.step_size * batch.row_weights * residual
             taken = damped @ (made.features(batch.design).T @ slopes)
-            predictor = design.follow(predictor, rows, slopes) - taken
+            along = design.along_batches(predictor - taken)
+            along.add(rows, slopes)
+            predictor = along.predictor()
         np.testing.assert_allclose(predictor, expected, rtol=0, atol=1e-11)
 
 
@@ -290,9 +292,11 @@ def test_passes_over_the_kernel(rng):
     batches = np.array_split(rng.permutation(n), 7)
 
     def one_pass():
-        predictor = np.zeros((n, 2))
+        along = centred.along_batches(np.zeros((n, 2)))
         for rows in batches:
-            predictor = centred.follow(predictor, rows, np.ones((len(rows), 2)))
+            along.predictor(rows)
+            along.add(rows, np.ones((len(rows), 2)))
+        along.predictor()
 
     assert passes(one_pass) == 1
     # A batch's own kernel fits in the budget: Lanczos asks for it once.
@@ -320,6 +324,8 @@ def test_single_precision(budget, rng):
         coef = single.t_dot(slopes.astype(dtype))
         predictor = single.dot(coef)
         assert coef.dtype == predictor.dtype == dtype
-        assert single.follow(predictor, slice(2, 9), slopes[2:9]).dtype == dtype
+        along = single.along_batches(predictor)
+        along.add(slice(2, 9), slopes[2:9])
+        assert along.predictor().dtype == along.predictor([1, 5]).dtype == dtype
         np.testing.assert_allclose(predictor, exact.dot(exact.t_dot(slopes)), atol=1e-3)
     np.testing.assert_allclose(single.outer_gram(), exact.outer_gram(), atol=1e-4)

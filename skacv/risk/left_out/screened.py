@@ -239,16 +239,15 @@ class RowReplicas:
         if index is not self._penalty_on.index:
             self._penalty_on = OnColumns(index)
         penalty = self._penalty_on(penalty)
-        own = self.working.left_out * self.own_slope[:, None]
-        slope = gradient[index] + self.shift
-        slope -= own
+        slope = self.working.left_out * -self.own_slope[:, None]
+        slope += self.shift
+        slope += gradient[index]
         slope *= self.loss_scale[:, None]
+        current = earlier = self.coef[t, index] + self.current
+        if update.has_memory:
+            earlier = self.coef[before, index] + self.before
         following = update.apply(
-            (self.coef[t, index] + self.current).T,
-            (self.coef[before, index] + self.before).T,
-            slope.T,
-            penalty,
-            self.penalty_scale,
+            current.T, earlier.T, slope.T, penalty, self.penalty_scale
         ).T
         following -= self.coef[t + 1, index]
         self.before, self.current = self.current, following

@@ -35,12 +35,11 @@ from ..eigenbasis import NULL_DIRECTION, Eigenbasis
 # Entries of all arrays that a block of rows needs: they stay in cache.
 ENTRIES_PER_BLOCK = 1 << 19
 # The functions of the eigenvalue that nodes are chosen by: responses to random
-# drives, at times along the run. Many more than they have dimensions.
+# drives, at times along the run; so many more mixtures than they have dimensions.
 N_DRIVES = 16
 N_TIMES = 64
+N_MORE = 16
 NODE_TOLERANCE = 1e-14
-# With so few updates, finding the nodes takes longer than doing without them.
-FEW_UPDATES = 20
 # Updates taken together. Twice as many double the work of feedback for each, and
 # halve all other work.
 STRETCH = 16
@@ -100,8 +99,6 @@ def _nodes(eigenvalues, trajectory):
     every = eigenvalues, None
     if trajectory.coef[0].any() or not eigenvalues.any():
         return every
-    if trajectory.n_updates <= FEW_UPDATES:
-        return every
     functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
     factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diag(factor))
@@ -125,10 +122,11 @@ def _sampled_responses(eigenvalues, trajectory):
     """Responses of every direction to random drives, (n_functions, rank)."""
     responses = Responses(eigenvalues, trajectory.n_updates)
     trajectory.followed_by(responses)
-    # As many combinations of them as there are directions lose nothing.
+    # They are polynomials of the eigenvalue, whose degree is the number of updates.
     sampled = np.concatenate(responses.sampled)
-    n_kept = min(len(sampled), len(eigenvalues))
-    return responses.rng.standard_normal((n_kept, len(sampled))) @ sampled
+    n_mixtures = trajectory.n_updates + 1 + N_MORE
+    n_mixtures = min(n_mixtures, len(sampled), len(eigenvalues))
+    return responses.rng.standard_normal((n_mixtures, len(sampled))) @ sampled
 
 
 class Responses:
@@ -168,9 +166,13 @@ def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     return held_out.residuals
 
 
-def _moved(parts, transfer):
-    """Parts of rows in every direction, (n_rows, rank), moved onto the nodes."""
-    return (parts if transfer is None else parts @ transfer).T
+def _moved(rows, values, transfer):
+    """Parts ``rows * values`` moved onto the nodes, (n_targets, n_nodes, n_rows)."""
+    if transfer is None:
+        return values.T[:, :, None] * rows.T
+    weights = np.einsum("rk,rm->kmr", values, transfer)
+    moved = weights.reshape(-1, len(values)) @ rows.T
+    return moved.reshape(*weights.shape[:2], -1)
 
 
 class HeldOut:
@@ -184,15 +186,16 @@ class HeldOut:
         rows, self.target = basis.rows(left_out.rows), target[left_out.rows]
         self.nodes, self.left_out = nodes, left_out
         scale = left_out.loss_scale
-        self.leverage = _moved(rows**2, transfer) * (scale / left_out.n_rows)
+        squares = rows**2 if transfer is None else rows**2 @ transfer
+        self.leverage = squares.T * (scale / left_out.n_rows)
         n_iterates, n_targets = trajectory.n_updates + 1, target.shape[1]
         self.residuals = np.empty((n_iterates, len(left_out.rows), n_targets))
-        self.parts = np.empty((n_targets, 3, *self.leverage.shape))
-        for k, own in enumerate(self.parts):
-            own[:2] = _moved(rows * basis.start[:, k], transfer)
-            own[2] = _moved(rows * basis.drive[:, k], transfer) * scale
-            away = own[0].sum(axis=0) - self.target[:, k]
-            self.residuals[0, :, k] = left_out.residual_scale * away
+        self.parts = np.zeros((n_targets, 3, *self.leverage.shape))
+        if basis.start.any():
+            self.parts[:, :2] = _moved(rows, basis.start, transfer)[:, None]
+        self.parts[:, 2] = _moved(rows, basis.drive, transfer) * scale
+        away = self.parts[:, 0].sum(axis=1).T - self.target
+        self.residuals[0] = left_out.residual_scale[:, None] * away
         self.scales = left_out.shared_scales()
         self.is_shared = len(self.scales[0]) == 1
         has_memory = [update.has_memory for _, _, update, _ in trajectory.updates()]
