@@ -27,6 +27,7 @@ import numpy as np
 from sklearn.linear_model import lasso_path
 
 from skacv import IterativeRidge
+from skacv.optim.penalties import Zero
 from skacv.optim.schedules import GradientDescent, Nesterov
 
 SOLVERS = {
@@ -54,7 +55,7 @@ def degrees_of_freedom(eigenvalues, schedule, n_updates):
     traces = [0.0]
     for _, step in zip(range(n_updates), schedule.updates()):
         gradient = eigenvalues * (step.point(share, previous) - 1)
-        moved = step.forward(share, previous, gradient)
+        moved = step.apply(share, previous, gradient, Zero())
         share, previous = moved, share
         traces.append(share.sum())
     return np.array(traces)

@@ -11,8 +11,7 @@ from ..optim.preconditioner import (
     Preconditioner,
     automatic_subsample_size,
     batch_step,
-    check_n_components,
-    check_subsample_size,
+    check_sizes,
     critical_batch_size,
     full_batch_step,
 )
@@ -56,13 +55,10 @@ class Sizes(NamedTuple):
         size, q = self.subsample_size, self.n_components
         if size == "auto":
             size = self._automatic_subsample(n_rows)
-        else:
-            check_subsample_size(size, n_rows)
         if q == "auto":
             share = FULL_BATCH_SHARE if n_rows <= DOUBLE_ROWS else BATCH_SHARE
             q = min(int(share * size), MOST_COMPONENTS)
-        else:
-            check_n_components(q, size, n_rows)
+        check_sizes(size, q, n_rows)
         return size, q
 
     def _automatic_subsample(self, n_rows):

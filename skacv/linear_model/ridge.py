@@ -12,8 +12,7 @@ from ..optim.preconditioner import (
     Preconditioner,
     automatic_subsample_size,
     batch_step,
-    check_n_components,
-    check_subsample_size,
+    check_sizes,
     critical_batch_size,
     full_batch_step,
 )
@@ -287,12 +286,10 @@ class IterativeRidge(SquaredErrorRegressor):
         size, n_components = self.subsample_size, self.n_components
         if size == "auto":
             size = automatic_subsample_size(shape[0])
-        else:
-            check_subsample_size(size, shape[0])
         if n_components == "auto":
             smaller = min(size, shape[1])
-            return size, min(int(SHARE_OF_DIRECTIONS * smaller), MOST_COMPONENTS)
-        check_n_components(n_components, size, shape[0])
+            n_components = min(int(SHARE_OF_DIRECTIONS * smaller), MOST_COMPONENTS)
+        check_sizes(size, n_components, shape[0])
         return size, n_components
 
     def _automatic_step(self, smoothness, schedule, problem):

@@ -5,6 +5,7 @@ penalty, updates that can be repeated. A claim that does not hold would give wro
 numbers without a word, so each is checked at a random point, once for every class.
 """
 
+from functools import partial
 from itertools import islice
 from weakref import WeakSet
 
@@ -19,8 +20,6 @@ DIFFERENCE = 1e-6
 TOLERANCE = 1e-4
 # Kinks near a random point spoil single differences: so many must be right.
 MOST = 0.8
-
-SIGNS = 1, -1
 
 _checked = WeakSet()
 
@@ -38,14 +37,14 @@ def check_plan(problem, planned):
     ValueError
         With one sentence that says which part, and what of it.
     """
-    check_loss(problem.loss, problem.target)
+    _once(problem.loss, check_loss, problem.target[:N_CHECKED])
     if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
         raise ValueError(
             "A run is in batches all along, or takes all rows all along: a row that "
             "is left out counts otherwise in batches."
         )
     for phase in planned:
-        phase.check()
+        phase.first_update.check(phase.penalty)
         problem.design.check(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
         check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
@@ -70,22 +69,11 @@ def check_schedule(schedule):
 
 def check_loss(loss, target):
     """Raise where derivatives of a loss are not those of its value."""
-    _once(loss, _check_loss, target[:N_CHECKED])
-
-
-def _check_loss(loss, target):
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
     point, along = rng.standard_normal((2, *target.shape))
-
-    def difference(function):
-        ahead, behind = (
-            function(target, point + s * DIFFERENCE * along) for s in SIGNS
-        )
-        return (ahead - behind) / (2 * DIFFERENCE)
-
     slope = loss.derivative(target, point)
-    rise = difference(loss.value).sum(axis=1)
+    rise = _difference(partial(loss.value, target), point, along).sum(axis=1)
     if not _agree((slope * along).sum(axis=1), rise):
         raise ValueError(
             f"{type(loss).__name__}.derivative is not the derivative of its value."
@@ -95,7 +83,7 @@ def _check_loss(loss, target):
         bend = np.einsum("ikl,il->ik", curvature, along)
     else:
         bend = curvature * along
-    if not _agree(bend, difference(loss.derivative)):
+    if not _agree(bend, _difference(partial(loss.derivative, target), point, along)):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
         )
@@ -139,12 +127,12 @@ def _check_prox(penalty, n_columns, step_size, scale):
             "penalty with a weight for every coefficient is "
             "skacv.optim.families.Weighted, one of groups derives from Grouped."
         )
-    ahead, behind = (penalty.prox(point + s * DIFFERENCE * along, steps) for s in SIGNS)
+    difference = _difference(lambda u: penalty.prox(u, steps), point, along)
     found = [
         penalty.prox_tangent(coef[:, :, r], step, along[:, :, r].copy())
         for r, step in enumerate(steps)
     ]
-    if not _agree(np.stack(found, axis=2), (ahead - behind) / (2 * DIFFERENCE)):
+    if not _agree(np.stack(found, axis=2), difference):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(f"{name} says that it is linear, but its prox moves points.")
@@ -155,6 +143,12 @@ def _some_columns(penalty, n_columns, rng):
     mask = np.zeros(n_columns, dtype=bool)
     mask[rng.permutation(n_columns)[: min(N_CHECKED, (n_columns + 1) // 2)]] = True
     return np.flatnonzero(penalty.whole(mask))
+
+
+def _difference(function, point, along):
+    """The derivative of a function at a point, in a direction."""
+    step = DIFFERENCE * along
+    return (function(point + step) - function(point - step)) / (2 * DIFFERENCE)
 
 
 def _agree(found, expected):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
 
 # More rows where they are short, as long as they keep to so many entries.
@@ -27,16 +28,6 @@ class DenseDesign(MatrixDesign):
     center, row_scale : ndarray or None
         As in :class:`MatrixDesign`.
     """
-
-    @property
-    def n_stored(self):
-        """Number of entries that a product with X goes through."""
-        return self.X.size
-
-    @property
-    def n_bytes(self):
-        """Memory that the entries of X take."""
-        return self.X.nbytes
 
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
@@ -72,10 +63,7 @@ class DenseDesign(MatrixDesign):
         parts = slices(self.shape[1], _product_size(self.shape[0]))
         blocks = (self._centered_columns(columns) for columns in parts)
         product = _sum_of_squares(blocks, self.shape[0], self.dtype)
-        if self.row_scale is not None:
-            product *= self.row_scale
-            product *= self.row_scale.T
-        return product
+        return scaled_gram(product, self.row_scale)
 
     def _centered_columns(self, columns):
         block = self.X[:, columns]

@@ -6,17 +6,18 @@ what a penalty of the norms of groups starts from, :class:`GroupL2` the group la
 Add a penalty of groups here, and to ``tests/optim/test_families.py``.
 """
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, singledispatch
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
+from .equality import ComparesArrays
 from .penalties import Penalty, Uniform
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(Penalty):
+class Weighted(ComparesArrays, Penalty):
     """g(b) = sum_j weights_j penalty(b_j), of a uniform penalty.
 
     Parameters
@@ -43,12 +44,6 @@ class Weighted(Penalty):
     @property
     def curvature(self):
         return self.penalty.curvature * float(self.weights.max(initial=0))
-
-    def __eq__(self, other):
-        if not isinstance(other, Weighted):
-            return NotImplemented
-        same = self.penalty == other.penalty
-        return same and np.array_equal(self.weights, other.weights)
 
     def with_strength(self, strength):
         return replace(self, penalty=self.penalty.with_strength(strength))
@@ -122,11 +117,11 @@ class OnColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped(Penalty):
+class Grouped(ComparesArrays, Penalty):
     """A penalty of the norms of groups of coefficients.
 
     A subclass with fields of its own is a ``dataclass(frozen=True, eq=False)``:
-    arrays have an equality that is written here.
+    arrays have an equality of their own (:class:`ComparesArrays`).
 
     Parameters
     ----------
@@ -144,14 +139,6 @@ class Grouped(Penalty):
     def __post_init__(self):
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=int))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
-
-    def __eq__(self, other):
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
 
     def unpenalized(self, n_columns):
         return self.weights[self.groups] == 0
@@ -210,27 +197,21 @@ class GroupL2(Grouped):
         return self._threshold(1.0, coef.ndim) * self.norms(coef)
 
     def prox(self, point, step_size):
-        norms = self.norms(point)
-        threshold = np.broadcast_to(self._threshold(step_size, point.ndim), norms.shape)
-        share = np.zeros_like(norms)
-        np.divide(threshold, norms, out=share, where=norms > 0)
+        norms, threshold = self.norms(point), self._threshold(step_size, point.ndim)
+        share = threshold / np.where(norms > 0, norms, 1)
         kept = np.where(norms > threshold, 1 - share, threshold == 0)
         return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
 
     def prox_tangent(self, coef, step_size, tangents):
         """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
-        norms = self.norms(coef)
-        threshold = np.broadcast_to(self._threshold(step_size, coef.ndim), norms.shape)
-        ahead = norms + threshold
-        kept = np.where(norms > 0, norms, threshold == 0)
-        kept = kept / np.where((norms > 0) & (ahead > 0), ahead, 1)
-        direction = coef / np.where(norms > 0, norms, 1)[self.groups]
+        norms, threshold = self.norms(coef), self._threshold(step_size, coef.ndim)
+        moves = norms > 0
+        length = np.where(moves, norms + threshold, 1)  # ||u||
+        kept = np.where(moves, norms / length, threshold == 0)
+        direction = coef / np.where(moves, norms, 1)[self.groups]
         along = self._members @ (direction * tangents)
-        radial_weight = np.where(
-            norms > 0, threshold / np.where(ahead > 0, ahead, 1), 0
-        )
         found = kept[self.groups] * tangents
-        found += direction * (radial_weight * along)[self.groups]
+        found += direction * (threshold / length * along)[self.groups]
         return found.astype(tangents.dtype, copy=False)
 
     def support(self, coef, step_size):
@@ -253,7 +234,6 @@ def _check_weights(penalty, n_own, n_columns):
         raise ValueError(f"The weights of {name} must be finite and not negative.")
 
 
-@singledispatch
 def except_last(penalty, n_columns):
     """A penalty on all coefficients but one more, the last: an intercept.
 
@@ -272,20 +252,11 @@ def except_last(penalty, n_columns):
     TypeError
         If the penalty is of no family.
     """
+    if isinstance(penalty, Uniform):
+        return Weighted(penalty, np.append(np.ones(n_columns - 1), 0.0))
+    if isinstance(penalty, Weighted):
+        return replace(penalty, weights=np.append(penalty.weights, 0.0))
+    if isinstance(penalty, Grouped):
+        groups = np.append(penalty.groups, len(penalty.weights))
+        return replace(penalty, groups=groups, weights=np.append(penalty.weights, 0.0))
     raise TypeError(f"{type(penalty).__name__} is of no family of penalties.")
-
-
-@except_last.register
-def _(penalty: Uniform, n_columns):
-    return Weighted(penalty, np.append(np.ones(n_columns - 1), 0.0))
-
-
-@except_last.register
-def _(penalty: Weighted, n_columns):
-    return replace(penalty, weights=np.append(penalty.weights, 0.0))
-
-
-@except_last.register
-def _(penalty: Grouped, n_columns):
-    groups = np.append(penalty.groups, len(penalty.weights))
-    return replace(penalty, groups=groups, weights=np.append(penalty.weights, 0.0))

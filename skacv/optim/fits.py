@@ -82,14 +82,14 @@ class Fits:
         """The gradient over the Hessian, fit by fit."""
         scale = np.broadcast_to(self.penalty_scale, self.n_fits)
         directions = [
-            self._alone(r).newton_direction(
+            self.alone(r).newton_direction(
                 penalty, iterate.coef[:, :, r], iterate.predictor[:, :, r], scale[r]
             )
             for r in range(self.n_fits)
         ]
         return np.stack(directions, axis=2)
 
-    def _alone(self, r):
+    def alone(self, r):
         """The problem of one fit, centred by its own means where it does so."""
         weights, design = self.row_weights[:, :, r], self.problem.design
         if self.recentres:

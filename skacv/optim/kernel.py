@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from .design import Design
+from .design import Design, scaled_gram
 from .kernel_matrix import EVERY, as_slice, is_every
 
 # A centred diagonal is zero up to so many roundings of the diagonal.
@@ -27,7 +27,7 @@ class Rows:
     ----------
     n_training : int
     index : slice or ndarray of int
-        The rows that are taken.
+        The rows that are taken; no copy of those in a slice is made.
     center : ndarray of shape (n_training, 1) or None
         Weights, of sum one, of the mean that is taken off every row.
     scale : ndarray of shape (n_rows, 1) or None
@@ -42,13 +42,8 @@ class Rows:
     scale: np.ndarray | None = None
     has_constant: bool = False
 
-    @property
-    def is_slice(self):
-        """Whether the rows follow each other: no copy of them is made then."""
-        return isinstance(self.index, slice)
-
     def __len__(self):
-        if self.is_slice:
+        if isinstance(self.index, slice):
             return len(range(self.n_training)[self.index])
         return len(self.index)
 
@@ -73,21 +68,19 @@ class Rows:
         coef = np.zeros(
             (self.n_training + self.has_constant, slopes.shape[1]), slopes.dtype
         )
-        if self.is_slice:
+        if isinstance(self.index, slice):
             coef[: self.n_training][self.index] = slopes
         else:  # a row may be there more than once
-            coef[: self.n_training] = self._placing(slopes.dtype) @ slopes
+            ones, every = np.ones(len(self), slopes.dtype), np.arange(len(self))
+            shape = self.n_training, len(self)
+            placing = sparse.csr_matrix((ones, (self.index, every)), shape)
+            coef[: self.n_training] = placing @ slopes
         total = slopes.sum(axis=0)
         if self.center is not None:
             coef[: self.n_training] -= self.center * total
         if self.has_constant:
             coef[-1] = total
         return coef
-
-    def _placing(self, dtype):
-        ones, every = np.ones(len(self), dtype), np.arange(len(self))
-        shape = self.n_training, len(self)
-        return sparse.csr_matrix((ones, (self.index, every)), shape)
 
     def predictor(self, values, mean, coef):
         """Linear predictors of functions.
@@ -184,16 +177,6 @@ class KernelDesign(Design):
     @property
     def dtype(self):
         return self.matrix.dtype
-
-    @property
-    def n_stored(self):
-        """Number of entries of the kernel that a product goes through."""
-        return self.shape[0] * len(self.matrix)
-
-    @property
-    def n_bytes(self):
-        """Memory that these take, where they are kept."""
-        return self.n_stored * self.dtype.itemsize
 
     def rows(self, index):
         """The design of the rows in ``index``: coefficients stay those of all."""
@@ -342,10 +325,7 @@ class KernelDesign(Design):
             gram -= values.T - self.center.square - taken.has_constant
         elif taken.has_constant:
             gram += 1
-        if taken.scale is not None:
-            gram *= taken.scale
-            gram *= taken.scale.T
-        return gram
+        return scaled_gram(gram, taken.scale)
 
     def smaller_gram_dot(self):
         """How to multiply with :meth:`outer_gram`: one pass over its entries each.

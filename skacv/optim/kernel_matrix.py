@@ -92,10 +92,8 @@ class KernelMatrix:
 
     def _part(self, rows, columns):
         """Part of the kept matrix: a view where both are slices, else one copy."""
-        if isinstance(columns, slice):
-            return self.values[:, columns][rows]
-        if isinstance(rows, slice):
-            return self.values[rows][:, columns]
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.values[rows, columns]
         return self.values[np.ix_(rows, columns)]
 
     def _data(self, rows):

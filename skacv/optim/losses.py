@@ -67,7 +67,8 @@ class Loss:
         -------
         ndarray of shape (n_rows, n_outputs, n_outputs)
         """
-        return self.curvature(target, predictor)[:, :, None]
+        curvature = self.curvature(target, predictor)
+        return curvature if self.is_coupled else curvature[:, :, None]
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,6 @@ class Multinomial(Loss):
     def curvature(self, target, predictor):
         share = softmax(predictor, axis=1)
         return share[:, :, None] * (np.eye(share.shape[1]) - share[:, None, :])
-
-    def curvature_matrix(self, target, predictor):
-        return self.curvature(target, predictor)
 
     def curvature_bound(self, target):
         return 0.5

@@ -38,6 +38,11 @@ class MatrixDesign(ColumnDesign):
     def dtype(self):
         return self.X.dtype
 
+    @property
+    def n_stored(self):
+        """Number of entries that a product with X goes through."""
+        return self.X.size
+
     def blocks(self):
         """All rows: they are in memory."""
         yield slice(0, self.shape[0]), self
@@ -90,18 +95,6 @@ class MatrixDesign(ColumnDesign):
             row_scale = row_scale * self.row_scale
         row_scale = row_scale.astype(self.dtype, copy=False)
         return type(self)(self.X, self.center, row_scale)
-
-    def own_predictors(self, coef, index):
-        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_index, n_columns)
-        index : ndarray of int
-        """
-        every = np.arange(self.shape[1])
-        rows = self.rows(index).dense_columns(every, self.dtype)
-        return np.einsum("ij,ij->i", rows, coef)
 
     def columns(self, index, dtype):
         """The design of the columns in ``index``, increasing, as ``dtype``.

@@ -40,10 +40,6 @@ class Phase:
         """The largest curvature that limits the step, with that of the penalty."""
         return smoothness_under(self.schedule, problem) + self.penalty.curvature
 
-    def check(self):
-        """Raise where the updates of the schedule cannot take the penalty."""
-        self.first_update.check(self.penalty)
-
 
 def smoothness_under(schedule, problem):
     """The smoothness of a problem, or what a schedule says in its place."""

@@ -12,11 +12,13 @@ more. The e_j are unit coefficients in the inner product of the design: of colum
 or of functions (dual coefficients of a kernel).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import eigh, qr
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .design import EXACT_EIGENVALUE_SIZE, top_eigenvalue_by_lanczos
+from .equality import ComparesArrays
 
 DAMPING_POWER = 0.95
 # Directions with a smaller share of the top eigenvalue are rounding.
@@ -24,10 +26,7 @@ NULL_DIRECTION = 1e-6
 # Randomised subspace iterations: more vectors than are wanted, and rounds.
 N_MORE_VECTORS = 20
 N_ROUNDS = 4
-# Larger eigenproblems are solved by iterations.
-DENSE_SIZE = 100
 LANCZOS_TOLERANCE = 1e-2
-LANCZOS_MARGIN = 1.02
 # A step is this share of the largest that is stable for sure.
 SAFE_SHARE = 0.99
 # With all rows at a time EigenPro 2 takes this share of 2 / lambda.
@@ -39,7 +38,7 @@ MOST_COMPONENTS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Preconditioner:
+class Preconditioner(ComparesArrays):
     """P g = g - vectors (damping * covectors' g), which leaves most directions as is.
 
     Attributes
@@ -60,10 +59,10 @@ class Preconditioner:
     """
 
     rows: np.ndarray
-    vectors: object
+    vectors: object = field(compare=False)
     covectors: np.ndarray | None
     damping: np.ndarray
-    sample_eigenvalue: float
+    sample_eigenvalue: float = field(compare=False)
 
     @classmethod
     def of(cls, design, rows, n_components, rng):
@@ -101,14 +100,6 @@ class Preconditioner:
     def on(self, design):
         """The preconditioner that was put away, of the same design."""
         return replace(self, covectors=design.covectors(self.vectors))
-
-    def __eq__(self, other):
-        if not isinstance(other, Preconditioner):
-            return NotImplemented
-        return all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("rows", "covectors", "damping")
-        )
 
     def dot(self, gradient):
         """P times (n_columns, ...)."""
@@ -180,17 +171,13 @@ def automatic_subsample_size(n_rows):
     return max(1, min(n_rows // 3, max(least, n_rows // 10), most))
 
 
-def check_subsample_size(size, n_rows):
-    """Raise where a subsample would have as many rows as there are."""
+def check_sizes(size, n_components, n_rows):
+    """Raise where a subsample has all rows, or not more rows than directions."""
     if size >= n_rows:
         raise ValueError(
             f"subsample_size must be less than the number of rows, {n_rows}: "
             f"rows of the subsample cannot be left out. Got {size}."
         )
-
-
-def check_n_components(n_components, size, n_rows):
-    """Raise where a subsample does not have more rows than directions."""
     if n_components >= size:
         raise ValueError(
             "n_components must be less than the size of the subsample, "
@@ -256,21 +243,6 @@ def top_eigenvalue(dot, size, rng):
     dot : callable
         Product of the matrix with an array of shape (size, k).
     """
-    if size <= DENSE_SIZE:
+    if size <= EXACT_EIGENVALUE_SIZE:
         return float(eigh(dot(np.eye(size)), eigvals_only=True)[-1])
-    matrix = LinearOperator(
-        (size, size), matvec=lambda v: dot(v.reshape(-1, 1))[:, 0], dtype=np.float64
-    )
-    start = rng.standard_normal(size)
-    try:
-        found = eigsh(
-            matrix,
-            k=1,
-            v0=start,
-            ncv=16,
-            tol=LANCZOS_TOLERANCE,
-            return_eigenvectors=False,
-        )
-    except ArpackNoConvergence as stopped:
-        found = stopped.eigenvalues
-    return float(found.max()) * LANCZOS_MARGIN
+    return top_eigenvalue_by_lanczos(dot, rng.standard_normal(size), LANCZOS_TOLERANCE)

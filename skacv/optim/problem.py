@@ -100,15 +100,6 @@ class Problem:
             row_weights=self.row_weights[rows] * (len(self.target) / len(rows)),
         )
 
-    def predictors(self, coef):
-        """Linear predictors of iterates (T + 1, n_columns, n_targets), one product."""
-        n_iterates, n_columns, n_targets = coef.shape
-        if not coef.any():  # as most runs start: no product is needed
-            return np.zeros((n_iterates, len(self.target), n_targets), coef.dtype)
-        side_by_side = np.moveaxis(coef, 0, 1).reshape(n_columns, -1)
-        predictor = self.design.dot(np.ascontiguousarray(side_by_side))
-        return np.moveaxis(predictor.reshape(-1, n_iterates, n_targets), 1, 0)
-
     def sqrt_weighted(self):
         """Design and target whose rows are multiplied by sqrt(n_rows w_i).
 

@@ -47,8 +47,8 @@ class Iterates:
 
     def take(self, taken):
         """Move all fits on by an update."""
-        if taken.restarts:
-            self.state = taken.update.begin(self.state.current)
+        if taken.restarts:  # from rest
+            self.state = State(self.state.current, self.state.current)
         self.state = taken.update.advance(self.fits, taken.penalty, self.state)
 
 
@@ -150,16 +150,7 @@ class LiveRun:
     @property
     def trajectory(self):
         """What has been recorded so far."""
-        record, n_rows = self._record, self.t + 1
-        if n_rows == len(record.coef):
-            return record
-        # Copied where the rest would stay allocated.
-        return replace(
-            record,
-            coef=record.coef[:n_rows].copy(),
-            predictor=record.predictor[:n_rows].copy(),
-            objective=record.objective[:n_rows].copy(),
-        )
+        return self._record.first(self.t)
 
     def go_on(self, planned, progress=None):
         """Take the updates of a plan that have not been taken yet.
@@ -247,17 +238,10 @@ class LiveRun:
 
 def _begun(problem, start, done, first_penalty):
     """The record of the iterates that there are already."""
-    record = Trajectory(
-        coef=start,
-        predictor=problem.predictors(start).astype(start.dtype, copy=False),
-        objective=np.empty(len(start)),
-        phases=list(done),
-    )
+    record = Trajectory.recorded(problem, start, list(done))
     penalties = [first_penalty, *(taken.penalty for taken in record.updates())]
-    for t, penalty in enumerate(penalties):
-        record.objective[t] = problem.objective(
-            penalty, record.coef[t], record.predictor[t]
-        )
+    iterates = zip(penalties, record.coef, record.predictor)
+    record.objective = np.array([problem.objective(*each) for each in iterates])
     return record
 
 

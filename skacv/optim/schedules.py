@@ -36,8 +36,9 @@ from math import sqrt
 
 import numpy as np
 
+from .equality import ComparesArrays
 from .preconditioner import Preconditioner
-from .updates import NewtonStep, Pass, ProximalGradient, same_batches
+from .updates import NewtonStep, Pass, ProximalGradient
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,8 @@ class StochasticGradient:
         return 2 / smoothness
 
 
-@dataclass(frozen=True)
-class EigenPro:
+@dataclass(frozen=True, eq=False)
+class EigenPro(ComparesArrays):
     """b_{t+1} = b_t - step_size P gradient(b_t), all rows at a time or in batches.
 
     Batches are drawn once: with the same in the same order in every pass, a pass is
@@ -164,16 +165,6 @@ class EigenPro:
     @staticmethod
     def largest_stable_step(smoothness):
         return 2 / smoothness if smoothness > 0 else np.inf
-
-    def __eq__(self, other):
-        if not isinstance(other, EigenPro):
-            return NotImplemented
-        return (
-            self.step_size == other.step_size
-            and self.preconditioner == other.preconditioner
-            and self.top_eigenvalue == other.top_eigenvalue
-            and same_batches(self.batches, other.batches)
-        )
 
 
 def fixed_batches(n_rows, batch_size, seed):

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
 
 
@@ -15,16 +16,6 @@ class SparseDesign(MatrixDesign):
     center, row_scale : ndarray or None
         As in :class:`MatrixDesign`.
     """
-
-    @property
-    def n_stored(self):
-        """Number of entries that a product with X goes through."""
-        return self.X.nnz
-
-    @property
-    def n_bytes(self):
-        """Memory that the entries of X take."""
-        return self.X.data.nbytes
 
     def _weighted_sum(self, weights):
         return self.X.T @ weights
@@ -60,10 +51,7 @@ class SparseDesign(MatrixDesign):
             shift = self.X @ self.center
             _subtract_outer(product, ones, shift)
             _subtract_outer(product, shift - (self.center**2).sum(), ones)
-        if self.row_scale is not None:
-            product *= self.row_scale
-            product *= self.row_scale.T
-        return product
+        return scaled_gram(product, self.row_scale)
 
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""

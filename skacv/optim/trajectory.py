@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .fits import Fits
 from .penalties import Penalty, Zero
 from .phases import first_updates
 from .schedules import GradientDescent
@@ -81,7 +82,10 @@ class Trajectory:
     @classmethod
     def recorded(cls, problem, coef, phases):
         """A trajectory from its coefficients, without objectives."""
-        return cls(coef, problem.predictors(coef), np.empty(0), phases)
+        # All iterates side by side, in one product.
+        predictor = Fits(problem).linear_predictor(np.moveaxis(coef, 0, 2))
+        predictor = np.moveaxis(predictor, 2, 0).astype(coef.dtype, copy=False)
+        return cls(coef, predictor, np.empty(0), phases)
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
@@ -128,18 +132,16 @@ class Trajectory:
 
     def first(self, n_updates):
         """The beginning of it, as if it had ended there."""
+        if n_updates == self.n_updates:
+            return self
+        # Copied where the rest would stay allocated.
         rows = slice(n_updates + 1)
-        return replace(
-            self,
-            coef=self.coef[rows],
-            predictor=self.predictor[rows],
-            objective=self.objective[rows],
-            phases=first_updates(self.phases, n_updates),
+        return Trajectory(
+            self.coef[rows].copy(),
+            self.predictor[rows].copy(),
+            self.objective[rows].copy(),
+            first_updates(self.phases, n_updates),
         )
-
-    def of_rows(self, rows):
-        """The record of some of the rows."""
-        return replace(self, predictor=self.predictor[:, rows])
 
     def of_output(self, k):
         """The record of one output."""
@@ -155,25 +157,17 @@ class Trajectory:
         ValueError
             If they do not all have the same.
         """
-        found = [_preconditioner(update) for update, _ in self.first_updates()]
+        found = [update.preconditioner for update, _ in self.first_updates()]
         if any(other != found[0] for other in found):
             raise ValueError("Not all updates have the same preconditioner.")
         return found[0] if found else None
 
     def rows_seen(self):
         """Rows that a preconditioner was made from, and that cannot be left out."""
-        found = [_preconditioner(update) for update, _ in self.first_updates()]
-        made_from = [made.rows for made in found if made is not None]
-        return np.unique(np.concatenate([np.empty(0, int), *made_from]))
-
-    def lengths(self):
-        """Updates of every phase."""
-        return [phase.n_updates for phase in self.phases]
+        made = [update.preconditioner for update, _ in self.first_updates()]
+        rows = [P.rows for P in made if P is not None]
+        return np.unique(np.concatenate([np.empty(0, int), *rows]))
 
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""
         return max((update.n_batches for update, _ in self.first_updates()), default=0)
-
-
-def _preconditioner(update):
-    return getattr(update, "preconditioner", None)

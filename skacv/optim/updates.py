@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .equality import ComparesArrays
 from .preconditioner import Preconditioner
 
 
@@ -75,18 +76,17 @@ class Update:
         ask for it.
     n_batches : int
         Batches of rows that it takes one after the other, 0 where it takes all rows.
+    preconditioner : Preconditioner or None
+        What gradients are multiplied by.
     """
 
     is_affine = False
     is_elementwise = False
     n_batches = 0
+    preconditioner = None
 
     def check(self, penalty):
         """Raise a ValueError where the update cannot take this penalty."""
-
-    def begin(self, iterate):
-        """The state of a run that starts, or restarts, at an iterate: at rest."""
-        return State(iterate, iterate)
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,11 @@ class ProximalGradient(Update):
         """
         return _extrapolated(current, earlier, self.lookahead)
 
-    def forward(self, current, earlier, gradient):
-        """The point whose prox is the next iterate.
-
-        Parameters
-        ----------
-        current, earlier : ndarray of shape (n_columns, ...)
-        gradient : ndarray of the same shape
-            At :meth:`point`, with the smooth part of the penalty.
-        """
+    def _forward(self, current, earlier, gradient, penalty, scale=1.0):
+        """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
+        if penalty.curvature:
+            point = self.point(current, earlier)
+            gradient = gradient + scale * penalty.smooth_gradient(point)
         if self.preconditioner is not None:
             gradient = self.preconditioner.dot(gradient)
         ahead = -self.step_size * gradient
@@ -165,10 +161,7 @@ class ProximalGradient(Update):
         scale : float or ndarray of shape (n_fits,)
             What multiplies the penalty, fit by fit.
         """
-        if penalty.curvature:
-            point = self.point(current, earlier)
-            gradient = gradient + scale * penalty.smooth_gradient(point)
-        ahead = self.forward(current, earlier, gradient)
+        ahead = self._forward(current, earlier, gradient, penalty, scale)
         return penalty.prox(ahead, self.step_size * scale)
 
     def tangent(self, current, earlier, d_gradient, penalty, coef):
@@ -184,10 +177,7 @@ class ProximalGradient(Update):
         coef : ndarray of shape (n_columns, 1)
             The iterate that the recorded update led to.
         """
-        if penalty.curvature:
-            point = self.point(current, earlier)
-            d_gradient = d_gradient + penalty.smooth_gradient(point)
-        ahead = self.forward(current, earlier, d_gradient)
+        ahead = self._forward(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, ahead)
 
     def multipliers(self, curvature):
@@ -206,13 +196,8 @@ class ProximalGradient(Update):
         """The state after this update of all fits."""
         current, earlier, _ = state
         point = self.point(current.predictor, earlier.predictor)
-        coef = self.apply(
-            current.coef,
-            earlier.coef,
-            fits.gradient(point),
-            penalty,
-            fits.penalty_scale,
-        )
+        gradient, scale = fits.gradient(point), fits.penalty_scale
+        coef = self.apply(current.coef, earlier.coef, gradient, penalty, scale)
         return State(Iterate(coef, fits.predictor(coef)), current)
 
 
@@ -241,7 +226,7 @@ class NewtonStep(Update):
 
 
 @dataclass(frozen=True, eq=False)
-class Pass(Update):
+class Pass(ComparesArrays, Update):
     """One gradient step on every batch of rows, one after the other.
 
     Parameters
@@ -268,11 +253,6 @@ class Pass(Update):
                 "A pass through batches takes steps without momentum, got "
                 f"{self.update}."
             )
-
-    def __eq__(self, other):
-        if not isinstance(other, Pass):
-            return NotImplemented
-        return self.update == other.update and same_batches(self.batches, other.batches)
 
     @property
     def step_size(self):
@@ -375,8 +355,3 @@ class BatchStep(NamedTuple):
     coef: np.ndarray
     predictor: np.ndarray
     following: np.ndarray
-
-
-def same_batches(batches, others):
-    """Whether two sequences of batches have the same rows, in the same order."""
-    return len(batches) == len(others) and all(map(np.array_equal, batches, others))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -33,15 +32,19 @@ class Eigenbasis:
     @classmethod
     def of_run(cls, problem, trajectory):
         """The basis in which the updates of a run are elementwise."""
-        preconditioner = trajectory.preconditioner()
+        preconditioner, start = trajectory.preconditioner(), trajectory.coef[0]
         if preconditioner is None:
-            return cls.of(problem, trajectory.coef[0])
+            return cls.of(problem, start)
         curvature = trajectory.phases[0].penalty.common_curvature()
-        is_on_rows = problem.sqrt_weighted()[0].side == "rows"
-        if is_on_rows and curvature == 0 and not trajectory.coef[0].any():
-            return cls.of_preconditioned_rows(problem, preconditioner)
-        basis = cls.of(problem, trajectory.coef[0])
-        directions = _coordinates(problem, preconditioner.covectors)
+        design, _ = problem.sqrt_weighted()
+        is_on_rows, covectors = design.side == "rows", preconditioner.covectors
+        if is_on_rows and curvature == 0 and not start.any():
+            return cls.of(problem, start, preconditioner)
+        if is_on_rows:
+            directions = _seen_coordinates(problem, design.evaluate(covectors))
+        else:
+            directions = problem.eigenbasis[1].T @ covectors
+        basis = cls.of(problem, start)
         return basis.preconditioned(directions, preconditioner.damping, curvature)
 
     def preconditioned(self, directions, damping, curvature):
@@ -80,41 +83,31 @@ class Eigenbasis:
         )
 
     @classmethod
-    def of(cls, problem, coef):
-        """The eigenbasis of a problem, and a run from ``coef`` in it."""
+    def of(cls, problem, coef, preconditioner=None):
+        """The eigenbasis of a problem, and a run from ``coef`` in it.
+
+        With a preconditioner, which takes the side of the rows and a run from zero
+        without a penalty, that of the inner products phi_i' P phi_j: a preconditioned
+        run of gradient descent sees no others.
+        """
         design, target = problem.sqrt_weighted()
         n_rows = len(target)
-        values, vectors = problem.eigenbasis
         if design.side == "columns":
+            values, vectors = problem.eigenbasis
             drive = vectors.T @ design.t_dot(target) / n_rows
-            rows = partial(_rotated_rows, design, vectors.astype(design.dtype))
+            turn = vectors.astype(design.dtype)
+
+            def rows(index):
+                return design.rows(index).dot(turn).astype(np.float64, copy=False)
+
             return cls(values, drive, vectors.T @ coef, rows)
-        root = np.sqrt(n_rows * values)
-        start = _seen_coordinates(problem, design.dot(coef))
-        drive = root[:, None] * (vectors.T @ target) / n_rows
-        return cls(values, drive, start, (vectors * root).__getitem__)
-
-    @classmethod
-    def of_preconditioned_rows(cls, problem, preconditioner):
-        """The basis of a run from zero without a penalty, by one decomposition.
-
-        That of the inner products phi_i' P phi_j of rows: a preconditioned run of
-        gradient descent sees no others.
-        """
         values, vectors = problem.row_basis(preconditioner)
-        _, target = problem.sqrt_weighted()
-        root = np.sqrt(len(target) * values)
-        drive = root[:, None] * (vectors.T @ target) / len(target)
-        rows = (vectors * root).__getitem__
-        return cls(values, drive, np.zeros_like(drive), rows)
-
-
-def _coordinates(problem, covectors):
-    """Coordinates of directions, by their covectors, in the eigenbasis of a problem."""
-    design, _ = problem.sqrt_weighted()
-    if design.side == "columns":
-        return problem.eigenbasis[1].T @ covectors
-    return _seen_coordinates(problem, design.evaluate(covectors))
+        root = np.sqrt(n_rows * values)
+        drive = root[:, None] * (vectors.T @ target) / n_rows
+        start = np.zeros_like(drive)
+        if coef.any():
+            start = _seen_coordinates(problem, design.dot(coef))
+        return cls(values, drive, start, (vectors * root).__getitem__)
 
 
 def _seen_coordinates(problem, predictor):
@@ -124,7 +117,3 @@ def _seen_coordinates(problem, predictor):
     seen = values > NULL_DIRECTION * values[-1]
     inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
     return inverse[:, None] * (vectors.T @ predictor)
-
-
-def _rotated_rows(design, vectors, index):
-    return design.rows(index).dot(vectors).astype(np.float64, copy=False)

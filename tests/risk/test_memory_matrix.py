@@ -13,7 +13,6 @@ from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.risk.memory import modes, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_norms import uneven_rows_bias
-from skacv.risk.memory.tangents import FactoredGram
 from skacv.risk.refit import Refit
 from tests import oracles
 
@@ -342,13 +341,13 @@ def test_products_with_X_are_linear_in_the_updates(rng, monkeypatch):
     X = rng.standard_normal((150, 200))
     y = X[:, [0]] + rng.standard_normal((150, 1))
     counts = []
-    original = FactoredGram.dot
+    original = tangents._by_columns
 
-    def counting(self, tangents):
-        counts.append(tangents.shape[1])
-        return original(self, tangents)
+    def counting(columns, carried):
+        counts.append(carried.shape[1])
+        return original(columns, carried)
 
-    monkeypatch.setattr(FactoredGram, "dot", counting)
+    monkeypatch.setattr(tangents, "_by_columns", counting)
     monkeypatch.setattr(
         tangents, "_columns_worth_a_gram", lambda *args: np.empty(0, int)
     )
@@ -380,15 +379,16 @@ def test_shared_gram_and_factored_products_agree(kind, rng, monkeypatch):
         )
 
     explicit = []
-    original = tangents.ExplicitGram.dot
+    original = tangents._columns_worth_a_gram
 
-    def seen(self, columns):
-        explicit.append(columns.shape)
-        return original(self, columns)
+    def seen(*args):
+        explicit.append(original(*args))
+        return explicit[-1]
 
-    monkeypatch.setattr(tangents.ExplicitGram, "dot", seen)
+    monkeypatch.setattr(tangents, "_columns_worth_a_gram", seen)
     shared = estimate().path
     assert explicit
+    assert all(columns.size for columns in explicit)
     monkeypatch.setattr(
         tangents, "_columns_worth_a_gram", lambda *args: np.empty(0, int)
     )

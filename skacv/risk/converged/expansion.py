@@ -21,7 +21,6 @@ class Expansion(NamedTuple):
     design : Design of shape (n_rows, n_columns)
         The columns that are free in at least one output.
     free : ndarray of shape (n_columns, n_outputs), bool
-    predictor : ndarray of shape (n_rows, n_outputs)
     derivative : ndarray of shape (n_rows, n_outputs)
         Times the weights of the rows.
     curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
@@ -35,7 +34,6 @@ class Expansion(NamedTuple):
 
     design: Design
     free: np.ndarray
-    predictor: np.ndarray
     derivative: np.ndarray
     curvature: np.ndarray
     gradient: np.ndarray
@@ -69,7 +67,6 @@ def expansion(model):
     return Expansion(
         design=design,
         free=free[used],
-        predictor=model.predictor,
         derivative=model.derivative,
         curvature=problem.row_weights[:, :, None] * curvature,
         gradient=design.t_dot(model.derivative) + penalty_gradient,

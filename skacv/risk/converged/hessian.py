@@ -113,7 +113,7 @@ def leverages(local, solver):
     -------
     ndarray of shape (n_rows, n_outputs, n_outputs)
     """
-    n_rows, n_outputs = local.predictor.shape
+    n_rows, n_outputs = local.derivative.shape
     every = np.arange(local.design.shape[1])
     blocks = np.empty((n_rows, n_outputs, n_outputs))
     for first in range(0, n_rows, ROW_BLOCK):

@@ -45,12 +45,11 @@ def newton_step(model):
     ValueError
         If the model without some row is not determined.
     """
-    local, blocks, step, drift = _expanded(model)
-    leverage = blocks @ local.curvature
+    leverage, step, drift = _expanded(model)
     check_determined(leverage)
     rest = np.eye(leverage.shape[1]) - leverage
     moved = np.linalg.solve(rest, step[:, :, None])[:, :, 0]
-    return HeldOut(local.predictor + moved, _diagonals(leverage), drift)
+    return HeldOut(model.predictor + moved, np.einsum("ikk->ik", leverage), drift)
 
 
 def infinitesimal_jackknife(model):
@@ -58,20 +57,19 @@ def infinitesimal_jackknife(model):
 
     Parameters and result are those of :func:`newton_step`.
     """
-    local, blocks, step, drift = _expanded(model)
-    leverage = blocks @ local.curvature
-    return HeldOut(local.predictor + step, _diagonals(leverage), drift)
+    leverage, step, drift = _expanded(model)
+    return HeldOut(model.predictor + step, np.einsum("ikk->ik", leverage), drift)
 
 
 def _expanded(model):
-    """The expansion, x_i'H^-1 x_i of every row, the jackknife's shifts, the drift."""
+    """h_i l''_i of every row, the shifts of the infinitesimal jackknife, the drift."""
     local = reduced(expansion(model))
     solver = factor(local)
     blocks = leverages(local, solver)
     whole, penalty = drifts(local, solver)
     own = np.einsum("ikl,il->ik", blocks, local.derivative)
     step = own - whole + model.penalty_shares[:, None] * penalty
-    return local, blocks, step, relative_drift(model, whole, own)
+    return blocks @ local.curvature, step, relative_drift(model, whole, own)
 
 
 def relative_drift(model, whole, own):
@@ -104,7 +102,3 @@ def check_determined(leverage):
             "the model is not determined: its leverage is 1. Penalise the "
             "coefficients, or take method='ij'."
         )
-
-
-def _diagonals(blocks):
-    return np.einsum("ikk->ik", blocks).copy()

@@ -72,7 +72,7 @@ def randomized_leverages(model, probes):
         share = found * curvature / probed
         check_determined(share[:, None, None])
         step = found / probed * local.derivative[:, 0] + drift
-        return local.predictor[:, 0] + step / (1 - share), share
+        return model.predictor[:, 0] + step / (1 - share), share
 
     def mean_cost(mean, n_probes):
         cost = model.cost(held_out(mean, n_probes)[0][:, None])

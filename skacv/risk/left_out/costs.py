@@ -66,7 +66,7 @@ class Run:
         """The run that a trajectory is the record of."""
         return cls(
             shape=problem.design.shape,
-            lengths=trajectory.lengths(),
+            lengths=[phase.n_updates for phase in trajectory.phases],
             rules=trajectory.first_updates(),
             is_quadratic=problem.loss.is_quadratic,
             has_columns=problem.design.has_columns,
@@ -117,7 +117,7 @@ class Run:
     def has_ridge_under_P(self):
         """Whether a preconditioner multiplies the gradient of a ridge penalty."""
         return any(
-            getattr(update, "preconditioner", None) is not None and penalty.curvature
+            update.preconditioner is not None and penalty.curvature
             for update, penalty in self.rules
         )
 

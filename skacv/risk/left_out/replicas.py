@@ -5,8 +5,6 @@ way; all share each pass over X. Leaving out folds and leaving out single rows
 are the same thing here.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from ...optim.fits import Fits
@@ -85,13 +83,10 @@ def check_stable(problem, trajectory, weights, suspects):
     On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
     replicas whose training error has risen.
     """
-    scale = np.broadcast_to(weights.penalty_scale, weights.rows.shape[1])
+    fits = Fits(problem, weights)
+    scale = np.broadcast_to(weights.penalty_scale, fits.n_fits)
     for r in suspects:
-        own_weights = weights.rows[:, [r]].astype(problem.design.dtype)
-        design = problem.design
-        if weights.recentres:
-            design = design.centered(own_weights)
-        own = replace(problem, design=design, row_weights=own_weights)
+        own = fits.alone(r)
         for phase in trajectory.phases:
             curvature = (scale[r] - 1) * phase.penalty.curvature
             smoothness = phase.smoothness(own) + curvature

@@ -60,8 +60,17 @@ class RiskEstimate:
     temporal: np.ndarray
     spatial: np.ndarray
     n_probes: int
-    row_scale_share: float
-    row_scale_error: float
+    row_scale_share: float = 0.0
+    row_scale_error: float = np.inf
+
+    @classmethod
+    def of(cls, path, mc_se_path, factors, weights, **others):
+        """From factors of E whose rows are multiplied by the root of n ``weights``."""
+        temporal, spatial = factors
+        row_se = standard_error_over_rows(temporal, spatial)
+        se_path = np.sqrt(row_se**2 + mc_se_path**2)
+        spatial = spatial / np.sqrt(len(weights) * weights)
+        return cls(path, se_path, mc_se_path, temporal, spatial, **others)
 
 
 @dataclass(frozen=True)
@@ -129,13 +138,12 @@ class MemoryMatrix:
         mc_se = solution.squares_error() * inflation / n_replicas
         # From here in units where the mean of E^2 over the rows is the risk.
         temporal = solution.temporal * np.sqrt(n_read * inflation)
-        row_se = standard_error_over_rows(temporal, spatial)
-        return RiskEstimate(
-            path=(solution.squares() + modes.missing()) * inflation / n_replicas,
-            se_path=np.sqrt(row_se**2 + mc_se**2),
-            mc_se_path=mc_se,
-            temporal=temporal,
-            spatial=spatial / np.sqrt(n_read * weights / total),
+        path = (solution.squares() + modes.missing()) * inflation / n_replicas
+        return RiskEstimate.of(
+            path,
+            mc_se,
+            (temporal, spatial),
+            weights / total,
             n_probes=n_probes,
             row_scale_share=share if np.isfinite(scale_error) else 0.0,
             row_scale_error=scale_error,

@@ -43,18 +43,20 @@ class ResidualModes:
         represented = (self.temporal**2).sum(axis=1)
         return np.clip(self.squared_norms - represented, 0, None)
 
-    def n_leading(self, tolerance, floor):
-        """How many modes represent every iterate to ``tolerance``.
 
-        Relative to the norm of its residuals, or to ``floor`` times their
-        largest norm along the path where that is more: the risk of an iterate
-        that fits its rows closely is not small as its residuals are.
-        """
-        return _n_leading(self.temporal, self.squared_norms, tolerance, floor)
+def n_leading(temporal, squared_norms, tolerance, floor):
+    """How many modes represent every iterate to ``tolerance``.
 
+    Relative to the norm of its residuals, or to ``floor`` times their largest norm
+    along the path where that is more: the risk of an iterate that fits its rows
+    closely is not small as its residuals are.
 
-def _n_leading(temporal, squared_norms, tolerance, floor):
-    """:meth:`ResidualModes.n_leading` before there are any."""
+    Parameters
+    ----------
+    temporal, squared_norms : ndarray
+        Of :class:`ResidualModes`.
+    tolerance, floor : float
+    """
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
     missing = squared_norms[:, None] - np.cumsum(temporal**2, axis=1)
     enough = (missing <= tolerance**2 * norms[:, None]).all(axis=0)
@@ -64,7 +66,7 @@ def _n_leading(temporal, squared_norms, tolerance, floor):
 def residual_modes(problem, trajectory, tolerance, floor):
     """Factor the (root-weighted) residuals of every iterate to ``tolerance``.
 
-    Relative to what :meth:`ResidualModes.n_leading` says of ``floor``.
+    Relative to what :func:`n_leading` says of ``floor``.
 
     The rows are gone through in blocks; no second copy of the predictors is
     made.
@@ -87,7 +89,7 @@ def residual_modes(problem, trajectory, tolerance, floor):
     temporal = sum(
         block @ (basis @ block).T for _, block in _residual_blocks(problem, trajectory)
     )
-    n_kept = _n_leading(temporal, squared_norms, tolerance, floor)
+    n_kept = n_leading(temporal, squared_norms, tolerance, floor)
     spatial = np.empty((n_kept, n_rows, n_replicas))
     for rows, block in _residual_blocks(problem, trajectory):
         spatial[:, rows] = (basis[:n_kept] @ block).reshape(n_kept, -1, n_replicas)

@@ -24,7 +24,7 @@ from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from ..reader import Unreadable, read
-from .memory_matrix import RiskEstimate, standard_error_over_rows
+from .memory_matrix import RiskEstimate
 
 # Random labels.
 N_LABELS = 40
@@ -54,13 +54,12 @@ class PassRisk:
                 "The risk of passes is read with the squared error only, not with "
                 f"{type(problem.loss).__name__}."
             )
-        rules = trajectory.first_updates()
-        if not all(update.n_batches for update, _ in rules):
+        if not all(update.n_batches for update, _ in trajectory.first_updates()):
             raise Unreadable(
                 "The risk of passes is read where every iterate is a pass through "
                 "batches of rows."
             )
-        if not all(update.is_affine and penalty.is_linear for update, penalty in rules):
+        if not trajectory.is_linear():
             raise Unreadable(
                 "The risk of passes is read where updates are linear: without a prox."
             )
@@ -202,16 +201,5 @@ def _estimate(problem, found, others, n_labels):
         weighted.reshape(len(weighted), -1), full_matrices=False
     )
     kept = size > RESOLUTION * max(size[0], np.finfo(float).tiny)
-    temporal = left[:, kept] * size[kept]
-    spatial = right[kept].reshape(-1, *found.shape[2:])
-    row_se = standard_error_over_rows(temporal, spatial)
-    return RiskEstimate(
-        path=share * paths[0],
-        se_path=np.sqrt(row_se**2 + mc_se**2),
-        mc_se_path=mc_se,
-        temporal=temporal,
-        spatial=spatial / np.sqrt(len(others) * weights),
-        n_probes=n_labels,
-        row_scale_share=0.0,
-        row_scale_error=np.inf,
-    )
+    factors = left[:, kept] * size[kept], right[kept].reshape(-1, *found.shape[2:])
+    return RiskEstimate.of(share * paths[0], mc_se, factors, weights, n_probes=n_labels)

@@ -10,6 +10,7 @@ ever formed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +33,7 @@ WIDE = 0.75
 
 @dataclass(frozen=True)
 class TangentProbes:
-    """Traces tr(X M X') / n as sums over probes of readout' M source.
+    """Traces tr(X M X') / n as means over probes of readout' M source.
 
     Every tangent is one probe driven by one temporal mode. Modes need not have
     the same number of probes.
@@ -42,15 +43,11 @@ class TangentProbes:
     source, readout : ndarray of shape (n_columns, n_probes)
     n_by_mode : ndarray of shape (n_modes,)
         Mode k is driven through the first ``n_by_mode[k]`` probes.
-    weight : ndarray of shape (n_modes,)
-        Weight of each of its probes: their inverse number for random probes, 1
-        for a complete basis.
     """
 
     source: np.ndarray
     readout: np.ndarray
     n_by_mode: np.ndarray
-    weight: np.ndarray
 
     @property
     def n_tangents(self):
@@ -61,51 +58,6 @@ class TangentProbes:
         """The mode of every tangent."""
         return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
 
-    @property
-    def probe(self):
-        """The probe of every tangent."""
-        return np.concatenate([np.arange(n) for n in self.n_by_mode])
-
-    @property
-    def mixing(self):
-        """Weights that add tangents' responses up by mode, (n_tangents, n_modes)."""
-        mode = self.mode
-        mixing = np.zeros((len(mode), len(self.n_by_mode)))
-        mixing[np.arange(len(mode)), mode] = self.weight[mode]
-        return mixing
-
-
-class DiagonalGram:
-    """The Gram matrix in its own eigenbasis, where updates are elementwise."""
-
-    def __init__(self, eigenvalues):
-        self.eigenvalues = eigenvalues[:, None]
-
-    def dot(self, tangents):
-        return self.eigenvalues * tangents
-
-
-class FactoredGram:
-    """X_W' X_W / n by two products with the columns of a working set."""
-
-    def __init__(self, columns):
-        self.columns = columns
-
-    def dot(self, tangents):
-        product = self.columns.t_dot(self.columns.dot(tangents))
-        product /= self.columns.shape[0]
-        return product
-
-
-class ExplicitGram:
-    """X_W' X_W / n as a matrix."""
-
-    def __init__(self, matrix):
-        self.matrix = matrix
-
-    def dot(self, tangents):
-        return self.matrix @ tangents
-
 
 @dataclass(frozen=True)
 class WorkingSet:
@@ -115,7 +67,8 @@ class WorkingSet:
     ----------
     n_updates : int
     index : ndarray of int, increasing
-    gram : operator with ``dot``
+    gram : callable
+        ``gram(tangents)`` is their product with X_W' X_W / n.
     coef : callable
         ``coef(t)`` are the recorded coefficients of row ``t`` there, (n_index, 1).
     penalty_on : callable
@@ -124,7 +77,7 @@ class WorkingSet:
 
     n_updates: int
     index: np.ndarray
-    gram: object
+    gram: Callable
     coef: Callable
     penalty_on: Callable
 
@@ -135,7 +88,7 @@ def spectral_working_sets(trajectory, eigenvalues):
     yield WorkingSet(
         n_updates=trajectory.n_updates,
         index=index,
-        gram=DiagonalGram(eigenvalues),
+        gram=partial(np.multiply, eigenvalues[:, None]),
         coef=lambda t: None,  # no prox looks at them
         penalty_on=lambda penalty: SquaredL2(penalty.common_curvature()),
     )
@@ -173,21 +126,28 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
                 gram = design.columns(shared, dtype).gram()
                 gram /= design.shape[0]
         if gram is None:
-            operator = FactoredGram(design.columns(index, dtype))
+            product = partial(_by_columns, design.columns(index, dtype))
         elif len(index) >= NEARLY_ALL * len(shared):
-            index, operator = shared, ExplicitGram(gram)
+            index, product = shared, partial(np.matmul, gram)
         else:
             position = np.searchsorted(shared, index)
-            operator = ExplicitGram(gram[np.ix_(position, position)])
+            product = partial(np.matmul, gram[np.ix_(position, position)])
 
         yield WorkingSet(
             n_updates=n_updates,
             index=index,
-            gram=operator,
+            gram=product,
             coef=lambda t, index=index: coef[t, index, None],
             penalty_on=OnColumns(index),
         )
-        del operator  # before the columns of the next one are copied
+        del product  # before the columns of the next one are copied
+
+
+def _by_columns(columns, tangents):
+    """X_W' X_W / n times tangents, by two products with the columns of the set."""
+    product = columns.t_dot(columns.dot(tangents))
+    product /= columns.shape[0]
+    return product
 
 
 def _widened(index, design, dtype):
@@ -284,8 +244,10 @@ class Tangents:
     """
 
     def __init__(self, temporal, probes, working_sets):
+        # The mode and the probe of every tangent, and what adds responses up by mode.
         self.probes, self.mode = probes, probes.mode
-        self.probe, self.mixing = probes.probe, probes.mixing
+        self.probe = np.concatenate([np.arange(n) for n in probes.n_by_mode])
+        self.mixing = np.repeat(np.diag(1 / probes.n_by_mode), probes.n_by_mode, axis=0)
         self.solution = temporal.copy()
         self.responses = np.zeros((len(temporal), len(self.mode)))
         self._working_sets, self._n_left = iter(working_sets), 0
@@ -303,18 +265,11 @@ class Tangents:
             self.earlier = self.current
         point = update.point(self.current, self.earlier)
         shock = update.point(self.solution[t], self.solution[before])[self.mode]
-        change = self._set.gram.dot(point)
+        change = self._set.gram(point)
         change -= self._source * shock.astype(change.dtype)
-        self.earlier, self.current = (
-            self.current,
-            update.tangent(
-                self.current,
-                self.earlier,
-                change,
-                self._set.penalty_on(penalty),
-                self._set.coef(t + 1),
-            ),
-        )
+        penalty, coef = self._set.penalty_on(penalty), self._set.coef(t + 1)
+        following = update.tangent(self.current, self.earlier, change, penalty, coef)
+        self.earlier, self.current = self.current, following
         found = np.einsum("jc,jc->c", self._readout, self.current)
         self.responses[t + 1] = found
         self.solution[t + 1] += found @ self.mixing

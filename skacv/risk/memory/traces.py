@@ -5,7 +5,7 @@ A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
 :func:`solve` chooses one, and modes enough for it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from ...optim.trajectory import Trajectory
 from ..eigenbasis import Eigenbasis
 from ..left_out.costs import Run, is_decomposed
 from ..random_labels import random_signs
-from .modes import ResidualModes, residual_modes
+from .modes import ResidualModes, n_leading, residual_modes
 from .tangents import (
     TangentProbes,
     column_working_sets,
@@ -168,17 +168,13 @@ class ReadRun:
         if not len(seen):
             return cls(problem, problem, trajectory, degrees)
         others = np.setdiff1d(np.arange(len(problem.target)), seen)
-        return cls(problem, problem.batch(others), trajectory.of_rows(others), degrees)
+        read = replace(trajectory, predictor=trajectory.predictor[:, others])
+        return cls(problem, problem.batch(others), read, degrees)
 
     @cached_property
     def design(self):
         """The rows that are read, times the root of their weights."""
         return self.problem.sqrt_weighted()[0]
-
-    @cached_property
-    def whole_design(self):
-        """All rows, times the root of their weights."""
-        return self.whole.sqrt_weighted()[0]
 
     @cached_property
     def has_one_basis(self):
@@ -230,7 +226,7 @@ def solve(run, method, rng):
 
 def _is_exact_cheap(run):
     if run.has_one_basis:
-        return is_decomposed(run.whole_design.shape)
+        return is_decomposed(run.whole.design.shape)
     widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
     is_small = run.smaller_side * widest <= EXACT_ENTRIES
     return run.smaller_side <= EXACT_SIZE and is_small
@@ -255,7 +251,9 @@ def _on_modes(run, take, accuracy):
     floor = accuracy.floor
     while True:
         modes = residual_modes(run.problem, run.trajectory, accuracy.kept, floor)
-        n_carried = modes.n_leading(accuracy.carried, floor)
+        n_carried = n_leading(
+            modes.temporal, modes.squared_norms, accuracy.carried, floor
+        )
         solution = take(run, modes, n_carried)
         if solution is None:
             return None
@@ -278,12 +276,10 @@ def spectral(run, modes, n_carried):
         basis = Eigenbasis.of_run(run.whole, trajectory)
         eigenvalues, shares = basis.eigenvalues, _shares(run, basis)
         trajectory = trajectory.as_gradient_descent()
-    ones = np.ones(n_carried, int)
     probes = TangentProbes(
         source=np.ones((len(eigenvalues), 1)),
         readout=shares[:, None] / run.degrees,
-        n_by_mode=ones,
-        weight=ones,
+        n_by_mode=np.ones(n_carried, int),
     )
     working_sets = spectral_working_sets(trajectory, eigenvalues)
     return _without_error(modes, probes, trajectory, working_sets)
@@ -300,11 +296,10 @@ def _shares(run, basis):
 
 def complete(run, modes, n_carried):
     """A complete basis of the smaller side: traces without error."""
-    probes = TangentProbes(
-        *_ends(run, np.eye(run.smaller_side)),
-        n_by_mode=np.full(n_carried, run.smaller_side),
-        weight=np.ones(n_carried),
-    )
+    size = run.smaller_side
+    # Of that length their mean stands for the identity, as that of random signs does.
+    ends = _ends(run, np.sqrt(size) * np.eye(size))
+    probes = TangentProbes(*ends, n_by_mode=np.full(n_carried, size))
     return _without_error(modes, probes, run.trajectory, _working_sets(run, probes))
 
 
@@ -329,14 +324,11 @@ def in_rounds(run, modes, n_carried, rng):
             break
         # As many as should do by what has been seen so far.
         missing = int(np.ceil(found.n_probes * ((error / target) ** 2 - 1)))
+        n_missing, size = by_size(missing).sum(), run.smaller_side
         # Where a complete basis carries at most twice their tangents.
-        is_basis_small = run.smaller_side <= EXACT_INSTEAD_SIZE
-        if (
-            is_basis_small
-            and run.smaller_side * n_carried <= 2 * by_size(missing).sum()
-        ):
+        if size <= EXACT_INSTEAD_SIZE and size * n_carried <= 2 * n_missing:
             return None
-        share = (at_most - n_tangents) / by_size(missing).sum()
+        share = (at_most - n_tangents) / n_missing
         wanted = by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
         found = found.pooled_with(_probed(run, modes, wanted, rng))
         n_tangents += wanted.sum()
@@ -359,7 +351,7 @@ def _probed(run, modes, n_by_mode, rng):
     """One tangent pass over random probes, with the error they leave."""
     n_probes = int(n_by_mode.max())
     signs = random_signs((run.smaller_side, n_probes), rng)
-    probes = TangentProbes(*_ends(run, signs), n_by_mode, 1 / n_by_mode)
+    probes = TangentProbes(*_ends(run, signs), n_by_mode)
     working_sets = _working_sets(run, probes)
     temporal, responses = _carried(modes, probes, run.trajectory, working_sets)
     through = _feedback(modes, temporal[:, : len(n_by_mode)])
@@ -391,9 +383,9 @@ def _ends(run, vectors):
 
 
 def _working_sets(run, probes):
-    return column_working_sets(
-        run.whole_design, run.trajectory, probes.n_tangents, probes.source.dtype
-    )
+    design, _ = run.whole.sqrt_weighted()
+    dtype = probes.source.dtype
+    return column_working_sets(design, run.trajectory, probes.n_tangents, dtype)
 
 
 def _without_error(modes, probes, trajectory, working_sets):
@@ -404,13 +396,13 @@ def _without_error(modes, probes, trajectory, working_sets):
 def _carried(modes, probes, trajectory, working_sets):
     """Carry the leading modes; let the others follow what is known then."""
     temporal = modes.temporal.copy()
-    n_leading = len(probes.n_by_mode)
+    n_carried = len(probes.n_by_mode)
     solution, responses = tangent_pass(
-        trajectory, temporal[:, :n_leading], probes, working_sets
+        trajectory, temporal[:, :n_carried], probes, working_sets
     )
     through = _feedback(modes, solution)
-    temporal[:, :n_leading] = solution
-    temporal[:, n_leading:] = through(temporal[:, n_leading:])
+    temporal[:, :n_carried] = solution
+    temporal[:, n_carried:] = through(temporal[:, n_carried:])
     return temporal, responses
 
 
