@@ -5,13 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from .._estimator.fit import TrajectoryModel
-from .._estimator.left_out import (
-    FEWEST_ROWS,
-    read_folds,
-    read_leave_one_out,
-    unseen_folds,
-)
+from .._estimator.left_out import FEWEST_ROWS, unseen_folds
 from .._estimator.parameters import plain
+from .._estimator.readers import ESTIMATES
 from .._estimator.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.trajectory import Trajectory
@@ -108,15 +104,14 @@ class JudgedModel(TrajectoryModel):
             return labels.risks()
         begun.trajectory, begun.known = begun.live.trajectory, {}
         run = begun.finished(self)
-        has_loo = plain(self.loo) is not False and len(run.data.rows) >= FEWEST_ROWS
-        if run.folds and not (has_loo and self._is_quadratic):
-            name, found = "cv", read_folds(run)
-        elif has_loo:
-            name, found = "loo", read_leave_one_out(run)
-        else:
-            return None
-        begun.known = {name: found}
-        return found[f"{name}_path_"], np.zeros(len(run.trajectory.coef))
+        # With the squared error, rows are left out by one decomposition.
+        names = ("loo", "cv") if self._is_quadratic else ("cv", "loo")
+        for estimate in map(ESTIMATES.get, names):
+            found = estimate.read(run) if estimate.is_on(self) else {}
+            if found:
+                begun.known = {estimate.name: found}
+                return found[estimate.path], np.zeros(len(run.trajectory.coef))
+        return None
 
 
 def _random_labels(begun):
