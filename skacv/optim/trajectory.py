@@ -112,8 +112,8 @@ class Trajectory:
 
     def whole(self, mask):
         """The columns in a mask, and those whose prox depends on theirs."""
-        for _, penalty in self.first_updates():
-            mask = penalty.whole(mask)
+        for phase in self.phases:
+            mask = phase.penalty.whole(mask)
         return mask
 
     def as_gradient_descent(self):

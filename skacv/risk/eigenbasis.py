@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..optim.kernel_matrix import as_slice
+
 # Directions with a smaller share of the top eigenvalue carry no start.
 NULL_DIRECTION = 1e-14
 
@@ -107,7 +109,7 @@ class Eigenbasis:
         start = np.zeros_like(drive)
         if coef.any():
             start = _seen_coordinates(problem, design.dot(coef))
-        return cls(values, drive, start, (vectors * root).__getitem__)
+        return cls(values, drive, start, lambda index: vectors[as_slice(index)] * root)
 
 
 def _seen_coordinates(problem, predictor):
