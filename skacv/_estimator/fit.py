@@ -15,11 +15,12 @@ from ..optim.run import LiveRun
 from ..risk.refit import Refit
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
-from .folds import RecordingFit
+from .folds import RoutesToFolds
 from .left_out import check_loo
 from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import FinishedRun, read
+from .recording import RecordsTrajectory
 from .warm_start import starting_point
 
 
@@ -74,7 +75,9 @@ class BegunRun:
         )
 
 
-class TrajectoryModel(PlannedModel, RecordingFit, CallbackSupportMixin, BaseEstimator):
+class TrajectoryModel(
+    PlannedModel, RoutesToFolds, RecordsTrajectory, CallbackSupportMixin, BaseEstimator
+):
     """Base class of linear models that keep and judge their trajectory.
 
     A subclass has the parameters of its ``__init__`` and says what
@@ -239,6 +242,12 @@ class TrajectoryModel(PlannedModel, RecordingFit, CallbackSupportMixin, BaseEsti
             "_data": begun.data if self.keep_data else None,
             "_replicas": None,
         }
+
+    def _replace_fitted(self, attributes):
+        """Put new fitted attributes in the place of all former ones."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        vars(self).update(attributes)
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""

@@ -1,4 +1,4 @@
-"""What every fit that records a trajectory does, whatever runs."""
+"""Folds of ``cv``: the splitter, what is passed on to it, and the folds of a fit."""
 
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -10,7 +10,6 @@ from sklearn.utils.metadata_routing import (
 )
 
 from .left_out import folds_of
-from .recording import RecordsTrajectory
 
 
 def splitter_of(estimator, y, params):
@@ -41,8 +40,8 @@ def splitter_of(estimator, y, params):
     return check_cv(cv, y, classifier=is_classifier(estimator)), params
 
 
-class RecordingFit(RecordsTrajectory):
-    """Folds of ``cv`` with their metadata, and fitted attributes put in at the end."""
+class RoutesToFolds:
+    """An estimator whose ``fit`` passes metadata on to the splitter of ``cv``."""
 
     def _folds(self, X, y, data, params):
         """The folds of ``cv``, none without one."""
@@ -61,9 +60,3 @@ class RecordingFit(RecordsTrajectory):
         mapping = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
-
-    def _replace_fitted(self, attributes):
-        """Put new fitted attributes in the place of all former ones."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update(attributes)

@@ -22,9 +22,9 @@ from ..risk.left_out.methods import Spectral, method_for
 from ..risk.refit import Refit
 from ._predictions import RecordedKernelModel
 from ._stopping import JudgedModel
+from .checks import check_precomputed
 from .data import KernelSettings, kernel_data, rows_of
 from .eigenpro import Sizes, eigenpro_schedule, run_attributes
-from .gram import check_precomputed
 from .kernels import (
     KERNELS,
     RADIAL_KERNELS,

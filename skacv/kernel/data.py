@@ -8,7 +8,7 @@ from .._estimator.data import TrainingData
 from ..optim.kernel import KernelDesign
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.problem import Problem
-from .gram import check_kernel
+from .checks import check_kernel
 
 # Up to so many rows the kernel is kept in double precision.
 DOUBLE_ROWS = 3000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.kernel.gram import check_kernel
+from skacv.kernel.checks import check_kernel
 from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed
 from skacv.optim import kernel_matrix as matrices
 from skacv.optim.kernel_matrix import KernelMatrix
