@@ -99,7 +99,7 @@ def _replayed(common, trajectory, block):
     left_out, _ = block
     replicas = RowReplicas(common, block, trajectory.whole)
     trajectory.followed_by(replicas)
-    deviations = replicas.working.index, replicas.current
+    deviations = replicas.working.index, replicas.deviations(trajectory.n_updates)
     return replicas.held_out / left_out.sqrt_weight, deviations
 
 
@@ -153,8 +153,8 @@ class RowReplicas:
         self.working.joined_by(started)
         self.whole, self._penalty_on = whole, OnColumns(started)
         shape = len(rows), len(started)
-        # Deviations of this iterate and the one before, (n_replicas, n_working).
-        self.current = self.before = np.zeros(shape, dtype)
+        # This iterate and the one before it, (n_replicas, n_working).
+        self.current = self.before = np.tile(self.coef[0, started], (len(rows), 1))
         # At the gradient point: what the gradient is shifted by, the squared length
         # of Z d / sqrt(n), and how much of its own row a replica's gradient lacks.
         self.shift = np.zeros(shape, dtype)
@@ -169,17 +169,23 @@ class RowReplicas:
 
     def _hold_out(self, t):
         """Residuals of the rows left out times ``sqrt_weight``, at iterate t."""
-        predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
+        left_out, recorded = self.working.left_out, self.coef[t, self.working.index]
+        predicted = np.einsum("ij,ij->i", left_out, self.current) - left_out @ recorded
         self.held_out[t] = self.left_out.residual_scale * (
             self.residuals[t] + predicted
         )
+
+    def deviations(self, t):
+        """Coefficients on the working columns less the recorded ones of iterate t."""
+        return self.current - self.coef[t, self.working.index]
 
     def take(self, taken):
         """Take the update that leads from iterate t to t + 1."""
         t, before, update, penalty = taken
         if taken.restarts:
             self.before = self.current
-        point = update.point(self.current, self.before)
+        recorded = update.point(self.coef[t], self.coef[before])
+        point = update.point(self.current, self.before) - recorded[self.working.index]
         gradient = update.point(self.gradient[t], self.gradient[before])
         own_slope = update.point(self.held_out[t], self.held_out[before])
         self._raise_bounds(point, own_slope / self.working.n_rows)
@@ -234,8 +240,7 @@ class RowReplicas:
 
     def _advance(self, taken, gradient):
         """The update itself, for every replica on the working columns."""
-        t, before, update, penalty = taken
-        index = self.working.index
+        update, penalty, index = taken.update, taken.penalty, self.working.index
         if index is not self._penalty_on.index:
             self._penalty_on = OnColumns(index)
         penalty = self._penalty_on(penalty)
@@ -243,13 +248,9 @@ class RowReplicas:
         slope += self.shift
         slope += gradient[index]
         slope *= self.loss_scale[:, None]
-        current = earlier = self.coef[t, index] + self.current
-        if update.has_memory:
-            earlier = self.coef[before, index] + self.before
         following = update.apply(
-            current.T, earlier.T, slope.T, penalty, self.penalty_scale
+            self.current.T, self.before.T, slope.T, penalty, self.penalty_scale
         ).T
-        following -= self.coef[t + 1, index]
         self.before, self.current = self.current, following
 
     def _drop(self, t):
