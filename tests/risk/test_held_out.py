@@ -15,7 +15,14 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.updates import ProximalGradient
 from skacv.risk.averages import mean_with_error
-from skacv.risk.left_out import choice, costs, screened, spectral, working_columns
+from skacv.risk.left_out import (
+    choice,
+    costs,
+    nodes,
+    screened,
+    spectral,
+    working_columns,
+)
 from skacv.risk.left_out.choice import leave_one_out
 from skacv.risk.left_out.costs import Run
 from skacv.risk.left_out.methods import n_rows_worth
@@ -96,12 +103,12 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     problem = problem_of(shape, rng, weighted)
     trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
     eigenvalues = problem.sqrt_weighted()[0].spectrum()
-    nodes, _ = spectral._nodes(eigenvalues, trajectory)
-    assert len(nodes) < len(eigenvalues) / 2
+    few_eigenvalues, _ = nodes.nodes_of(eigenvalues, trajectory)
+    assert len(few_eigenvalues) < len(eigenvalues) / 2
     params = {"refit": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(spectral, "NODE_TOLERANCE", 0.0)
+    monkeypatch.setattr(nodes, "NODE_TOLERANCE", 0.0)
     every = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(few, every, rtol=0, atol=1e-10)
 

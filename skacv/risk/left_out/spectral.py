@@ -18,35 +18,24 @@ and the prediction is their sum over k. With a preconditioner the same holds in 
 eigenbasis of the preconditioned objective, whose eigenvalues contain the penalty:
 c_i is one there, for the loss and for the penalty (:class:`skacv.risk.refit.Refit`).
 
-An eigenvalue enters this only through a smooth function, so a few of them, with
-the z_ik^2 and z_ik (Z'y)_k of all moved onto them, stand for all to rounding (an
-interpolative decomposition).
+A few eigenvalues stand for all of them (:mod:`skacv.risk.left_out.nodes`).
 """
 
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
-from threadpoolctl import threadpool_limits
 
 from ..eigenbasis import NULL_DIRECTION, Eigenbasis
+from .nodes import in_one_thread, nodes_of
 
 # Entries of all arrays that a block of rows needs: they stay in cache.
 ENTRIES_PER_BLOCK = 1 << 19
-# The functions of the eigenvalue that nodes are chosen by: responses to random
-# drives, at times along the run; so many more mixtures than they have dimensions.
-N_DRIVES = 16
-N_TIMES = 64
-N_MORE = 16
-NODE_TOLERANCE = 1e-14
 # Updates taken together. Twice as many double the work of feedback for each, and
 # halve all other work.
 STRETCH = 16
 # Arrays of nodes by rows that a stretch needs.
 ARRAYS_OF_NODES = 8
-# For products so small that threads would wait for each other.
-_in_one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map):
@@ -72,7 +61,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     basis = Eigenbasis.of_run(problem, trajectory)
     if trajectory.preconditioner() is not None:
         trajectory = trajectory.as_gradient_descent()
-    nodes, transfer = _nodes(basis.eigenvalues, trajectory)
+    nodes, transfer = nodes_of(basis.eigenvalues, trajectory)
     replay = partial(_replayed, basis, target, trajectory, nodes, transfer)
     per_row = ARRAYS_OF_NODES * len(nodes) + STRETCH * (STRETCH + 1) // 2
     size = max(1, min(ENTRIES_PER_BLOCK // per_row, largest_block))
@@ -81,83 +70,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
-@_in_one_thread
-def _nodes(eigenvalues, trajectory):
-    """Eigenvalues that stand for all, and how the others' parts move to them.
-
-    A direction takes part in proportion to its eigenvalue, so it is
-    eigenvalue times f that is interpolated, whatever f does near zero.
-
-    Returns
-    -------
-    nodes : ndarray of shape (n_nodes,)
-    transfer : ndarray of shape (rank, n_nodes) or None
-        None where every eigenvalue is a node; else
-        parts @ f(eigenvalues) = (parts @ transfer) @ f(nodes) for every f that
-        the run can make of a start at zero, and parts that it can have.
-    """
-    every = eigenvalues, None
-    if trajectory.coef[0].any() or not eigenvalues.any():
-        return every
-    functions = _sampled_responses(eigenvalues, trajectory) * eigenvalues
-    factor, order = qr(functions, mode="r", pivoting=True, check_finite=False)
-    size = np.abs(np.diag(factor))
-    n_nodes = max(1, np.count_nonzero(size > NODE_TOLERANCE * size[0]))
-    if 2 * n_nodes > len(eigenvalues):
-        return every
-    kept, others = order[:n_nodes], order[n_nodes:]
-    transfer = np.zeros((len(eigenvalues), n_nodes))
-    transfer[kept] = np.eye(n_nodes)
-    interpolated = solve_triangular(
-        factor[:n_nodes, :n_nodes], factor[:n_nodes, n_nodes:]
-    ).T
-    # Directions that no row has a part in would divide by zero.
-    seen = eigenvalues[others] > NULL_DIRECTION * eigenvalues.max()
-    share = eigenvalues[kept] / eigenvalues[others[seen], None]
-    transfer[others[seen]] = interpolated[seen] * share
-    return eigenvalues[kept], transfer
-
-
-def _sampled_responses(eigenvalues, trajectory):
-    """Responses of every direction to random drives, (n_functions, rank)."""
-    responses = Responses(eigenvalues, trajectory.n_updates)
-    trajectory.followed_by(responses)
-    # They are polynomials of the eigenvalue, whose degree is the number of updates.
-    sampled = np.concatenate(responses.sampled)
-    n_mixtures = trajectory.n_updates + 1 + N_MORE
-    n_mixtures = min(n_mixtures, len(sampled), len(eigenvalues))
-    return responses.rng.standard_normal((n_mixtures, len(sampled))) @ sampled
-
-
-class Responses:
-    """Responses of every direction to random drives, update by update."""
-
-    def __init__(self, eigenvalues, n_updates):
-        self.eigenvalues, self.rng = eigenvalues, np.random.default_rng(0)
-        times = np.geomspace(1, max(n_updates, 1), N_TIMES).astype(int)
-        self.times, self.sampled = set(np.unique(times)), []
-        self.current = self.earlier = np.zeros((N_DRIVES, len(eigenvalues)))
-        self._rule = self._multipliers = None
-
-    def take(self, taken):
-        """Move all responses on by an update."""
-        rule = taken.update, taken.penalty
-        if rule != self._rule:
-            self._rule = rule
-            curvature = self.eigenvalues + taken.penalty.common_curvature()
-            self._multipliers = taken.update.multipliers(curvature)
-        if taken.restarts:
-            self.earlier = self.current
-        own, earlier = self._multipliers
-        following = own * self.current + earlier * self.earlier
-        following += self.rng.standard_normal((N_DRIVES, 1))
-        self.earlier, self.current = self.current, following
-        if taken.t + 1 in self.times:
-            size = np.abs(following).max(axis=1, keepdims=True)
-            self.sampled.append(following / size)
-
-
-@_in_one_thread
+@in_one_thread
 def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
     held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
