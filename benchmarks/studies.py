@@ -29,6 +29,7 @@ from .data import (
     sparse_regression,
     true_risk,
 )
+from .default_studies import regret
 from .held_out_studies import criteria, intervals
 from .kernel_studies import (
     batch_sizes,
@@ -285,6 +286,7 @@ STUDIES = {
     "probes": probes,
     "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
+    "regret": regret,
     "intervals": intervals,
     "curved": curved,
     "published-levels": published_levels,
