@@ -37,7 +37,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
         loss = self._class_loss(n_classes)
         other, this = loss.labels
-        # Of two classes the second is told from the first, of several each from all.
+        # Two classes: the second against the first. Several: each against the others.
         own = [1] if n_classes == 2 else range(n_classes)
         return loss, np.where(label[:, None] == np.array(own), this, other)
 

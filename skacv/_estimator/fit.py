@@ -91,7 +91,7 @@ class TrajectoryModel(
     together, and ``_warn_of(trajectory, data)``, what a user should know of a run.
     """
 
-    # Of those that have no such parameter.
+    # For estimators that have no such parameter.
     keep_data = False
 
     def _prepared(self, X, y, sample_weight):

@@ -34,7 +34,7 @@ class PlannedModel(PenaltyStrengths):
     """
 
     _solvers: dict = {}
-    # Of those that have no such parameter.
+    # For estimators that have no such parameter.
     loo_correction = True
 
     def _plan(self, data, seed):

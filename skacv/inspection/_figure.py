@@ -8,7 +8,7 @@ from ..model_selection.pipelines import last_step
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE = "#E69F00", "#56B4E9"
 BLACK, GREY = "#000000", "#666666"
-# Of longer runs the early iterates are drawn larger.
+# In longer runs the early iterates are drawn larger.
 LONG_RUN = 100
 
 

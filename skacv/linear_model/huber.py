@@ -8,7 +8,7 @@ from .._compat import Interval, StrOptions
 from ..optim.losses import Huber
 from ._curved import CurvedRegressor
 
-# Of a normal distribution: its standard deviation over its median deviation.
+# The standard deviation of a normal distribution over its median deviation.
 NORMAL_MAD = 1.4826
 
 

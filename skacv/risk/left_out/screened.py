@@ -78,8 +78,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     size = min(_rows_at_a_time(trajectory), largest_block)
     # Rows that matter alike together: a block's bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
+    target = problem.target[:, 0] * sqrt_weight
     blocks = [
-        (block, residuals[:, block.rows]) for block in left_out.part(order).blocks(size)
+        (block, target[block.rows]) for block in left_out.part(order).blocks(size)
     ]
     held_out, deviations = zip(*map(replay, blocks))
     back = np.argsort(order)
@@ -130,8 +131,8 @@ class RowReplicas:
     Parameters
     ----------
     common : Common
-    block : tuple of LeftOutRows and ndarray of shape (n_iterates, n_replicas)
-        The rows left out, and their recorded residuals times ``sqrt_weight``.
+    block : tuple of LeftOutRows and ndarray of shape (n_replicas,)
+        The rows left out, and their targets times ``sqrt_weight``.
     whole : callable
         It adds to a mask of columns those whose prox depends on theirs.
 
@@ -145,7 +146,7 @@ class RowReplicas:
     def __init__(self, common, block, whole):
         self.coef, self.gradient = common.coef, common.gradient
         self.column_sizes = common.column_sizes
-        self.left_out, self.residuals = block
+        self.left_out, self.target = block
         dtype = common.design.dtype
         rows = self.left_out.rows
         self.working = WorkingColumns(common.design, rows, common.gram)
@@ -164,16 +165,13 @@ class RowReplicas:
         self.shift_bound = np.zeros(self.coef.shape[1])
         self.loss_scale = self.left_out.loss_scale.astype(dtype)
         self.penalty_scale = self.left_out.penalty_scale.astype(dtype)
-        self.held_out = np.empty_like(self.residuals)
+        self.held_out = np.empty((len(self.coef), len(rows)), self.target.dtype)
         self._hold_out(0)
 
     def _hold_out(self, t):
         """Residuals of the rows left out times ``sqrt_weight``, at iterate t."""
-        left_out, recorded = self.working.left_out, self.coef[t, self.working.index]
-        predicted = np.einsum("ij,ij->i", left_out, self.current) - left_out @ recorded
-        self.held_out[t] = self.left_out.residual_scale * (
-            self.residuals[t] + predicted
-        )
+        predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
+        self.held_out[t] = self.left_out.residual_scale * (predicted - self.target)
 
     def deviations(self, t):
         """Coefficients on the working columns less the recorded ones of iterate t."""

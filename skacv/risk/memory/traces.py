@@ -40,11 +40,8 @@ MAX_PROBES = 128
 MIN_PROBES = 2
 # Where half as many probes would be missing, a complete basis of up to this size.
 EXACT_INSTEAD_SIZE = 512
-
-
 # Rows at a time whose coordinates are squared.
 ROW_BLOCK = 512
-
 # The least floor of an accuracy, where there is little noise.
 LEAST_FLOOR = 1e-5
 
@@ -297,7 +294,7 @@ def _shares(run, basis):
 def complete(run, modes, n_carried):
     """A complete basis of the smaller side: traces without error."""
     size = run.smaller_side
-    # Of that length their mean stands for the identity, as that of random signs does.
+    # With that length their mean stands for the identity, as that of random signs does.
     ends = _ends(run, np.sqrt(size) * np.eye(size))
     probes = TangentProbes(*ends, n_by_mode=np.full(n_carried, size))
     return _without_error(modes, probes, run.trajectory, _working_sets(run, probes))
