@@ -1,8 +1,11 @@
 """Folds of ``cv``: the splitter, what is passed on to it, and the folds of a fit."""
 
+from dataclasses import dataclass
+
+import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -10,6 +13,54 @@ from sklearn.utils.metadata_routing import (
 )
 
 from .left_out import folds_of
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledFolds:
+    """Folds of rows drawn at random: what is taken where a user has named none.
+
+    Rows often come sorted, by the target or by a column; folds of consecutive rows
+    would then be judged by rows unlike those that they are fitted on.
+
+    Attributes
+    ----------
+    stratified : bool
+        Whether every fold has its share of each class.
+    rows : ndarray of int or None
+        Rows that are in the folds; None is all of them.
+    n_splits : int
+        Fewer where there are fewer rows, or where no class has so many.
+    """
+
+    stratified: bool
+    rows: np.ndarray | None = None
+    n_splits: int = 5
+
+    @classmethod
+    def of(cls, estimator, sample_weight):
+        """Folds of the rows of positive weight, stratified for a classifier."""
+        rows = None
+        if sample_weight is not None:
+            rows = np.flatnonzero(np.asarray(sample_weight) > 0)
+        return cls(is_classifier(estimator), rows)
+
+    def split(self, X, y, groups=None):
+        """Rows to fit on and rows to judge by, the same for the same data."""
+        y = np.asarray(y)
+        rows = np.arange(len(y)) if self.rows is None else self.rows
+        for fitted, judged in self._splitter(y[rows]).split(rows, y[rows]):
+            yield rows[fitted], rows[judged]
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        """How many folds there are at most."""
+        return self.n_splits
+
+    def _splitter(self, y):
+        largest = np.unique(y, return_counts=True)[1].max() if self.stratified else 1
+        if largest > 1:
+            n_splits = min(self.n_splits, int(largest))
+            return StratifiedKFold(n_splits, shuffle=True, random_state=0)
+        return KFold(min(self.n_splits, len(y)), shuffle=True, random_state=0)
 
 
 def splitter_of(estimator, y, params):

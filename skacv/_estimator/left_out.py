@@ -20,6 +20,9 @@ from .parameters import plain
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
+# Rows that are left out at most where leave-one-out is asked for as a criterion, and
+# how many is left to us: an error of some percent does not change the choice.
+ROWS_TO_CHOOSE_BY = 500
 # By how much an error may differ where it is computed again, relatively.
 CHANGED = 1e-4
 
@@ -34,6 +37,25 @@ def check_loo(loo, n_rows):
             f"loo={loo} is more than the {n_rows} rows (of positive weight) that "
             "there are."
         )
+
+
+def rows_to_choose_by(estimator, X, y, n_rows):
+    """What ``loo="auto"`` becomes where leave-one-out is asked for as the criterion.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory
+    X, y : as passed to fit
+    n_rows : int
+        Rows of positive weight.
+
+    Returns
+    -------
+    "auto", True or int
+    """
+    if estimator.leaves_one_out_cheaply(X, y):
+        return "auto"
+    return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 
 
 def folds_of(splitter, X, y, data, split_params):
@@ -73,7 +95,9 @@ def folds_of(splitter, X, y, data, split_params):
 
 
 def read_leave_one_out(run):
-    """Fitted attributes of leave-one-out; none where there are too few rows.
+    """Fitted attributes of leave-one-out.
+
+    Left to us ("auto") there are none where rows are too few, or too dear to leave out.
 
     Parameters
     ----------
@@ -96,6 +120,8 @@ def read_leave_one_out(run):
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
         kind = Run.recorded(problem, trajectory, estimator.loo_correction)
         n_left_out = n_rows_worth(kind, n_active)
+        if not n_left_out:
+            return {}
     if n_left_out < len(rows):
         rng = check_random_state(estimator.random_state)
         rows = np.sort(rng.choice(rows, n_left_out, replace=False))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..optim.phases import Phase, smoothness_under
 from ..risk.left_out.costs import Run
-from ..risk.left_out.methods import n_rows_worth
+from ..risk.left_out.methods import is_cheap
 from .left_out import FEWEST_ROWS
 from .strengths import N_STRENGTHS, PenaltyStrengths
 
@@ -78,7 +78,7 @@ class PlannedModel(PenaltyStrengths):
     # ------------------------------------------------------- known before the run
 
     def leaves_one_out_cheaply(self, X, y):
-        """Whether leaving out every row costs little, whatever the run will do.
+        """Whether leaving out every row costs no more than a few folds would.
 
         Parameters
         ----------
@@ -97,8 +97,7 @@ class PlannedModel(PenaltyStrengths):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        run = self._planned_run(shape, y)
-        return n_rows_worth(run, n_active=run.shape[1]) == shape[0]
+        return is_cheap(self._planned_run(shape, y))
 
     def _planned_run(self, shape, y):
         """What is known of a run before it, on X of that shape."""

@@ -15,11 +15,13 @@ from sklearn.metrics import get_scorer_names
 
 from ..optim.trajectory import Trajectory
 from .data import TrainingData
+from .folds import ShuffledFolds
 from .left_out import (
     FEWEST_ROWS,
     read_folds,
     read_leave_one_out,
     residuals_of_rows_left_out,
+    rows_to_choose_by,
 )
 from .memory_matrix import (
     has_memory_matrix,
@@ -89,8 +91,13 @@ class Estimate:
         The estimator's parameter that switches it on. False and None are off; at
         "auto" it is switched off while another criterion is asked for. None is for
         what costs nothing: it is read from every run.
-    default : object, default=None
-        What the parameter becomes where it says None and the criterion needs it.
+    default : callable, default=None
+        ``default(estimator, sample_weight)``, what the parameter becomes where it
+        says None and the criterion needs it.
+    sample : callable, default=None
+        ``sample(estimator, X, y, n_rows)``, what the parameter becomes where it says
+        "auto" and this estimate is asked for as the criterion: as many of the n_rows
+        rows of positive weight as it takes to choose by.
     limits : str, default=""
         A sentence that says what it is limited to, for errors.
     residuals : callable, default=None
@@ -108,7 +115,8 @@ class Estimate:
     label: str
     read: Callable
     parameter: str | None = None
-    default: object = None
+    default: Callable | None = None
+    sample: Callable | None = None
     limits: str = ""
     residuals: Callable | None = None
     applies: Callable | None = None
@@ -195,6 +203,7 @@ ESTIMATES = {
             label="leave-one-out",
             read=read_leave_one_out,
             parameter="loo",
+            sample=rows_to_choose_by,
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight).",
             residuals=residuals_of_rows_left_out,
@@ -204,7 +213,7 @@ ESTIMATES = {
             label="cross-validation",
             read=read_folds,
             parameter="cv",
-            default=5,
+            default=ShuffledFolds.of,
         ),
     )
 }

@@ -14,33 +14,59 @@ from .._compat import _safe_indexing
 from .._estimator.readers import ESTIMATES, Estimate
 
 
-def automatic(candidates, X, y):
-    """The criterion that "auto" stands for, one for all candidates.
+# In the order in which they are taken where candidates are told to compute them.
+ASKED_FOR = ("cv", "loo", "risk")
+# Those with held-out predictions, which scorers judge.
+WITH_PREDICTIONS = ("cv", "loo")
 
-    "loo" where leaving out every row is cheap, or asked for; else "risk"; else,
-    where some candidate does not compute that, "cv".
+
+def automatic(candidates, X, y, names=ASKED_FOR):
+    """The estimate that "auto" stands for, one for all candidates.
+
+    What the candidates are told to compute, the first of ``names``. If that is left to
+    us, leave-one-out where it costs no more than folds would, else folds. Candidates
+    that have no folds are judged by what they have.
+
+    Returns
+    -------
+    Estimate
     """
+    estimates = [ESTIMATES[name] for name in names]
+    for estimate in estimates:
+        if all(_is_asked_for(estimate, candidate) for candidate in candidates):
+            return estimate
     if all(_leaves_one_out(candidate, X, y) for candidate in candidates):
-        return "loo"
-    has_risk = all(map(ESTIMATES["risk"].is_on, candidates))
-    return "risk" if has_risk else "cv"
+        return ESTIMATES["loo"]
+    for estimate in estimates:
+        if all(_may_compute(estimate, candidate) for candidate in candidates):
+            return estimate
+    return ESTIMATES["cv"]
+
+
+def _is_asked_for(estimate, candidate):
+    """Whether a candidate's parameter asks for an estimate in so many words."""
+    setting = estimate.setting(candidate)
+    is_left_to_us = isinstance(setting, str) and setting == "auto"
+    return not (is_left_to_us or setting is None or setting is False)
+
+
+def _may_compute(estimate, candidate):
+    """Whether a candidate can compute an estimate, and is not told not to."""
+    setting = estimate.setting(candidate)
+    if not estimate.is_offered_by(candidate) or setting is False:
+        return False
+    return setting is None or estimate.is_on(candidate)
 
 
 def _leaves_one_out(candidate, X, y):
-    """Whether it leaves out every row where that is left to us."""
-    loo = ESTIMATES["loo"].setting(candidate)
-    if loo != "auto":
-        return loo is True
+    """Whether leave-one-out is left to us, and costs no more than folds would."""
+    if ESTIMATES["loo"].setting(candidate) not in ("auto", True):
+        return False
     try:
         return candidate.leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
         candidate.check_data(X, y)  # what is wrong with them is said there
         raise
-
-
-def with_predictions(candidates):
-    """The estimate whose held-out predictions scorers judge, one for all."""
-    return "cv" if all(map(ESTIMATES["cv"].is_on, candidates)) else "loo"
 
 
 def computed(estimator, estimate, attribute):

@@ -29,11 +29,11 @@ from .._estimator.recording import check_records_trajectory
 from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import (
+    WITH_PREDICTIONS,
     PathJudge,
     ScorerJudge,
     automatic,
     scorer_of,
-    with_predictions,
 )
 from .rules import RULES, place_of_least
 from .splits import draw_once, take_back
@@ -70,17 +70,17 @@ class TrajectoryEarlyStoppingCV(
         alpha and the iteration in one run.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
-        matrix), ``loo_path_`` (leave-one-out) or ``cv_path_`` (folds; 5 where
-        its ``cv`` is None). The name of a scikit-learn scorer, or a callable
+        matrix), ``loo_path_`` (leave-one-out; up to 500 rows where its ``loo`` is
+        "auto" and that is not cheap) or ``cv_path_`` (folds; 5 drawn at random, of
+        classes alike, where its ``cv`` is None). The name of a scikit-learn scorer, or a callable
         ``scorer(estimator, X, y)``, is evaluated on the pooled held-out
-        predictions of every iterate: those of the folds where the estimator
-        has ``cv``, else of leave-one-out; an undefined score (NaN) is worst.
-        "auto" is "loo" where leaving out every row is cheap (linear updates with
-        up to 2000 rows or columns and 10,000 rows; others, small data) or asked
-        for by ``loo=True``; else "risk"; "cv" where the estimator has
-        ``risk=False``, or no memory matrix because its loss is not the squared
-        error. All combinations of ``param_grid`` are judged by the same: by what
-        every one of them can compute.
+        predictions of every iterate, of "cv" or "loo" by the rule of "auto"; an
+        undefined score (NaN) is worst.
+        "auto" is what the estimator is told to compute (``cv``, else ``loo=True`` or
+        a number, else ``risk`` other than "auto"); where that is left to us, "loo" if one decomposition leaves every row out at about the cost of folds
+        (linear updates with the squared error, up to 2000 rows), else "cv". All
+        combinations of ``param_grid`` are judged by the same: by what every one
+        of them can compute.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -211,9 +211,10 @@ class TrajectoryEarlyStoppingCV(
         grid = list(ParameterGrid(self.param_grid or {}))
         candidates = self._candidates(grid)
         judge = self._judge(candidates, X, y, params)
-        for candidate, combination in zip(candidates, grid):
-            prepare(candidate, judge.estimate, combination)
         fit_params = self._routed("estimator", "fit", params)
+        weights = fit_params.get("sample_weight")
+        for candidate, combination in zip(candidates, grid):
+            prepare(candidate, judge.estimate, combination, X, y, weights)
         draw_once(candidates, self._cv_of(grid), X, y, fit_params)
         candidates[0].share_work(candidates, X, y)
         stages = Stages(judge, self.patience)
@@ -269,13 +270,13 @@ class TrajectoryEarlyStoppingCV(
         """What judges the iterates of all candidates."""
         criterion = self.criterion
         if isinstance(criterion, str) and criterion == "auto":
-            criterion = automatic(candidates, X, y)
+            return PathJudge(automatic(candidates, X, y))
         if isinstance(criterion, str) and criterion in ESTIMATES:
             return PathJudge(ESTIMATES[criterion])
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("scorer", "score", params)
-        held_out = ESTIMATES[with_predictions(candidates)]
+        held_out = automatic(candidates, X, y, WITH_PREDICTIONS)
         return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
 
     def _results(self, grid, runs, choices, judge):

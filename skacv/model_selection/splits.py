@@ -58,19 +58,19 @@ def draw_once(candidates, origins, X, y, fit_params):
         if not ESTIMATES["cv"].is_on(candidate):
             continue
         if id(origin) not in drawn:
-            drawn[id(origin)] = _drawn(candidate, X, y, fit_params)
+            splits = _splits(candidate, X, y, fit_params)
+            drawn[id(origin)] = DrawnSplits(origin, splits)
         candidate.set_params(cv=drawn[id(origin)])
 
 
-def _drawn(candidate, X, y, fit_params):
+def _splits(candidate, X, y, fit_params):
     params = {key: fit_params[key] for key in fit_params if key != "sample_weight"}
     try:
         splitter, split_params = splitter_of(candidate, y, params)
-        splits = list(splitter.split(X, y, **split_params))
+        return list(splitter.split(X, y, **split_params))
     except (TypeError, ValueError):
         candidate.check_data(X, y)  # what is wrong with them comes first
         raise
-    return DrawnSplits(candidate.cv, splits)
 
 
 def take_back(estimator):

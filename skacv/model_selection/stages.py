@@ -12,7 +12,7 @@ from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
 
 
-def prepare(estimator, estimate, combination):
+def prepare(estimator, estimate, combination, X, y, sample_weight=None):
     """Have the estimator compute what the criterion needs, and nothing unasked.
 
     Parameters
@@ -23,6 +23,7 @@ def prepare(estimator, estimate, combination):
         What the criterion judges by.
     combination : dict
         That of ``param_grid``, for errors to name.
+    X, y, sample_weight : as passed to fit
 
     Raises
     ------
@@ -37,8 +38,14 @@ def prepare(estimator, estimate, combination):
             f"{asked} needs {estimate.path}, which {type(estimator).__name__} does not "
             f"compute with {estimate.parameter}=False{among}."
         )
-    if estimate.setting(estimator) is None:
-        estimator.set_params(**{estimate.parameter: estimate.default})
+    setting = estimate.setting(estimator)
+    if setting is None:
+        default = estimate.default(estimator, sample_weight)
+        estimator.set_params(**{estimate.parameter: default})
+    elif isinstance(setting, str) and setting == "auto" and estimate.sample:
+        n_rows = len(y) if sample_weight is None else np.count_nonzero(sample_weight)
+        sample = estimate.sample(estimator, X, y, n_rows)
+        estimator.set_params(**{estimate.parameter: sample})
     for other in ESTIMATES.values():
         setting = other.setting(estimator)
         if other != estimate and isinstance(setting, str) and setting == "auto":

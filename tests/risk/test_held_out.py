@@ -287,14 +287,23 @@ def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch
 
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_rows_that_are_worth_leaving_out(is_linear):
+    """Every row where that costs no more than folds; else a sample that does, or none."""
     penalty = Zero() if is_linear else L1(1.0)
     rules = [(ProximalGradient(1.0), penalty)]
     few = Run((200, 50), [100], rules, is_quadratic=True)
     assert n_rows_worth(few, 20) == 200
     many = Run((100_000, 500), [500], rules, is_quadratic=True)
-    assert n_rows_worth(many, 500) == (costs.MANY_ROWS if is_linear else costs.FEW_ROWS)
+    n_worth = n_rows_worth(many, 100)
+    if is_linear:
+        assert n_worth == costs.MANY_ROWS
+    else:
+        spent = n_worth * 500 * 200**2
+        allowed = costs.WORTH_REPLICAS * 500 * many.exact_cost(200)
+        assert 0.9 * allowed < spent <= allowed
     rules = [(ProximalGradient(1.0), L1(1.0))]
-    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 10**6) == 40
+    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 20) == 40
+    # Replicas of every row would cost more than twice what folds may.
+    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 10**6) == 0
 
 
 def test_mean_with_error(rng):

@@ -8,11 +8,19 @@ from .moments import n_evaluations
 SPECTRAL_SIZE = 2000
 # Kernel matrices, to which there is no smaller side, up to this size.
 KERNEL_SIZE = 3000
-# Left to us, at most so many rows are left out of linear updates, so many
-# multiplications are spent on others, and at least so many rows are left out.
+# Left to us, at most so many rows are left out of linear updates.
 MANY_ROWS = 10_000
-MULTIPLICATIONS = 1e10
+# What is spent on others, at most: as much as so many replicas of the run, which is
+# three times five folds; or so many multiplications, some milliseconds.
+WORTH_REPLICAS = 15
+WORTH_MULTIPLICATIONS = 1e8
+# Fewer rows than these say too little: they are not left out at all.
 FEW_ROWS = 100
+# Leave-one-out is a cheap criterion up to so many rows, where the decomposition takes
+# at most so many times the multiplications of the run: they are several times faster
+# in it, and folds cost as much.
+CHEAP_ROWS = 2000
+CHEAP_DECOMPOSITION = 4
 # What the derivative of a loss costs, in multiplications.
 DERIVATIVE = 30
 # Rows are left out exactly unless linearising is so many times cheaper.
@@ -114,6 +122,14 @@ class Run:
             return is_decomposed(self.shape)
         return is_kernel_decomposed(self.shape[0])
 
+    def is_decomposed_cheaply(self):
+        """Whether a decomposition of the smaller side costs about what folds would."""
+        n_rows, n_columns = self.shape
+        size = min(self.shape)
+        run = 2 * self.n_updates * n_rows * n_columns * self.n_outputs
+        decomposition = n_rows * n_columns * size + size**3
+        return n_rows <= CHEAP_ROWS and decomposition <= CHEAP_DECOMPOSITION * run
+
     def has_ridge_under_P(self):
         """Whether a preconditioner multiplies the gradient of a ridge penalty."""
         return any(
@@ -142,9 +158,10 @@ class Run:
         """How many updates are corrected where rows are left out by linearising."""
         return n_evaluations(self.lengths, self.n_batches > 0) if self.correction else 0
 
-    def exact_cost(self):
-        """Multiplications of an exact update, for a row left out."""
-        n_rows, n_columns = self.shape
+    def exact_cost(self, n_columns=None):
+        """Multiplications of an exact update on so many columns, for a row left out."""
+        n_rows = self.shape[0]
+        n_columns = self.shape[1] if n_columns is None else n_columns
         return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
 
     def hessian_cost(self, n_columns):
@@ -153,7 +170,7 @@ class Run:
         return n_columns**2 * self.n_outputs * together
 
     def n_rows_worth(self, n_active, n_exact):
-        """How many rows it takes little to leave out.
+        """How many rows it takes about as much as folds to leave out.
 
         Parameters
         ----------
@@ -165,7 +182,7 @@ class Run:
         Returns
         -------
         int
-            At least ``FEW_ROWS``, if there are so many.
+            All rows, at least ``FEW_ROWS``, or none.
         """
         n_rows, n_columns = self.shape
         # Replicas together use more columns than the recorded run.
@@ -173,4 +190,7 @@ class Run:
         # A wide Hessian is not formed, two products with the columns do as well.
         hessian = min(self.hessian_cost(width), 2 * n_rows * width * self.n_outputs)
         each = (self.n_updates - n_exact) * hessian + n_exact * self.exact_cost()
-        return int(min(n_rows, max(FEW_ROWS, MULTIPLICATIONS // max(each, 1))))
+        replica = self.n_updates * self.exact_cost(width)
+        spent = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
+        n_worth = int(min(n_rows, spent // max(each, 1)))
+        return n_worth if n_worth >= min(FEW_ROWS, n_rows) else 0

@@ -218,7 +218,7 @@ def method_for(run, methods=METHODS):
 
 
 def n_rows_worth(run, n_active):
-    """How many rows it takes little to leave out of a run; all where that is cheap.
+    """How many rows it takes about as much as folds to leave out of a run.
 
     Parameters
     ----------
@@ -227,6 +227,16 @@ def n_rows_worth(run, n_active):
         Columns that the run uses at most.
     """
     return method_for(run).n_rows_worth(run, n_active)
+
+
+def is_cheap(run):
+    """Whether leaving out every row costs about what a few folds do.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    return method_for(run) is Spectral and run.is_decomposed_cheaply()
 
 
 def _rows_by_replicas(request):
