@@ -240,6 +240,15 @@ def column_data(samples, coded, fit_intercept):
     )
 
 
+def are_equal(X, other):
+    """Whether two arrays, or matrices, have the same entries."""
+    if X is other:
+        return True
+    if X.shape != other.shape or sparse.issparse(X) != sparse.issparse(other):
+        return False
+    return (X != other).nnz == 0 if sparse.issparse(X) else np.array_equal(X, other)
+
+
 def with_column(X, value):
     """X with one more column, of one value."""
     column = np.full((X.shape[0], 1), value, X.dtype)

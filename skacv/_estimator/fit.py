@@ -1,7 +1,8 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_random_state
 
@@ -12,16 +13,30 @@ from .._compat import (
 )
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.run import LiveRun
+from ..optim.trajectory import Trajectory
+from ..risk.left_out.carried import LabelsAndFolds
+from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
-from .data import column_data
+from .data import are_equal, column_data
 from .folds import RoutesToFolds
-from .left_out import check_loo
+from .left_out import check_loo, unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import FinishedRun, read
 from .recording import RecordsTrajectory
 from .warm_start import starting_point
+
+# Parameters that a run which goes on may have anew.
+AT_ANY_TIME = (
+    "max_iter",
+    "patience",
+    "tol",
+    "store_every",
+    "warm_start",
+    "n_jobs",
+    "verbose",
+)
 
 
 @dataclass
@@ -46,7 +61,7 @@ class BegunRun:
         By the name of an estimate, what it was judged by.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
-    X : {ndarray, sparse matrix} or None
+    samples : tuple of (Samples, Coded) or None
         And the data.
     """
 
@@ -60,7 +75,25 @@ class BegunRun:
     best: int | None = None
     known: dict = field(default_factory=dict)
     settings: dict | None = None
-    X: object = None
+    samples: object = None
+
+    def is_of(self, samples, coded, settings):
+        """Whether it is the run of these samples and settings."""
+        if settings != self.settings:
+            return False
+        own, own_coded = self.samples
+        arrays = (
+            (samples.rows, own.rows),
+            (samples.y, own.y),
+            (coded.weights, own_coded.weights),
+            (samples.passed, own.passed),
+        )
+        return all(are_equal(*pair) for pair in arrays)
+
+    def with_plan_of(self, n_updates):
+        """The same run, with so many updates at every strength."""
+        plan = [replace(phase, n_updates=n_updates) for phase in self.plan]
+        return replace(self, plan=plan)
 
     def finished(self, estimator):
         """What estimates are read from."""
@@ -93,11 +126,12 @@ class TrajectoryModel(
 
     # For estimators that have no such parameter.
     keep_data = False
+    # While a run may go on.
+    _live = None
 
     def _prepared(self, X, y, sample_weight):
         """Validated data as a problem."""
-        samples, coded = self._coded_samples(X, y, sample_weight)
-        return column_data(samples, coded, self.fit_intercept)
+        return self._data_of(*self._coded_samples(X, y, sample_weight), seed=None)
 
     # ------------------------------------------------------------------ fit
 
@@ -158,7 +192,7 @@ class TrajectoryModel(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        begun = self._begun(X, y, sample_weight, params, resume)
+        begun = self._begun(X, y, sample_weight, params, resume, n_updates)
         planned = first_updates(begun.plan, n_updates)
         progress = self._progress(begun, planned, X, y, sample_weight)
         is_over = self._go_on(begun, planned, progress)
@@ -170,17 +204,63 @@ class TrajectoryModel(
         self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
         return is_over
 
-    def _begun(self, X, y, sample_weight, params, resume):
+    def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
         """A run of these data: at its start, or where the last fit has ended."""
+        samples, coded = self._coded_samples(X, y, sample_weight)
+        if resume and self._live is not None:
+            if self._live.is_of(samples, coded, self._settings()):
+                return self._live.with_plan_of(self.max_iter)
+            self._warn_of_another_run()
         seed = self._batch_seed(resume)
-        data = self._prepared(X, y, sample_weight)
+        data = self._data_of(samples, coded, seed)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
-        start, done = starting_point(self, data, resume)
+        start, done = self._start(data, resume)
         plan = self._plan(data, seed)
         self._check_record([*done, *plan])
-        live = LiveRun(data.problem, plan, start, done=done, tol=self.tol)
-        return BegunRun(data, folds, seed, plan, live)
+        # There is no record of folds to go on from.
+        carried = None if done else self._carried(data, plan, folds, seed)
+        tol = self._run_tol
+        live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
+        begun = BegunRun(data, folds, seed, plan, live, carried)
+        if self._keeps_run(resume, n_updates):
+            begun.settings, begun.samples = self._settings(), (samples, coded)
+        return begun
+
+    def _keeps_run(self, resume, n_updates):
+        """Whether the run is kept alive after the fit: while it is run in stages."""
+        return n_updates is not None
+
+    def _settings(self):
+        """What a run depends on, besides the data and how long it is."""
+        params = self.get_params(deep=False)
+        return {name: params[name] for name in params if name not in AT_ANY_TIME}
+
+    def _warn_of_another_run(self):
+        """A run that cannot go on: the record can, from its coefficients."""
+
+    def _data_of(self, samples, coded, seed):
+        """The problem that samples make."""
+        return column_data(samples, coded, self.fit_intercept)
+
+    def _start(self, data, resume):
+        """Coefficients to start from, and the phases that led there."""
+        return starting_point(self, data, resume)
+
+    @property
+    def _run_tol(self):
+        """Where updates move less than that, a phase ends."""
+        return self.tol
+
+    def _carried(self, data, plan, folds, seed):
+        """What runs beside: folds, in the same products, if there is room for them."""
+        problem, n_jobs = data.problem, effective_n_jobs(self.n_jobs)
+        if n_jobs > 1 or len(folds) >= replicas_at_a_time(problem):
+            return None
+        planned = Trajectory(None, None, None, plan)
+        refit = self._refit(data).of_run(planned)
+        folds = unseen_folds(folds, planned.rows_seen())
+        return LabelsAndFolds.of_folds(problem, refit, folds)
 
     def _go_on(self, begun, planned, progress):
         """Take the updates of a plan; whether that was all of it."""
@@ -240,6 +320,7 @@ class TrajectoryModel(
             "_loss": begun.data.problem.loss,
             "_has_intercept": bool(self.fit_intercept),
             "_data": begun.data if self.keep_data else None,
+            "_live": begun if begun.settings else None,
             "_replicas": None,
         }
 
@@ -254,6 +335,10 @@ class TrajectoryModel(
         warn_of_uneven_columns(data.problem, trajectory)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
+
+    def release(self):
+        """Let go of what only further updates need."""
+        self._live = None
 
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.

@@ -225,6 +225,7 @@ def read_folds(run):
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     if run.carried is not None:
+        run.carried.check_stable(trajectory)
         ends = np.cumsum([len(judged) for _, judged in folds])[:-1]
         carried = np.stack(run.carried.predictors[: len(trajectory.coef)])
         predictors = np.split(carried, ends, axis=1)

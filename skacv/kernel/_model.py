@@ -4,17 +4,14 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 
 from .._compat import Interval, StrOptions
-from .._estimator.fit import BegunRun
-from .._estimator.left_out import FEWEST_ROWS, check_loo
+from .._estimator.left_out import FEWEST_ROWS
 from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS, plain
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.penalties import SquaredL2
-from ..optim.run import LiveRun
 from ..optim.schedules import GradientDescent, Nesterov
 from ..optim.trajectory import iterate
 from ..risk.left_out.costs import Run
@@ -37,16 +34,6 @@ from .kernels import (
 )
 
 MEGABYTE = 1 << 20
-# Parameters that a run which goes on may have anew.
-AT_ANY_TIME = (
-    "max_iter",
-    "patience",
-    "tol",
-    "store_every",
-    "warm_start",
-    "n_jobs",
-    "verbose",
-)
 
 
 class KernelModel(RecordedKernelModel, JudgedModel):
@@ -86,8 +73,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     _is_sum = True
     # While fits to the same rows share them.
     _distances = None
-    # While a run may go on.
-    _live = None
 
     def __init__(
         self,
@@ -145,7 +130,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def _prepared(self, X, y, sample_weight):
         return self._coded_samples(X, y, sample_weight)
 
-    def _on_kernel(self, samples, coded, seed):
+    def _data_of(self, samples, coded, seed):
         """The problem that samples make, on their kernel."""
         basis, kernel, rows = self._kernel_on(samples)
         coded = replace(coded, names={**coded.names, **basis})
@@ -210,52 +195,25 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         top = schedule.top_eigenvalue
         return schedule.step_size * top / (top + curvature)
 
-    def _begun(self, X, y, sample_weight, params, resume):
-        if resume and self._live is not None:
-            begun = self._resumed(X, y, sample_weight)
-            if begun is not None:
-                return begun
-        seed = self._batch_seed(resume)
-        samples, coded = self._coded_samples(X, y, sample_weight)
-        data = self._on_kernel(samples, coded, seed)
-        check_loo(self.loo, len(data.rows))
-        folds = self._folds(X, y, data, params)
-        plan = self._plan(data, seed)
-        carried = self._carried(data, plan, folds, seed)
+    def _start(self, data, resume):
+        """Zero: dual coefficients belong to their rows."""
         problem = data.problem
-        shape = 1, problem.design.shape[1], problem.target.shape[1]
-        live = LiveRun(problem, plan, np.zeros(shape), carried=carried)
-        begun = BegunRun(data, folds, seed, plan, live, carried)
-        if resume:
-            begun.settings, begun.X = self._settings(), samples.passed
-        return begun
+        return np.zeros((1, problem.design.shape[1], problem.target.shape[1])), []
 
-    def _resumed(self, X, y, sample_weight):
-        """The run that may go on, if it is this one; else None, with a warning."""
-        begun, (samples, coded) = self._live, self._coded_samples(X, y, sample_weight)
-        own, shares = begun.data, coded.weights / coded.weights.sum()
-        order = np.argsort(own.rows)
-        same = (
-            begun.settings == self._settings()
-            and np.array_equal(samples.rows, own.rows[order])
-            and np.array_equal(samples.y, own.y[order])
-            and np.array_equal(shares, own.problem.row_weights[order, 0])
-            and _are_equal(samples.passed, begun.X)
-        )
-        if same:
-            plan = [replace(phase, n_updates=self.max_iter) for phase in begun.plan]
-            return replace(begun, plan=plan)
+    @property
+    def _run_tol(self):
+        """No run ends because it moves little: ``tol`` is that of patience."""
+        return 0.0
+
+    def _keeps_run(self, resume, n_updates):
+        return resume
+
+    def _warn_of_another_run(self):
         warn(
             "warm_start=True with other data or parameters than before: a new "
             "trajectory starts at zero, since dual coefficients belong to their rows.",
             UserWarning,
         )
-        return None
-
-    def _settings(self):
-        """What a run depends on, besides the data and how long it is."""
-        params = self.get_params(deep=False)
-        return {name: params[name] for name in params if name not in AT_ANY_TIME}
 
     # ------------------------------------------------------------ what is recorded
 
@@ -305,7 +263,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         return {
             **super()._kept(trajectory, begun),
             "_data": begun.data.put_away(),
-            "_live": begun if begun.settings else None,
         }
 
     def _warn_of(self, trajectory, data):
@@ -370,12 +327,3 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
-
-
-def _are_equal(X, other):
-    """Whether two matrices have the same entries."""
-    if X.shape != other.shape:
-        return False
-    if sparse.issparse(X):
-        return sparse.issparse(other) and (X != other).nnz == 0
-    return np.array_equal(X, other)

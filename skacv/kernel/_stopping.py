@@ -1,7 +1,5 @@
 """A run that is judged while it goes on, and ends when nothing more is gained."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from .._estimator.fit import TrajectoryModel
@@ -30,7 +28,7 @@ class JudgedModel(TrajectoryModel):
     def _carried(self, data, plan, folds, seed):
         """What runs beside: labels where rows are not left out exactly, and folds."""
         problem, loo = data.problem, plain(self.loo)
-        planned = Trajectory(None, None, None, [replace(plan[0], n_updates=1)])
+        planned = Trajectory(None, None, None, plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(seed)
         folds = unseen_folds(folds, seen)
         labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)

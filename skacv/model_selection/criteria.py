@@ -13,7 +13,6 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing
 from .._estimator.readers import ESTIMATES, Estimate
 
-
 # In the order in which they are taken where candidates are told to compute them.
 ASKED_FOR = ("cv", "loo", "risk")
 # Those with held-out predictions, which scorers judge.

@@ -70,17 +70,18 @@ class TrajectoryEarlyStoppingCV(
         alpha and the iteration in one run.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
-        matrix), ``loo_path_`` (leave-one-out; up to 500 rows where its ``loo`` is
-        "auto" and that is not cheap) or ``cv_path_`` (folds; 5 drawn at random, of
-        classes alike, where its ``cv`` is None). The name of a scikit-learn scorer, or a callable
-        ``scorer(estimator, X, y)``, is evaluated on the pooled held-out
-        predictions of every iterate, of "cv" or "loo" by the rule of "auto"; an
-        undefined score (NaN) is worst.
-        "auto" is what the estimator is told to compute (``cv``, else ``loo=True`` or
-        a number, else ``risk`` other than "auto"); where that is left to us, "loo" if one decomposition leaves every row out at about the cost of folds
-        (linear updates with the squared error, up to 2000 rows), else "cv". All
-        combinations of ``param_grid`` are judged by the same: by what every one
-        of them can compute.
+        matrix), ``loo_path_`` (leave-one-out; of up to 500 rows where its ``loo``
+        is "auto" and all of them are not cheap) or ``cv_path_`` (folds; where its
+        ``cv`` is None, 5 drawn at random, of classes alike). The name of a
+        scikit-learn scorer, or a callable ``scorer(estimator, X, y)``, is
+        evaluated on the pooled held-out predictions of every iterate, those of
+        "cv" or "loo" by the rule of "auto"; an undefined score (NaN) is worst.
+        "auto" is what the estimator is told to compute: ``cv``, else ``loo=True``
+        or a number, else ``risk`` other than "auto". Where that is left to us, it
+        is "loo" if one decomposition leaves every row out at about the cost of
+        folds (linear updates with the squared error, up to 2000 rows), else "cv".
+        All combinations of ``param_grid`` are judged by the same: by what every
+        one of them can compute.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None

@@ -15,8 +15,9 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
+from skacv._estimator import fit
 from skacv._estimator.stopping import Patience
-from skacv.kernel import _model, kernels
+from skacv.kernel import kernels
 from skacv.kernel.kernels import squared_distances
 from skacv.optim.run import LiveRun
 
@@ -235,7 +236,7 @@ def test_stages_go_on_with_the_run(data, monkeypatch):
         begun.append(arguments)
         return LiveRun(*arguments, **settings)
 
-    monkeypatch.setattr(_model, "LiveRun", counted)
+    monkeypatch.setattr(fit, "LiveRun", counted)
     inner = KernelEigenProRegressor(
         n_components=8, cv=5, patience=None, max_iter=60, random_state=0
     )

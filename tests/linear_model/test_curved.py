@@ -437,7 +437,7 @@ def test_stops_itself(name, criterion, rng):
     pickle.loads(pickle.dumps(model)).predict(X)
 
 
-@pytest.mark.parametrize("cv", [None, 4])
+@pytest.mark.parametrize("held_out", [{}, {"cv": 4}, {"loo": True}])
 @pytest.mark.parametrize(
     ("name", "scoring"),
     [
@@ -453,13 +453,13 @@ def test_stops_itself(name, criterion, rng):
         ("huber", "neg_median_absolute_error"),
     ],
 )
-def test_any_scorer_on_pooled_held_out_predictions(name, scoring, cv, rng):
+def test_any_scorer_on_pooled_held_out_predictions(name, scoring, held_out, rng):
     X, y = drawn(ALL[name][1], rng, (120, 6))
     if y.dtype.kind == "U":  # the Brier score takes no other labels
         y = (y == "yes").astype(int)
-    inner = model_of(name, max_iter=40, tol=0, cv=cv)
+    inner = model_of(name, max_iter=40, tol=0, **held_out)
     model = TrajectoryEarlyStoppingCV(inner, criterion=scoring).fit(X, y)
-    kind = "loo" if cv is None else "cv"
+    kind = "loo" if "loo" in held_out else "cv"
     rows = np.hstack(getattr(model.estimator_, f"{kind}_indices_"))
     predictions = getattr(model.estimator_, f"{kind}_prediction_path_")
     scorer = get_scorer(scoring)

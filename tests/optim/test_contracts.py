@@ -346,5 +346,6 @@ def test_what_is_read_never_changes_the_run(solver, weighted, rng):
         .coef_path_
         for read in ({"loo": False}, {"loo": True}, {"cv": 3}, {"risk": False})
     ]
+    # Folds share their products with the run, which BLAS then rounds otherwise.
     for path in paths[1:]:
-        np.testing.assert_array_equal(path, paths[0])
+        np.testing.assert_allclose(path, paths[0], rtol=1e-12, atol=1e-14)

@@ -287,7 +287,7 @@ def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch
 
 @pytest.mark.parametrize("is_linear", [False, True])
 def test_rows_that_are_worth_leaving_out(is_linear):
-    """Every row where that costs no more than folds; else a sample that does, or none."""
+    """Every row where that costs what folds may; else a sample that does, or none."""
     penalty = Zero() if is_linear else L1(1.0)
     rules = [(ProximalGradient(1.0), penalty)]
     few = Run((200, 50), [100], rules, is_quadratic=True)

@@ -1,8 +1,8 @@
 """Random labels and folds that a run carries beside its own outputs.
 
-Where a product with the design is dear, as with a large kernel, what leaving rows out
-needs runs in the same products: the labels that self-influences are read from
-(:mod:`skacv.risk.left_out.labels`), and folds as fits with other row weights.
+What leaving rows out needs runs in the same products with the design: folds, as fits
+with other row weights, and the labels that self-influences of kernel machines are
+read from (:mod:`skacv.risk.left_out.labels`).
 """
 
 from dataclasses import replace
@@ -12,6 +12,7 @@ import numpy as np
 from ...optim.fits import Fits, Weights
 from ...optim.updates import Iterate
 from .labels import LeaveOneOut
+from .replicas import check_stable
 
 
 class LabelsAndFolds:
@@ -51,8 +52,17 @@ class LabelsAndFolds:
             stays[fitted, number] = True
         self._refits = refit.without(problem, stays)
         self._problem, self.left_out, self.predictors = problem, None, []
+        self._begun = self._ended = None
         self._is_coupled = problem.loss.is_coupled
         self._n_outputs = problem.target.shape[1]
+
+    @classmethod
+    def of_folds(cls, problem, refit, folds):
+        """Folds alone; None without any."""
+        if not folds:
+            return None
+        no_labels = np.empty((len(problem.target), 0))
+        return cls(problem, refit, no_labels, np.empty(0, int), folds)
 
     def fits(self, problem):
         """The fits that run side by side, that of the problem first."""
@@ -82,14 +92,15 @@ class LabelsAndFolds:
             coef = np.concatenate([coef, labels, *[coef] * len(self.folds)], axis=1)
             coef = coef[:, None, :]
         predictor = fits.predictor(coef)
-        self._begin(fits, predictor)
+        self._begin(predictor)
         return Iterate(coef, predictor)
 
-    def _begin(self, fits, predictor):
+    def _begin(self, predictor):
         if self.labels.shape[1]:
             residuals = self.own(predictor) - self._problem.target
             dtype = self._problem.design.dtype
             self.left_out = LeaveOneOut(self.labels, self.rows, residuals, dtype)
+        self._begun = self._of_folds(predictor)
         self._judge(predictor)
 
     def own(self, array):
@@ -117,14 +128,35 @@ class LabelsAndFolds:
         first = self._n_outputs
         return predictor[:, 0, first : first + self.labels.shape[1]] + self.labels
 
+    def _of_folds(self, predictor):
+        """What folds predict for all rows, (n_rows, n_outputs, n_folds)."""
+        if self._is_coupled:
+            return predictor[:, :, 1:]
+        first = self._n_outputs + self.labels.shape[1]
+        of_folds = predictor[:, 0, first:]
+        of_folds = of_folds.reshape(len(predictor), len(self.folds), self._n_outputs)
+        return np.moveaxis(of_folds, 1, 2)
+
     def _judge(self, predictor):
         """Record what the folds predict for the rows that they are judged by."""
-        found = []
-        for number, (_, judged) in enumerate(self.folds):
-            if self._is_coupled:
-                found.append(predictor[judged, :, 1 + number])
-                continue
-            first = self._n_outputs * (1 + number) + self.labels.shape[1]
-            found.append(predictor[judged, 0, first : first + self._n_outputs])
-        if found:
-            self.predictors.append(np.concatenate(found))
+        if not self.folds:
+            return
+        self._ended = self._of_folds(predictor)
+        found = [
+            self._ended[judged, :, fold] for fold, (_, judged) in enumerate(self.folds)
+        ]
+        self.predictors.append(np.concatenate(found))
+
+    def check_stable(self, trajectory):
+        """Raise where a step of the run has been too large for a fold.
+
+        Raises
+        ------
+        ValueError
+            The message names the largest stable step.
+        """
+        if not self.folds:
+            return
+        fits = Fits(self._problem, self._refits)
+        risen = ~(fits.value(self._ended) <= fits.value(self._begun))
+        check_stable(self._problem, trajectory, self._refits, np.flatnonzero(risen))

@@ -13,7 +13,7 @@ MANY_ROWS = 10_000
 # What is spent on others, at most: as much as so many replicas of the run, which is
 # three times five folds; or so many multiplications, some milliseconds.
 WORTH_REPLICAS = 15
-WORTH_MULTIPLICATIONS = 1e8
+WORTH_MULTIPLICATIONS = 2e8
 # Fewer rows than these say too little: they are not left out at all.
 FEW_ROWS = 100
 # Leave-one-out is a cheap criterion up to so many rows, where the decomposition takes
