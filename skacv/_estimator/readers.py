@@ -107,6 +107,9 @@ class Estimate:
     applies : callable, default=None
         ``applies(estimator)``, whether runs of the estimator have such an estimate.
         Where they have not, "auto" is off. None: they all have.
+    stage : float, default=2.0
+        By what factor a run in stages grows at least before the estimate is read again:
+        by two where the whole record is read anew, by less where it is read alongside.
     after : tuple of str, default=()
         Names of estimates that are read before it because it takes over their work.
     """
@@ -120,6 +123,7 @@ class Estimate:
     limits: str = ""
     residuals: Callable | None = None
     applies: Callable | None = None
+    stage: float = 2.0
     after: tuple = ()
 
     @property
@@ -214,6 +218,7 @@ ESTIMATES = {
             read=read_folds,
             parameter="cv",
             default=ShuffledFolds.of,
+            stage=1.25,
         ),
     )
 }

@@ -153,6 +153,16 @@ class RecordsTrajectory(Protocol):
         """
         return False
 
+    def default_patience(self):
+        """How many iterates without an improvement end a run with ``patience="auto"``.
+
+        Returns
+        -------
+        int or None
+            By default None: the run goes on to its end.
+        """
+        return None
+
     def check_data(self, X, y):
         """Raise where ``fit`` would, on data that it does not take.
 

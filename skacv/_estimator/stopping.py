@@ -76,9 +76,17 @@ class Patience:
         return self
 
     @property
+    def n_left(self):
+        """How many more values without an improvement would end the run, at least 0.
+
+        It is infinite where nothing ends it.
+        """
+        if self.patience is None or self.improved is None:
+            return np.inf
+        waited = self.n_values - 1 - self.improved
+        return max(0, self.patience + int(self.growth * self.improved) - waited)
+
+    @property
     def has_ended(self):
         """Whether the run has gone on for long enough."""
-        if self.patience is None or self.improved is None:
-            return False
-        waited = self.n_values - 1 - self.improved
-        return waited >= self.patience + int(self.growth * self.improved)
+        return self.n_left == 0

@@ -302,6 +302,10 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
+    def default_patience(self):
+        """None: a kernel machine ends its run itself, by its own ``patience``."""
+        return None
+
     def leaves_one_out_cheaply(self, X, y):
         """Whether leaving out every row costs little, whatever the run will do.
 

@@ -60,8 +60,8 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         estimate [1]_, which reads low on heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that is cheap, else at
-        random as many as are, at least 100 (if there are).
+        random, or none (False). "auto": every row where that costs about what
+        folds do, else at random as many as do, and none where these are few.
     cv : int, splitter or iterable, default=None
         Folds, as scikit-learn takes them; all are replicas of the one run.
         None: no ``cv_path_``.

@@ -77,8 +77,8 @@ default="nesterov"
         estimate [1]_, which reads low on heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that is cheap, else at
-        random as many as are, at least 100 (if there are).
+        random, or none (False). "auto": every row where that costs about what
+        folds do, else at random as many as do, and none where these are few.
     loo_correction : bool, default=True
         Whether iterates without a row, which are linearised around the recorded
         ones [2]_ where the loss is curved and there are more rows than columns,

@@ -49,8 +49,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         step it ends in a neighbourhood of the optimum.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that is cheap, else at
-        random as many as are, at least 100 (if there are).
+        random, or none (False). "auto": every row where that costs about what
+        folds do, else at random as many as do, and none where these are few.
     loo_correction : bool, default=True
         Whether iterates without a row, which are linearised around the recorded
         ones [1]_ where there are more rows than columns, are corrected at

@@ -104,6 +104,11 @@ class PathJudge:
         """What the criterion is called."""
         return self.estimate.name
 
+    @property
+    def stage(self):
+        """By what factor a run grows at least before it is judged again."""
+        return self.estimate.stage
+
     def path(self, estimator):
         """Value of every iterate.
 
@@ -160,6 +165,8 @@ class ScorerJudge:
     y: object
     params: dict
     sign = -1.0
+    # Every iterate is scored anew.
+    stage = 2.0
 
     @classmethod
     def of(cls, scoring, estimate, estimator, X, y, params):

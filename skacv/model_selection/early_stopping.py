@@ -84,10 +84,11 @@ class TrajectoryEarlyStoppingCV(
         one of them can compute.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
-    patience : int, default=None
+    patience : {"auto"}, int or None, default="auto"
         Stop running when the best iterate has been followed by so many others.
-        The run is extended in stages that double, ``patience`` updates first,
-        each going on with the trajectory. None runs ``max_iter`` updates.
+        The run is extended in stages, each going on with the trajectory. "auto"
+        is those of five values of alpha (or C) along a "path", and None for any
+        other run. None runs all updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
@@ -155,7 +156,11 @@ class TrajectoryEarlyStoppingCV(
         "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
         "rule": [StrOptions(set(RULES))],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "patience": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "param_grid": [dict, list, None],
         "n_jobs": [None, Integral],
     }
@@ -166,7 +171,7 @@ class TrajectoryEarlyStoppingCV(
         *,
         criterion="auto",
         rule="min",
-        patience=None,
+        patience="auto",
         param_grid=None,
         n_jobs=None,
     ):

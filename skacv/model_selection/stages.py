@@ -1,6 +1,7 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
 from dataclasses import dataclass
+from math import ceil
 from time import perf_counter
 from typing import NamedTuple
 
@@ -91,10 +92,17 @@ def choice_of(estimator, path, judge, rule):
 
 @dataclass(frozen=True)
 class Stages:
-    """A run that goes on while its best iterate is less than ``patience`` old."""
+    """A run that goes on while its best iterate is less than ``patience`` old.
+
+    Attributes
+    ----------
+    judge : PathJudge or ScorerJudge
+    patience : "auto", int or None
+        "auto" is the :meth:`~RecordsTrajectory.default_patience` of every estimator.
+    """
 
     judge: object
-    patience: int | None
+    patience: object
 
     def run(self, estimator, X, y, fit_params):
         """Fit the estimator, and judge its iterates.
@@ -114,19 +122,24 @@ class Stages:
 
     def _judged_path(self, estimator, X, y, fit_params):
         """The path of the whole run, and what it has warned of where it ended."""
-        if self.patience is None:
+        n_wanted = self.patience
+        if n_wanted == "auto":
+            n_wanted = estimator.default_patience()
+        if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
             return self.judge.path(estimator), warned
-        n_updates, has_ended = self.patience, False
+        n_updates, has_ended = n_wanted, False
         while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
             path = self.judge.path(estimator)
             # The whole path: a longer run may estimate its beginning otherwise.
-            patience = Patience(self.patience).follow(self.judge.sign * path)
+            patience = Patience(n_wanted).follow(self.judge.sign * path)
             has_ended = is_whole or patience.has_ended
-            n_updates *= 2
+            # As far as it takes to end, if nothing improves.
+            n_more = patience.n_left if np.isfinite(patience.n_left) else 0
+            n_updates = max(n_updates + n_more, ceil(self.judge.stage * n_updates))
         return path, warned
 
 

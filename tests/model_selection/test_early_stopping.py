@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso, LinearRegression
@@ -985,13 +991,39 @@ def test_patience_along_a_path_of_alphas(cls, data):
     X, y = data
     inner = cls("path", max_iter=20)
     patient = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=30).fit(X, y)
-    whole = TrajectoryEarlyStoppingCV(inner, criterion="loo").fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=None).fit(X, y)
     n_iter = patient.estimator_.n_iter_
     assert n_iter < whole.estimator_.n_iter_
     np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-6)
     assert patient.best_params_["alpha"] == pytest.approx(
         patient.estimator_.alpha_path_[patient.best_iter_]
     )
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [TrajectoryLasso("path", max_iter=20), TrajectoryLogisticRegression("path")],
+)
+def test_a_path_ends_by_itself_where_nothing_improves(cls, data):
+    """After five values of alpha, to the update; what came before is the whole run."""
+    X, y = data
+    inner = cls("path", max_iter=20, tol=0)
+    y = y > np.median(y) if is_classifier(inner) else y
+    patient = TrajectoryEarlyStoppingCV(inner, criterion="cv").fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=None).fit(X, y)
+    assert whole.estimator_.n_iter_ > 570  # values at which nothing moves end early
+    n_iter = patient.estimator_.n_iter_
+    assert patient.best_iter_ + 100 <= n_iter < 1.25 * (patient.best_iter_ + 100) < 600
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-10)
+    assert patient.best_iter_ == whole.best_iter_
+    assert patient.estimator_._live is None
+
+
+@pytest.mark.parametrize("values", [[1.0, 0.5, 0.1], 0.1])
+def test_runs_whose_length_a_user_has_chosen_go_on_to_their_end(values, data):
+    inner = TrajectoryLasso(values, max_iter=100, tol=0)
+    model = TrajectoryEarlyStoppingCV(inner).fit(*data)
+    assert model.estimator_.n_iter_ == clone(inner).fit(*data).n_iter_
 
 
 def test_patience_longer_than_the_run(data):
