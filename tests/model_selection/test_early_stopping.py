@@ -1000,10 +1000,7 @@ def test_patience_along_a_path_of_alphas(cls, data):
     )
 
 
-@pytest.mark.parametrize(
-    "inner",
-    [TrajectoryLasso("path", max_iter=20), TrajectoryLogisticRegression("path")],
-)
+@pytest.mark.parametrize("cls", [TrajectoryLasso, TrajectoryLogisticRegression])
 def test_a_path_ends_by_itself_where_nothing_improves(cls, data):
     """After five values of alpha, to the update; what came before is the whole run."""
     X, y = data
