@@ -29,6 +29,7 @@ from .data import (
     sparse_regression,
     true_risk,
 )
+from .default_peers import defaults
 from .default_studies import regret
 from .held_out_studies import criteria, intervals
 from .kernel_studies import (
@@ -287,6 +288,7 @@ STUDIES = {
     "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
     "regret": regret,
+    "defaults": defaults,
     "intervals": intervals,
     "curved": curved,
     "published-levels": published_levels,

@@ -1,0 +1,126 @@
+"""What nothing but a call gives, beside what users run today."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+from scipy.stats import gmean
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import (
+    ElasticNetCV,
+    LassoCV,
+    LogisticRegression,
+    RidgeCV,
+)
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from skacv import TrajectoryEarlyStoppingCV
+
+from .real_data import CLASSIFICATION, REGRESSION, halves
+from .timing import seconds
+
+N_SPLITS = 20
+OURS = "skacv"
+GAMMAS = np.array([0.1, 0.3, 1.0, 3.0])
+# Values of the strength of a ridge penalty and of the SVM's C.
+STRENGTHS = np.logspace(-4, 3, 8)
+
+
+def kernel_ridge(p):
+    """Kernel ridge regression of centred targets, 4 gammas x 8 alphas, 5 folds."""
+    grid = {"gamma": GAMMAS / p, "alpha": STRENGTHS}
+    search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=5)
+    return TransformedTargetRegressor(search, transformer=StandardScaler())
+
+
+def regression_peers(p):
+    """What users run for numbers, by name; p columns."""
+    return {
+        "LassoCV": LassoCV(cv=5),
+        "ElasticNetCV": ElasticNetCV(l1_ratio=[0.1, 0.5, 0.9], cv=5),
+        "RidgeCV": RidgeCV(np.logspace(-3, 5, 25)),
+        "KernelRidge": kernel_ridge(p),
+    }
+
+
+def classification_peers(p):
+    """What users run for classes, by name; p columns."""
+    folds = StratifiedKFold(5)
+    values = {"C": np.logspace(-4, 4, 10)}
+    svc = {"gamma": GAMMAS / p, "C": np.logspace(-1, 3, 5)}
+    logistic = LogisticRegression(max_iter=1000)
+    return {
+        "logistic regression": GridSearchCV(logistic, values, cv=folds),
+        "SVC": GridSearchCV(SVC(), svc, cv=folds),
+    }
+
+
+def mean_squared_error(model, X, y):
+    return float(np.mean((model.predict(X) - y) ** 2))
+
+
+def error_rate(model, X, y):
+    return float(np.mean(model.predict(X) != y))
+
+
+TASKS = (
+    ("regression", REGRESSION, regression_peers, mean_squared_error),
+    ("classification", CLASSIFICATION, classification_peers, error_rate),
+)
+
+
+def errors_of(task, data, peers, error, n_splits):
+    """Test errors and seconds on every split, (n_splits, 2) by the name of a model.
+
+    Returns
+    -------
+    found : dict of ndarray
+    members : list of str
+        What our default has chosen, split by split.
+    """
+    found, members = {}, []
+    for seed in range(n_splits):
+        X, y, X_test, y_test = halves(data, seed, task == "classification")
+        ours = TrajectoryEarlyStoppingCV(task=task)
+        for name, model in {OURS: ours, **peers(X.shape[1])}.items():
+            elapsed, fitted = seconds(partial(model.fit, X, y))
+            found.setdefault(name, []).append((error(fitted, X_test, y_test), elapsed))
+        members.append(ours.best_member_)
+    return {name: np.array(values) for name, values in found.items()}, members
+
+
+def defaults(n_splits=N_SPLITS):
+    """The default call beside tuned peers.
+
+    ``TrajectoryEarlyStoppingCV(task=...)`` with nothing else set; half of the rows
+    train, columns standardised, the others test; 20 splits. Mean test errors: squared
+    errors over the variance of the test targets, or the share of wrong labels.
+    "ratio" is our error over that of the best peer of the set; "seconds" are medians.
+    LassoCV, ElasticNetCV with 3 ratios, RidgeCV with 25 alphas, KernelRidge with 4
+    gammas x 8 alphas on centred targets; logistic regression with 10 values of C, SVC
+    with 4 gammas x 5 values of C; 5 folds each.
+    """
+    ratios = []
+    for task, sets, peers, error in TASKS:
+        names = [OURS, *peers(1)]
+        errors = " | ".join(names)
+        yield f"| {task} | {errors} | ratio | {' | '.join(f'{n}, s' for n in names)} |"
+        yield "|---" * (2 * len(names) + 2) + "|"
+        for name, data in sets.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # peers that have not converged
+                found, _ = errors_of(task, data, peers, error, n_splits)
+            scale = 1.0
+            if task == "regression":
+                scale = np.mean([np.var(halves(data, s)[3]) for s in range(n_splits)])
+            mean = {n: found[n][:, 0].mean() / scale for n in names}
+            ratio = mean[OURS] / min(mean[n] for n in names[1:])
+            ratios.append(ratio)
+            cells = [f"{mean[n]:.3f}" for n in names] + [f"{ratio:.3f}"]
+            cells += [f"{np.median(found[n][:, 1]):.2f}" for n in names]
+            yield f"| {name} | {' | '.join(cells)} |"
+        yield ""
+    yield f"Geometric mean of the ratios {gmean(ratios):.3f}, at most {max(ratios):.3f}."
