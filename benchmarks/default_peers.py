@@ -123,4 +123,4 @@ def defaults(n_splits=N_SPLITS):
             cells += [f"{np.median(found[n][:, 1]):.2f}" for n in names]
             yield f"| {name} | {' | '.join(cells)} |"
         yield ""
-    yield f"Geometric mean of the ratios {gmean(ratios):.3f}, at most {max(ratios):.3f}."
+    yield f"Geometric mean of ratios {gmean(ratios):.3f}, at most {max(ratios):.3f}."
