@@ -21,7 +21,7 @@ from skacv.optim.schedules import GradientDescent
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
-from . import kernels
+from . import defaults, kernels
 from .alpha_paths import large, small
 from .data import FixedSigns, sparse_regression
 from .held_out import folds, leave_one_out, logistic, ridge
@@ -98,7 +98,7 @@ def bare_loop():
         fit_time,
         bare_time,
         fit_time / bare_time,
-        "<= 4",
+        "<= 3",
         f"{fitted.n_probes_} probes",
     )
     yield (
@@ -147,6 +147,11 @@ BENCHMARKS = {
     "logistic": logistic,
     "kernel": kernels.kernel_ridge,
     "digits": kernels.digits,
+    "tall": defaults.tall,
+    "small": defaults.small,
+    "logistic-default": defaults.logistic,
+    "svc-default": defaults.linear_svc,
+    "kernel-default": defaults.kernel,
     "memory": memory,
     "kernel-memory": kernels.memory,
 }

@@ -226,18 +226,17 @@ def read_folds(run):
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     if run.carried is not None:
         run.carried.check_stable(trajectory)
-        ends = np.cumsum([len(judged) for _, judged in folds])[:-1]
-        carried = np.stack(run.carried.predictors[: len(trajectory.coef)])
-        predictors = np.split(carried, ends, axis=1)
+        predictors = np.stack(run.carried.predictors[: len(trajectory.coef)])
     else:
-        predictors = _folds_left_out(run, folds)
+        predictors = np.concatenate(_folds_left_out(run, folds), axis=1)
+    ends = np.cumsum([len(judged) for _, judged in folds])
+    by_fold = np.split(predictors, ends[:-1], axis=1)
+    paths = [_path(z, rows, data) for z, (_, rows) in zip(by_fold, folds)]
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
-    paths = [_path(z, rows, data) for z, (_, rows) in zip(predictors, folds)]
     by_fold = np.stack([path for path, _ in paths], axis=1)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
     if len(paths) == 1:  # no spread over folds: that over rows
         path, se_path = paths[0]
-    predictors = np.concatenate(predictors, axis=1)
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
