@@ -103,7 +103,7 @@ def small():
 
 
 def wide_classes(n, p):
-    """Two classes that a hundredth of the columns know, and ten times as many to test."""
+    """Two classes that a hundredth of the columns know; ten times as many to test."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((11 * n, p))
     score = X[:, : p // 100].sum(axis=1) / np.sqrt(p // 100)
