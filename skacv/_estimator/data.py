@@ -57,6 +57,19 @@ class TrainingData:
         """Whether a prediction is one number, without an axis for outputs."""
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
+    @property
+    def observed(self):
+        """The problem of the rows and columns that were passed."""
+        return self.problem
+
+    def phases(self, recorded):
+        """Recorded phases as those of a run of this problem."""
+        return recorded
+
+    def recorded_phases(self, phases):
+        """Phases of a run of this problem as they are recorded."""
+        return phases
+
     def places_of(self, samples):
         """Which rows of the problem some samples are; -1 where they are none."""
         place = np.full(self.n_samples, -1)

@@ -21,6 +21,7 @@ from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import FinishedRun, read
 from .recording import RecordsTrajectory
+from .sides import on_smaller_side
 from .warm_start import starting_point
 
 
@@ -176,6 +177,7 @@ class TrajectoryModel(
         data = self._prepared(X, y, sample_weight)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
+        data, folds = on_smaller_side(self, data, folds, resume)
         start, done = starting_point(self, data, resume)
         plan = self._plan(data, seed)
         self._check_record([*done, *plan])
@@ -235,7 +237,7 @@ class TrajectoryModel(
     def _kept(self, trajectory, begun):
         """What another fit, or a prediction interval, goes on from."""
         return {
-            "_phases": trajectory.phases,
+            "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
             "_has_intercept": bool(self.fit_intercept),
@@ -251,7 +253,7 @@ class TrajectoryModel(
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
-        warn_of_uneven_columns(data.problem, trajectory)
+        warn_of_uneven_columns(data.observed, trajectory)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
 

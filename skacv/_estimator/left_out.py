@@ -168,7 +168,7 @@ def coefficients_without_rows(estimator):
             estimator.coef_path_[: n_updates + 1],
             estimator.intercept_path_[: n_updates + 1],
         ),
-        first_updates(estimator._phases, n_updates),
+        data.phases(first_updates(estimator._phases, n_updates)),
     )
     error = data.problem.average_cost(trajectory.predictor[-1])
     if not np.isclose(error, estimator.train_path_[n_updates], rtol=CHANGED):

@@ -62,7 +62,7 @@ class PlannedModel(PenaltyStrengths):
         if smoothness == 0:
             return 1.0
         step_size = self._automatic_step(smoothness, schedule, problem)
-        share = max(1 - float(problem.row_weights.max()), np.finfo(float).eps)
+        share = max(1 - problem.largest_weight, np.finfo(float).eps)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def _automatic_step(self, smoothness, schedule, problem):

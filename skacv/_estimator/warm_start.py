@@ -39,7 +39,7 @@ def starting_point(estimator, data, resume):
         )
     path = path.astype(dtype, copy=False)
     if _has_run_on(estimator, problem, path):
-        return path, estimator._phases
+        return path, data.phases(estimator._phases)
     warn(
         "warm_start=True with other data than before, or another loss or "
         "intercept: a new trajectory starts from coef_. Its estimates hold if "
