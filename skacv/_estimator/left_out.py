@@ -104,7 +104,7 @@ def read_leave_one_out(run):
             problem, trajectory, rows, **_replaying(estimator, data)
         )
         path, se_path = _path(predictors, rows, data)
-        predictions = _predictions(estimator, predictors, data)
+        predictions = data.predictions(estimator, predictors)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "The iterates without some row diverge, though those on all rows do not: "
@@ -133,7 +133,7 @@ def read_labels(run):
     n_iterates = len(run.trajectory.coef)
     predictors = np.stack(found.residuals[:n_iterates]) + data.problem.target[rows]
     path, se_path = _path(predictors, rows, data)
-    predictions = _predictions(run.estimator, predictors, data)
+    predictions = data.predictions(run.estimator, predictors)
     return {
         **_in_order(path - found.bias[:n_iterates], se_path, predictions, rows, data),
         "loo_mc_se_path_": np.array(found.mc_se[:n_iterates]),
@@ -196,7 +196,7 @@ def read_folds(run):
     -------
     dict
     """
-    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    trajectory, data = run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     if run.carried is not None:
         ends = np.cumsum([len(judged) for _, judged in folds])[:-1]
@@ -215,8 +215,8 @@ def read_folds(run):
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
-        "cv_prediction_path_": _predictions(estimator, predictors, data),
-        "cv_indices_": [data.rows[rows] for _, rows in folds],
+        "cv_prediction_path_": data.held_out(run, predictors),
+        "cv_indices_": data.held_out_samples(folds),
     }
 
 
@@ -288,15 +288,3 @@ def _path(predictors, rows, data):
         costs = problem.loss.cost(target, block.astype(np.float64, copy=False))
         found.append(mean_with_error(costs.mean(axis=1).T, weights))
     return tuple(np.concatenate(found, axis=1))
-
-
-def _predictions(estimator, predictors, data):
-    """Held-out predictions, in the shape and the units of the target.
-
-    In the place of the predictors, which may be the largest array of a fit.
-    """
-    predictors += data.offset
-    predictors = predictors.astype(data.problem.target.dtype, copy=False)
-    if data.has_flat_predictions:
-        predictors = predictors[:, :, 0]
-    return estimator._prediction(predictors, data.problem.loss)

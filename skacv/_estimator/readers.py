@@ -102,6 +102,10 @@ class Estimate:
         Where they have not, "auto" is off. None: they all have.
     after : tuple of str, default=()
         Names of estimates that are read before it because it takes over their work.
+    from_moments : bool, default=False
+        Whether it needs no single rows: what is read is the same, to rounding, where
+        other rows stand for those that stay, or go, together in all folds, if both
+        have the same weight, means and second moments of [X y].
     """
 
     name: str
@@ -113,6 +117,7 @@ class Estimate:
     residuals: Callable | None = None
     applies: Callable | None = None
     after: tuple = ()
+    from_moments: bool = False
 
     @property
     def path(self):
@@ -205,6 +210,7 @@ ESTIMATES = {
             read=read_folds,
             parameter="cv",
             default=5,
+            from_moments=True,
         ),
     )
 }

@@ -7,6 +7,7 @@ can be had from fewer numbers, exactly, it is on these.
 import numpy as np
 
 from ..risk.left_out.methods import Replicated, method_for
+from .pseudo_rows import on_pseudo_rows
 from .readers import ESTIMATES
 from .row_space import RowSpaceData
 
@@ -41,6 +42,8 @@ def on_smaller_side(estimator, data, folds, resume):
             path[0].shape[-1] == shape[1] and rotated.holds(*path)
         ):
             return rotated, folds
+    if _is_of_moments(estimator, run, folds, done) and _pays_summing(run, data, folds):
+        return on_pseudo_rows(data, folds) or (data, folds)
     return data, folds
 
 
@@ -67,6 +70,31 @@ def is_on_row_space(estimator, shape, done=()):
     return all(update.is_rotation_invariant for update in updates) and all(
         phase.penalty.on(features).is_rotation_invariant for phase in done
     )
+
+
+def _is_of_moments(estimator, run, folds, done):
+    """Whether a run, and all that is read from it, needs means and moments alone."""
+    updates = [update for update, _ in run.rules]
+    updates += [phase.first_update for phase in done]
+    return (
+        run.is_quadratic
+        and not estimator.keep_data
+        # Of a single fold the standard error is over its rows.
+        and len(folds) != 1
+        and all(e.from_moments for e in ESTIMATES.values() if e.is_on(estimator))
+        and all(u.is_affine and not u.n_batches for u in updates)
+        and all(u.preconditioner is None for u in updates)
+    )
+
+
+def _pays_summing(run, data, folds):
+    """Whether the products with X of a run and its folds take more than its moments.
+
+    In multiplications, as far as the plan goes; a row has to be gone through anyway.
+    """
+    n_columns = len(data.center) + run.n_outputs
+    products = 2 * run.n_updates * (1 + len(folds)) * run.n_outputs
+    return len(data.rows) * n_columns**2 < products * data.problem.design.n_stored
 
 
 def _pays_rotating(estimator, run, data, n_folds):
