@@ -22,7 +22,7 @@ from .progress import FitProgress
 from .readers import FinishedRun, read
 from .recording import RecordsTrajectory
 from .sides import on_smaller_side
-from .warm_start import starting_point
+from .warm_start import as_recorded, starting_point
 
 
 @dataclass
@@ -179,7 +179,7 @@ class TrajectoryModel(
         folds = self._folds(X, y, data, params)
         data, folds = on_smaller_side(self, data, folds, resume)
         start, done = starting_point(self, data, resume)
-        plan = self._plan(data, seed)
+        plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
         self._check_record([*done, *plan])
         live = LiveRun(data.problem, plan, start, done=done, tol=self.tol)
         return BegunRun(data, folds, seed, plan, live)

@@ -8,49 +8,37 @@ from ..risk.left_out.replicas import replayed
 
 
 class HeldOutPath:
-    """Predictions of held-out rows by every iterate, one iterate at a time.
+    """Predictions of held-out rows by every iterate, where a run has no single rows.
 
     It is read like an array of shape (n_iterates, n_held_out) or (n_iterates,
-    n_held_out, n_targets): an iterate ``path[t]`` is computed when it is asked for,
-    ``np.asarray(path)`` and other indices take all of them. X is kept as it was
-    passed, not copied, and must not be changed.
+    n_held_out, n_targets). An iterate ``path[t]`` is computed when it is asked for,
+    from the coefficients of all folds; ``np.asarray(path)``, and any other index, takes
+    all of them. X is kept as ``fit`` has had it, without a copy: it must not be changed
+    in place.
 
     Parameters
     ----------
-    design : Design
-        Of the samples.
-    folds : list of ndarray of int
-        Rows that every fold holds out.
-    fits : callable
-        ``fits()`` gives the iterates of all folds, as :func:`replayed`.
-    finish : callable
-        From linear predictors (n_held_out, n_targets) to predictions.
-    shape : tuple of int
-    dtype : numpy dtype
+    data : PseudoRowData
+    trajectory : Trajectory
+        The run on these data.
+    weights : Weights
+        Of the folds, as refits of that run.
     """
 
     def __init__(self, data, trajectory, weights):
-        self._trajectory, self._weights, self._problem = trajectory, weights, data.problem
-        self._design, self._offset = data.plain.problem.design, data.offset
-        self._folds = [judged for _, judged in data.plain_folds]
+        self._replicas = data.problem, trajectory, weights
+        self._design, self._offset = data.observed.design, data.offset
+        self._judged = [judged for _, judged in data.plain_folds]
         self._is_flat = data.has_flat_predictions
-        self._coef, self._last = None, (None, None)
-        n_held_out = sum(map(len, self._folds))
-        shape = len(trajectory.coef), n_held_out, data.problem.target.shape[1]
+        self._fitted, self._last = None, (None, None)
+        n_outputs = data.problem.target.shape[1]
+        shape = len(trajectory.coef), sum(map(len, self._judged)), n_outputs
         self.shape = shape[:2] if self._is_flat else shape
         self.dtype = data.problem.target.dtype
 
-    @classmethod
-    def of(cls, run, data):
-        """Those of a finished run on rows that stand for the samples."""
-        stays = np.zeros((len(data.problem.target), len(run.folds)), dtype=bool)
-        for number, (fitted, _) in enumerate(run.folds):
-            stays[fitted, number] = True
-        refit = run.estimator._refit(data).of_run(run.trajectory)
-        return cls(data, run.trajectory, refit.without(data.problem, stays))
-
     @property
     def ndim(self):
+        """Number of axes."""
         return len(self.shape)
 
     def __len__(self):
@@ -76,25 +64,31 @@ class HeldOutPath:
 
     def _predictions(self, t):
         """Those of one iterate, fold after fold."""
-        coef, intercept = self._fitted()
-        found = [
-            self._design.rows(rows).dot(coef[t, :, :, number])
-            + intercept[t, :, number]
-            for number, rows in enumerate(self._folds)
-        ]
-        found = (np.concatenate(found) + self._offset).astype(self.dtype, copy=False)
+        if self._fitted is None:
+            self._fitted = _fitted(*self._replicas)
+        coef, intercept = (path[t] for path in self._fitted)
+        found = np.concatenate(
+            [
+                self._design.rows(rows).dot(coef[:, :, fold]) + intercept[:, fold]
+                for fold, rows in enumerate(self._judged)
+            ]
+        )
+        found = (found + self._offset).astype(self.dtype, copy=False)
         return found[:, 0] if self._is_flat else found
 
-    def _fitted(self):
-        """Coefficients and intercepts of all iterates of all folds, run again once."""
-        if self._coef is None:
-            row = self._problem.design.rows(np.arange(1))
-            coef, intercept = [], []
-            for iterate in replayed(self._problem, self._trajectory, self._weights):
-                linear = row.dot(iterate.coef.reshape(len(iterate.coef), -1))
-                coef.append(iterate.coef)
-                intercept.append(
-                    iterate.predictor[0] - linear.reshape(iterate.coef.shape[1:])
-                )
-            self._coef = np.stack(coef), np.stack(intercept)
-        return self._coef
+
+def _fitted(problem, trajectory, weights):
+    """What all folds have at every iterate, run again on few rows.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_iterates, n_columns, n_outputs, n_folds)
+    intercept : ndarray of shape (n_iterates, n_outputs, n_folds)
+        For centred rows.
+    """
+    row, coef, intercept = problem.design.rows([0]), [], []
+    for own, predictor in replayed(problem, trajectory, weights):
+        linear = row.dot(own.reshape(len(own), -1)).reshape(own.shape[1:])
+        coef.append(own)
+        intercept.append(predictor[0] - linear)
+    return np.stack(coef), np.stack(intercept)

@@ -55,12 +55,12 @@ def folds_of(splitter, X, y, data, split_params):
     position, folds = data.places_of(np.arange(data.n_samples)), []
     for number, split in enumerate(splitter.split(X, y, **split_params)):
         try:
-            fold = [position[part] for part in split]
+            fold = [_places(part, position) for part in split]
         except IndexError as error:
             raise ValueError(
                 f"Fold {number} of cv has rows beyond the {data.n_samples} samples."
             ) from error
-        fitted, judged = (part[part >= 0] for part in fold)
+        fitted, judged = fold
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
             if not rows.size:
                 raise ValueError(
@@ -70,6 +70,14 @@ def folds_of(splitter, X, y, data, split_params):
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
+
+
+def _places(part, position):
+    """Rows of the problem that samples of a fold are, without those that are none."""
+    places = position[part]
+    if np.array_equal(places, part):  # not copied: there may be many
+        return np.asarray(part)
+    return places[places >= 0]
 
 
 def read_leave_one_out(run):

@@ -98,7 +98,34 @@ class PlannedModel(PenaltyStrengths):
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
         run = self._planned_run(shape, y)
+        if self._is_of_row_space(shape):
+            run = replace(run, shape=(shape[0], shape[0] + self._has_constant))
         return n_rows_worth(run, n_active=run.shape[1]) == shape[0]
+
+    def _is_of_row_space(self, shape, done=()):
+        """Whether there are fewer rows than features, and the run stays in their span.
+
+        It does if it is the same in any basis of the coefficients.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Samples and features.
+        done : sequence of Phase
+            Recorded phases that the run goes on from.
+        """
+        n_rows, n_features = shape
+        if n_rows >= n_features:
+            return False
+        penalty = self._penalty(1.0, n_features)
+        # It has to be one on as many coefficients as there are rows, too.
+        if not penalty.is_rotation_invariant or penalty != self._penalty(1.0, n_rows):
+            return False
+        updates = [self._planned_update(n_rows), *(p.first_update for p in done)]
+        features = np.arange(n_features)
+        return all(update.is_rotation_invariant for update in updates) and all(
+            phase.penalty.on(features).is_rotation_invariant for phase in done
+        )
 
     def _planned_run(self, shape, y):
         """What is known of a run before it, on X of that shape."""

@@ -61,7 +61,12 @@ class PseudoRowData(ColumnData):
 
     def held_out(self, run, predictors):
         """Held-out predictions of the samples, computed when they are asked for."""
-        return HeldOutPath.of(run, self)
+        stays = np.zeros((len(self.problem.target), len(run.folds)), dtype=bool)
+        for number, (fitted, _) in enumerate(run.folds):
+            stays[fitted, number] = True
+        refit = run.estimator._refit(self).of_run(run.trajectory)
+        weights = refit.without(self.problem, stays)
+        return HeldOutPath(self, run.trajectory, weights)
 
     def held_out_samples(self, folds):
         """The samples that every fold holds out."""

@@ -106,6 +106,9 @@ class Estimate:
         Whether it needs no single rows: what is read is the same, to rounding, where
         other rows stand for those that stay, or go, together in all folds, if both
         have the same weight, means and second moments of [X y].
+    is_rotation_invariant : bool, default=False
+        Whether it is the same in any orthonormal basis of the coefficients. While one
+        that is on is not, a run is on the columns of X.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Estimate:
     applies: Callable | None = None
     after: tuple = ()
     from_moments: bool = False
+    is_rotation_invariant: bool = False
 
     @property
     def path(self):
@@ -194,6 +198,7 @@ ESTIMATES = {
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
+            is_rotation_invariant=True,
         ),
         Estimate(
             name="loo",
@@ -203,6 +208,7 @@ ESTIMATES = {
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight).",
             residuals=residuals_of_rows_left_out,
+            is_rotation_invariant=True,
         ),
         Estimate(
             name="cv",
@@ -211,6 +217,7 @@ ESTIMATES = {
             parameter="cv",
             default=5,
             from_moments=True,
+            is_rotation_invariant=True,
         ),
     )
 }

@@ -65,9 +65,9 @@ class RowSpaceData(ColumnData):
         turned = self._turned(coef[:, :, None], self.basis.T)
         return super().without_rows(turned[:, :, 0], shift, k)
 
-    def holds(self, coef_path, intercept_path):
-        """Whether iterates, in scikit-learn's shapes, lie in the space of the rows."""
-        coef = super().iterates(coef_path, intercept_path)
+    def holds_record(self, estimator):
+        """Whether the iterates of a fitted estimator lie in the space of the rows."""
+        coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
         back = self._turned(self._turned(coef, self.basis), self.basis.T)
         tolerance = ROUNDINGS * np.finfo(self.basis.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
