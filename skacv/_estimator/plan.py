@@ -117,12 +117,13 @@ class PlannedModel(PenaltyStrengths):
         n_rows, n_features = shape
         if n_rows >= n_features:
             return False
-        penalty = self._penalty(1.0, n_features)
+        penalty, features = self._penalty(1.0, n_features), np.arange(n_features)
+        if not penalty.is_rotation_invariant:
+            return False
         # It has to be one on as many coefficients as there are rows, too.
-        if not penalty.is_rotation_invariant or penalty != self._penalty(1.0, n_rows):
+        if penalty.on(features[:n_rows]) != self._penalty(1.0, n_rows):
             return False
         updates = [self._planned_update(n_rows), *(p.first_update for p in done)]
-        features = np.arange(n_features)
         return all(update.is_rotation_invariant for update in updates) and all(
             phase.penalty.on(features).is_rotation_invariant for phase in done
         )

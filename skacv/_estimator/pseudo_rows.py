@@ -24,7 +24,7 @@ from .moments import moments_of, pseudo_rows
 ROWS_TO_ONE = 4
 # Where X explains the targets but for such a share of their variance, errors of the
 # run would be differences of moments with few digits left.
-UNEXPLAINED = 1e-6
+UNEXPLAINED = 1e-5
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..optim.arrays import design_of
 from ..optim.row_space import RowSpaceDesign, row_space
 from .data import ColumnData, with_column
 
