@@ -57,6 +57,50 @@ class TrainingData:
         """Whether a prediction is one number, without an axis for outputs."""
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
+    def predictions(self, estimator, predictors):
+        """Held-out predictions, in the shape and the units of the target.
+
+        In the place of the predictors, which may be the largest array of a fit.
+
+        Parameters
+        ----------
+        estimator : estimator
+        predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
+        """
+        predictors += self.offset
+        predictors = predictors.astype(self.problem.target.dtype, copy=False)
+        if self.has_flat_predictions:
+            predictors = predictors[:, :, 0]
+        return estimator._prediction(predictors, self.problem.loss)
+
+    def held_out(self, run, predictors):
+        """Predictions of the samples that folds hold out, of every iterate.
+
+        Parameters
+        ----------
+        run : FinishedRun
+        predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
+            Those of the rows of the problem.
+        """
+        return self.predictions(run.estimator, predictors)
+
+    def held_out_samples(self, folds):
+        """Which samples every fold of rows of the problem is judged by."""
+        return [self.rows[judged] for _, judged in folds]
+
+    @property
+    def observed(self):
+        """The problem of the rows and columns that were passed."""
+        return self.problem
+
+    def phases(self, recorded):
+        """Recorded phases as those of a run of this problem."""
+        return recorded
+
+    def recorded_phases(self, phases):
+        """Phases of a run of this problem as they are recorded."""
+        return phases
+
     def places_of(self, samples):
         """Which rows of the problem some samples are; -1 where they are none."""
         place = np.full(self.n_samples, -1)

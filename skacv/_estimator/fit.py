@@ -25,7 +25,8 @@ from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import FinishedRun, read
 from .recording import RecordsTrajectory
-from .warm_start import starting_point
+from .sides import on_smaller_side
+from .warm_start import as_recorded, starting_point
 
 # Parameters that a run which goes on may have anew.
 AT_ANY_TIME = (
@@ -215,8 +216,9 @@ class TrajectoryModel(
         data = self._data_of(samples, coded, seed)
         check_loo(self.loo, len(data.rows))
         folds = self._folds(X, y, data, params)
+        data, folds = self._on_smaller_side(data, folds, resume)
         start, done = self._start(data, resume)
-        plan = self._plan(data, seed)
+        plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
         self._check_record([*done, *plan])
         # There is no record of folds to go on from.
         carried = None if done else self._carried(data, plan, folds, seed)
@@ -242,6 +244,10 @@ class TrajectoryModel(
     def _data_of(self, samples, coded, seed):
         """The problem that samples make."""
         return column_data(samples, coded, self.fit_intercept)
+
+    def _on_smaller_side(self, data, folds, resume):
+        """The data and the folds that the run is on."""
+        return on_smaller_side(self, data, folds, resume)
 
     def _start(self, data, resume):
         """Coefficients to start from, and the phases that led there."""
@@ -315,7 +321,7 @@ class TrajectoryModel(
     def _kept(self, trajectory, begun):
         """What another fit, or a prediction interval, goes on from."""
         return {
-            "_phases": trajectory.phases,
+            "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
             "_has_intercept": bool(self.fit_intercept),
@@ -332,7 +338,7 @@ class TrajectoryModel(
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
-        warn_of_uneven_columns(data.problem, trajectory)
+        warn_of_uneven_columns(data.observed, trajectory)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
 

@@ -77,12 +77,12 @@ def folds_of(splitter, X, y, data, split_params):
     position, folds = data.places_of(np.arange(data.n_samples)), []
     for number, split in enumerate(splitter.split(X, y, **split_params)):
         try:
-            fold = [position[part] for part in split]
+            fold = [_places(part, position) for part in split]
         except IndexError as error:
             raise ValueError(
                 f"Fold {number} of cv has rows beyond the {data.n_samples} samples."
             ) from error
-        fitted, judged = (part[part >= 0] for part in fold)
+        fitted, judged = fold
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
             if not rows.size:
                 raise ValueError(
@@ -92,6 +92,14 @@ def folds_of(splitter, X, y, data, split_params):
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
+
+
+def _places(part, position):
+    """Rows of the problem that samples of a fold are, without those that are none."""
+    places = position[part]
+    if np.array_equal(places, part):  # not copied: there may be many
+        return np.asarray(part)
+    return places[places >= 0]
 
 
 def read_leave_one_out(run):
@@ -130,7 +138,7 @@ def read_leave_one_out(run):
             problem, trajectory, rows, **_replaying(estimator, data)
         )
         path, se_path = _path(predictors, rows, data)
-        predictions = _predictions(estimator, predictors, data)
+        predictions = data.predictions(estimator, predictors)
     if not np.isfinite(predictions[-1]).all():
         raise ValueError(
             "The iterates without some row diverge, though those on all rows do not: "
@@ -159,7 +167,7 @@ def read_labels(run):
     n_iterates = len(run.trajectory.coef)
     predictors = np.stack(found.residuals[:n_iterates]) + data.problem.target[rows]
     path, se_path = _path(predictors, rows, data)
-    predictions = _predictions(run.estimator, predictors, data)
+    predictions = data.predictions(run.estimator, predictors)
     return {
         **_in_order(path - found.bias[:n_iterates], se_path, predictions, rows, data),
         "loo_mc_se_path_": np.array(found.mc_se[:n_iterates]),
@@ -194,7 +202,7 @@ def coefficients_without_rows(estimator):
             estimator.coef_path_[: n_updates + 1],
             estimator.intercept_path_[: n_updates + 1],
         ),
-        first_updates(estimator._phases, n_updates),
+        data.phases(first_updates(estimator._phases, n_updates)),
     )
     error = data.problem.average_cost(trajectory.predictor[-1])
     if not np.isclose(error, estimator.train_path_[n_updates], rtol=CHANGED):
@@ -222,7 +230,7 @@ def read_folds(run):
     -------
     dict
     """
-    estimator, trajectory, data = run.estimator, run.trajectory, run.data
+    trajectory, data = run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     if run.carried is not None:
         run.carried.check_stable(trajectory)
@@ -241,8 +249,8 @@ def read_folds(run):
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
-        "cv_prediction_path_": _predictions(estimator, predictors, data),
-        "cv_indices_": [data.rows[rows] for _, rows in folds],
+        "cv_prediction_path_": data.held_out(run, predictors),
+        "cv_indices_": data.held_out_samples(folds),
     }
 
 
@@ -314,15 +322,3 @@ def _path(predictors, rows, data):
         costs = problem.loss.cost(target, block.astype(np.float64, copy=False))
         found.append(mean_with_error(costs.mean(axis=1).T, weights))
     return tuple(np.concatenate(found, axis=1))
-
-
-def _predictions(estimator, predictors, data):
-    """Held-out predictions, in the shape and the units of the target.
-
-    In the place of the predictors, which may be the largest array of a fit.
-    """
-    predictors += data.offset
-    predictors = predictors.astype(data.problem.target.dtype, copy=False)
-    if data.has_flat_predictions:
-        predictors = predictors[:, :, 0]
-    return estimator._prediction(predictors, data.problem.loss)

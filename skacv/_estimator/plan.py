@@ -66,7 +66,7 @@ class PlannedModel(PenaltyStrengths):
         if smoothness == 0:
             return 1.0
         step_size = self._automatic_step(smoothness, schedule, problem)
-        share = max(1 - float(problem.row_weights.max()), np.finfo(float).eps)
+        share = max(1 - problem.largest_weight, np.finfo(float).eps)
         return min(step_size, float(schedule.largest_stable_step(smoothness / share)))
 
     def _automatic_step(self, smoothness, schedule, problem):
@@ -101,7 +101,10 @@ class PlannedModel(PenaltyStrengths):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        return is_cheap(self._planned_run(shape, y))
+        run = self._planned_run(shape, y)
+        if self._is_of_row_space(shape):
+            run = replace(run, shape=(shape[0], shape[0] + self._has_constant))
+        return is_cheap(run)
 
     def default_patience(self):
         """How many iterates without an improvement end a run with ``patience="auto"``.
@@ -115,6 +118,32 @@ class PlannedModel(PenaltyStrengths):
         if isinstance(getattr(self, self._strength_name), str):
             return PATIENT_STRENGTHS * self.max_iter
         return None
+
+    def _is_of_row_space(self, shape, done=()):
+        """Whether there are fewer rows than features, and the run stays in their span.
+
+        It does if it is the same in any basis of the coefficients.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Samples and features.
+        done : sequence of Phase
+            Recorded phases that the run goes on from.
+        """
+        n_rows, n_features = shape
+        if n_rows >= n_features:
+            return False
+        penalty, features = self._penalty(1.0, n_features), np.arange(n_features)
+        if not penalty.is_rotation_invariant:
+            return False
+        # It has to be one on as many coefficients as there are rows, too.
+        if penalty.on(features[:n_rows]) != self._penalty(1.0, n_rows):
+            return False
+        updates = [self._planned_update(n_rows), *(p.first_update for p in done)]
+        return all(update.is_rotation_invariant for update in updates) and all(
+            phase.penalty.on(features).is_rotation_invariant for phase in done
+        )
 
     def _planned_run(self, shape, y):
         """What is known of a run before it, on X of that shape."""

@@ -112,6 +112,13 @@ class Estimate:
         by two where the whole record is read anew, by less where it is read alongside.
     after : tuple of str, default=()
         Names of estimates that are read before it because it takes over their work.
+    from_moments : bool, default=False
+        Whether it needs no single rows: what is read is the same, to rounding, where
+        other rows stand for those that stay, or go, together in all folds, if both
+        have the same weight, means and second moments of [X y].
+    is_rotation_invariant : bool, default=False
+        Whether it is the same in any orthonormal basis of the coefficients. While one
+        that is on is not, a run is on the columns of X.
     """
 
     name: str
@@ -125,6 +132,8 @@ class Estimate:
     applies: Callable | None = None
     stage: float = 2.0
     after: tuple = ()
+    from_moments: bool = False
+    is_rotation_invariant: bool = False
 
     @property
     def path(self):
@@ -201,6 +210,7 @@ ESTIMATES = {
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
+            is_rotation_invariant=True,
         ),
         Estimate(
             name="loo",
@@ -211,6 +221,7 @@ ESTIMATES = {
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight).",
             residuals=residuals_of_rows_left_out,
+            is_rotation_invariant=True,
         ),
         Estimate(
             name="cv",
@@ -219,6 +230,8 @@ ESTIMATES = {
             parameter="cv",
             default=ShuffledFolds.of,
             stage=1.25,
+            from_moments=True,
+            is_rotation_invariant=True,
         ),
     )
 }

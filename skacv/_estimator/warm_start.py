@@ -1,8 +1,13 @@
 """Where a run begins: at zero, or where the last fit has ended."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._warnings import warn
+
+# Numbers that agree in such a share of their digits differ by rounding.
+DIGITS = 2 / 3
 
 
 def starting_point(estimator, data, resume):
@@ -39,7 +44,7 @@ def starting_point(estimator, data, resume):
         )
     path = path.astype(dtype, copy=False)
     if _has_run_on(estimator, problem, path):
-        return path, estimator._phases
+        return path, data.phases(estimator._phases)
     warn(
         "warm_start=True with other data than before, or another loss or "
         "intercept: a new trajectory starts from coef_. Its estimates hold if "
@@ -47,6 +52,41 @@ def starting_point(estimator, data, resume):
         UserWarning,
     )
     return path[estimator.iteration_ : estimator.iteration_ + 1], []
+
+
+def as_recorded(plan, done, dtype):
+    """A plan with the numbers of recorded phases, where they differ by rounding.
+
+    A run may go on with other numbers that stand for the same data, of which steps and
+    strengths come out with other last digits.
+
+    Parameters
+    ----------
+    plan, done : list of Phase
+    dtype : numpy dtype
+
+    Returns
+    -------
+    list of Phase
+    """
+    tolerance = np.finfo(dtype).eps ** DIGITS
+    return [_same_as_one_of(done, phase, tolerance) for phase in plan]
+
+
+def _same_as_one_of(done, phase, tolerance):
+    for recorded in done:
+        step, strength = recorded.schedule.step_size, recorded.penalty.strength
+        same = replace(
+            phase,
+            penalty=phase.penalty.with_strength(strength),
+            schedule=replace(phase.schedule, step_size=step),
+        )
+        own = phase.schedule.step_size, phase.penalty.strength
+        if same.same_rule(recorded) and np.allclose(
+            own, (step, strength), rtol=tolerance, atol=0
+        ):
+            return same
+    return phase
 
 
 def _has_run_on(estimator, problem, path):

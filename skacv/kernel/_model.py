@@ -195,6 +195,10 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         top = schedule.top_eigenvalue
         return schedule.step_size * top / (top + curvature)
 
+    def _on_smaller_side(self, data, folds, resume):
+        """The kernel between the rows: there is no other."""
+        return data, folds
+
     def _start(self, data, resume):
         """Zero: dual coefficients belong to their rows."""
         problem = data.problem

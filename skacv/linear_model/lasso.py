@@ -139,7 +139,10 @@ class TrajectoryLasso(SquaredErrorRegressor):
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
         The error on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
-        Held-out predictions, fold after fold.
+        Held-out predictions, fold after fold. With many more rows than columns,
+        ``loo=False``, ``risk=False`` and ``keep_data=False`` the run is on moments of
+        the data, and this computes an iterate when it is indexed like the array. It
+        keeps X, not a copy of it.
     cv_indices_ : list of ndarray of int
         The rows that every fold holds out.
     n_iter_ : int

@@ -109,6 +109,16 @@ class Design(ABC):
         """
         return penalty.value(coef)
 
+    def is_settled(self, change, coef, tol):
+        """Whether no coefficient has changed by more than ``tol`` times the largest.
+
+        Parameters
+        ----------
+        change, coef : ndarray of shape (n_columns, k)
+        tol : float
+        """
+        return np.abs(change).max() <= tol * np.abs(coef).max()
+
     def check(self, update, penalty):
         """Raise a ValueError where an update, or a penalty, cannot be taken here."""
         return None  # every one can

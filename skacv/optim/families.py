@@ -42,6 +42,10 @@ class Weighted(ComparesArrays, Penalty):
         return self.penalty.is_linear
 
     @property
+    def is_rotation_invariant(self):
+        return self.penalty.is_rotation_invariant and np.ptp(self.weights) == 0
+
+    @property
     def curvature(self):
         return self.penalty.curvature * float(self.weights.max(initial=0))
 

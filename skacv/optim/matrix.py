@@ -30,6 +30,10 @@ class MatrixDesign(ColumnDesign):
         self.center = center
         self.row_scale = row_scale
 
+    def _of(self, X, center, row_scale):
+        """A design of this kind."""
+        return type(self)(X, center, row_scale)
+
     @property
     def shape(self):
         return self.X.shape
@@ -60,7 +64,7 @@ class MatrixDesign(ColumnDesign):
         """
         weights = weights.astype(np.float64)
         center = self._weighted_sum(weights) / weights.sum()
-        return type(self)(self.X, center.astype(self.dtype), self.row_scale)
+        return self._of(self.X, center.astype(self.dtype), self.row_scale)
 
     @abstractmethod
     def _weighted_sum(self, weights):
@@ -87,14 +91,14 @@ class MatrixDesign(ColumnDesign):
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
-        return type(self)(self.X[index], self.center, scale)
+        return self._of(self.X[index], self.center, scale)
 
     def scaled_rows(self, row_scale):
         """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
         if self.row_scale is not None:
             row_scale = row_scale * self.row_scale
         row_scale = row_scale.astype(self.dtype, copy=False)
-        return type(self)(self.X, self.center, row_scale)
+        return self._of(self.X, self.center, row_scale)
 
     def columns(self, index, dtype):
         """The design of the columns in ``index``, increasing, as ``dtype``.

@@ -48,10 +48,15 @@ SMALL_STEP = 1e-6
 
 @dataclass(frozen=True)
 class Penalty:
-    """Base class of all penalties, without a proximal and without a smooth part."""
+    """Base class of all penalties, without a proximal and without a smooth part.
+
+    ``is_rotation_invariant`` says whether it is the same in any orthonormal basis of
+    the coefficients: its value, its gradient, its prox and ``largest_strength``.
+    """
 
     curvature = 0.0
     is_linear = False
+    is_rotation_invariant = False
 
     def cost(self, coef):
         """Summands of the penalty."""
@@ -152,6 +157,7 @@ class Zero(Uniform):
 
     strength = 0.0
     is_linear = True
+    is_rotation_invariant = True
 
     def with_strength(self, strength):
         """Itself: there is nothing to be multiplied."""
@@ -171,6 +177,7 @@ class SquaredL2(Uniform):
     strength: float
 
     is_linear = True
+    is_rotation_invariant = True
 
     @property
     def curvature(self):

@@ -33,6 +33,11 @@ class Problem:
     row_weights: np.ndarray
     loss: object = SquaredError()
 
+    @property
+    def largest_weight(self):
+        """The largest weight of a single row."""
+        return float(self.row_weights.max())
+
     def value(self, predictor):
         """f summed over the targets, at linear predictors (n_rows, n_targets)."""
         loss = self.loss.value(self.target, predictor)

@@ -227,7 +227,7 @@ class LiveRun:
         if self.t == first:
             return False
         last, previous = self._record.coef[self.t], self._record.coef[self.t - 1]
-        return np.abs(last - previous).max() <= self.tol * np.abs(last).max()
+        return self.problem.design.is_settled(last - previous, last, self.tol)
 
     def _has_risen(self, phase, first):
         """Whether a phase with too large a step ended above where it began."""

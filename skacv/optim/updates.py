@@ -78,12 +78,16 @@ class Update:
         Batches of rows that it takes one after the other, 0 where it takes all rows.
     preconditioner : Preconditioner or None
         What gradients are multiplied by.
+    is_rotation_invariant : bool
+        Whether it is the same update in any orthonormal basis of the coefficients,
+        but for the prox.
     """
 
     is_affine = False
     is_elementwise = False
     n_batches = 0
     preconditioner = None
+    is_rotation_invariant = False
 
     def check(self, penalty):
         """Raise a ValueError where the update cannot take this penalty."""
@@ -115,6 +119,10 @@ class ProximalGradient(Update):
 
     @property
     def is_elementwise(self):
+        return self.preconditioner is None
+
+    @property
+    def is_rotation_invariant(self):
         return self.preconditioner is None
 
     def check(self, penalty):
@@ -211,6 +219,8 @@ class NewtonStep(Update):
 
     step_size: float
 
+    is_rotation_invariant = True
+
     def check(self, penalty):
         if not penalty.is_linear:
             raise ValueError(
@@ -265,6 +275,10 @@ class Pass(ComparesArrays, Update):
     @property
     def is_elementwise(self):
         return self.update.is_elementwise
+
+    @property
+    def is_rotation_invariant(self):
+        return self.update.is_rotation_invariant
 
     @property
     def n_batches(self):

@@ -1,0 +1,167 @@
+"""Data with many more rows than columns, run on a few rows of the same moments.
+
+With the squared error and updates of all rows, a run sees means and second moments of
+[X y] alone. A group of rows with mean m and covariance S S' has those of the rows
+
+    m + sqrt(q) s_j,    m - sqrt(q) s_j,    j = 1, ..., q,
+
+s_j the q columns of S, that share its weight. Folds are such runs as well if the rows
+of a group stay, or go, together: every mean, every error and every gradient of their
+unions is then that of the data, and nothing of the engine need know.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..optim.arrays import design_of
+from ..optim.problem import Problem
+from .data import ColumnData
+from .held_out_path import HeldOutPath
+from .moments import moments_of, pseudo_rows
+
+# Groups are worth it while they have so many times as many rows as stand for them.
+ROWS_TO_ONE = 4
+# Where X explains the targets but for such a share of their variance, errors of the
+# run would be differences of moments with few digits left.
+UNEXPLAINED = 1e-5
+
+
+@dataclass(frozen=True)
+class PseudoProblem(Problem):
+    """A problem whose rows stand for those of another.
+
+    Attributes
+    ----------
+    largest_weight : float
+        Of a row of that one, which may be left out of it.
+    """
+
+    largest_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class PseudoRowData(ColumnData):
+    """Data whose run is on rows that have their moments.
+
+    Attributes
+    ----------
+    plain : ColumnData
+        The data themselves.
+    plain_folds : list of (ndarray of int, ndarray of int)
+        Their folds.
+    """
+
+    plain: ColumnData
+    plain_folds: list
+
+    @property
+    def observed(self):
+        return self.plain.problem
+
+    def held_out(self, run, predictors):
+        """Held-out predictions of the samples, computed when they are asked for."""
+        stays = np.zeros((len(self.problem.target), len(run.folds)), dtype=bool)
+        for number, (fitted, _) in enumerate(run.folds):
+            stays[fitted, number] = True
+        refit = run.estimator._refit(self).of_run(run.trajectory)
+        weights = refit.without(self.problem, stays)
+        return HeldOutPath(self, run.trajectory, weights)
+
+    def held_out_samples(self, folds):
+        """The samples that every fold holds out."""
+        return self.plain.held_out_samples(self.plain_folds)
+
+
+def on_pseudo_rows(data, folds):
+    """Data and folds on few rows of the same moments.
+
+    Parameters
+    ----------
+    data : ColumnData
+        With the squared error.
+    folds : list of (ndarray of int, ndarray of int)
+
+    Returns
+    -------
+    data : PseudoRowData
+    folds : list of (ndarray of int, ndarray of int)
+        As the rows that stand for them.
+    Or None where these would not be few, or miss too much.
+    """
+    problem = data.problem
+    n_rows, n_outputs = problem.target.shape
+    n_each = 2 * (len(data.center) + n_outputs)
+    groups = groups_of(folds, n_rows, n_rows // (ROWS_TO_ONE * n_each))
+    if groups is None:
+        return None
+    group, kinds = groups
+    moments = moments_of(problem, group, len(kinds))
+    rows, weights = pseudo_rows(moments)
+    X, target = np.split(rows.astype(problem.design.dtype), [-n_outputs], axis=1)
+    if _is_explained(rows, weights, n_outputs):
+        return None
+    made = PseudoProblem(
+        design_of(np.ascontiguousarray(X)),
+        np.ascontiguousarray(target),
+        weights.astype(problem.row_weights.dtype)[:, None],
+        problem.loss,
+        largest_weight=problem.largest_weight,
+    )
+    found = PseudoRowData(
+        **{**vars(data), "problem": made}, plain=data, plain_folds=folds
+    )
+    # (n_groups, n_folds, 2) -> rows of the groups that a fold has.
+    belongs = np.repeat(kinds, n_each, axis=0)
+    parts = [
+        tuple(np.flatnonzero(belongs[:, number, part]) for part in (0, 1))
+        for number in range(len(folds))
+    ]
+    return found, parts
+
+
+def groups_of(folds, n_rows, n_most):
+    """Groups of rows that are in the same parts of all folds.
+
+    Parameters
+    ----------
+    folds : list of (ndarray of int, ndarray of int)
+    n_rows, n_most : int
+        How many groups there may be.
+
+    Returns
+    -------
+    group : ndarray of int, shape (n_rows,)
+    kinds : ndarray of bool, shape (n_groups, n_folds, 2)
+        Whether its rows are fitted on, and judged by.
+    Or None where there would be more groups, or where rows are in a part repeatedly.
+    """
+    group, kinds = np.zeros(n_rows, np.int32), np.zeros((1, 0, 2), dtype=bool)
+    for parts in folds:
+        code = group * 4
+        for part, rows in enumerate(parts):
+            has = np.zeros(n_rows, np.int8)
+            has[rows] = part + 1
+            if np.count_nonzero(has) < len(rows):
+                return None
+            code += has
+        found = np.flatnonzero(np.bincount(code, minlength=4 * len(kinds)))
+        if len(found) > n_most:
+            return None
+        place = np.zeros(4 * len(kinds), np.int32)
+        place[found] = np.arange(len(found))
+        group = place[code]
+        own = np.stack([found & 1, found & 2], axis=1)[:, None] > 0
+        kinds = np.concatenate([kinds[found // 4], own], axis=1)
+    return (group, kinds) if len(kinds) <= n_most else None
+
+
+def _is_explained(rows, weights, n_outputs):
+    """Whether some target is, but for a share of it that moments do not resolve."""
+    scaled = rows * np.sqrt(weights)[:, None]
+    X, target = np.split(scaled, [-n_outputs], axis=1)
+    sizes = np.linalg.norm(X, axis=0)
+    X = X / np.where(sizes > 0, sizes, 1)
+    coef = np.linalg.lstsq(X, target, rcond=None)[0]
+    left = ((target - X @ coef) ** 2).sum(axis=0)
+    return bool((left <= UNEXPLAINED * (target**2).sum(axis=0)).any())

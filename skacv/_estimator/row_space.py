@@ -1,0 +1,99 @@
+"""Data with more columns than rows, run in the space that the rows span."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..optim.row_space import RowSpaceDesign, row_space
+from .data import ColumnData, with_column
+
+# A warm start is in the row space if what it has beside is so many roundings.
+ROUNDINGS = 1e3
+
+
+@dataclass(frozen=True)
+class RowSpaceData(ColumnData):
+    """Data whose run is on coordinates of the rows: X = Z Q', and Z is run.
+
+    An intercept that is the last coefficient stays it, of a column of ones beside Z.
+
+    Attributes
+    ----------
+    plain : ColumnData
+        The same data on their own columns.
+    """
+
+    plain: ColumnData
+
+    @classmethod
+    def of(cls, plain):
+        """The data in the space of their rows."""
+        design = plain.problem.design
+        if plain.has_constant:
+            features = np.arange(design.shape[1] - 1)
+            design = design.columns(features, design.dtype)
+        coordinates, basis = row_space(design)
+        coordinates = coordinates.astype(design.dtype, copy=False)
+        if plain.has_constant:
+            coordinates = with_column(coordinates, 1.0)
+        basis = basis.astype(design.dtype, copy=False)
+        rotated = RowSpaceDesign(coordinates, basis=basis)
+        problem = replace(plain.problem, design=rotated)
+        return cls(**{**vars(plain), "problem": problem}, plain=plain)
+
+    @property
+    def observed(self):
+        return self.plain.problem
+
+    @property
+    def basis(self):
+        """Q, (n_features, n_rows)."""
+        return self.problem.design.basis
+
+    def coefficients(self, coef):
+        """Iterates in scikit-learn's shapes, as coefficients of the features."""
+        return super().coefficients(self._turned(coef, self.basis.T))
+
+    def iterates(self, coef_path, intercept_path):
+        """Iterates from scikit-learn's shapes; what is not in the space is lost."""
+        coef = super().iterates(coef_path, intercept_path)
+        return self._turned(coef, self.basis)
+
+    def without_rows(self, coef, shift, k):
+        """Coefficients and intercepts of target k from those of replicas."""
+        turned = self._turned(coef[:, :, None], self.basis.T)
+        return super().without_rows(turned[:, :, 0], shift, k)
+
+    def holds_record(self, estimator):
+        """Whether the iterates of a fitted estimator lie in the space of the rows."""
+        coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
+        back = self._turned(self._turned(coef, self.basis), self.basis.T)
+        tolerance = ROUNDINGS * np.finfo(self.basis.dtype).eps
+        return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
+
+    def _turned(self, coef, matrix):
+        """Iterates (t, n, n_outputs) of one basis in another, in one product."""
+        n_kept = len(matrix)
+        outputs = np.moveaxis(coef[:, :n_kept], 1, 2)
+        turned = np.moveaxis(outputs @ matrix, 2, 1)
+        if not self.has_constant:
+            return turned
+        return np.concatenate([turned, coef[:, n_kept:]], axis=1)
+
+    # ------------------------------------------------------------- phases of a run
+
+    def phases(self, recorded):
+        """Recorded phases as those of the run, which has fewer coefficients."""
+        return _on(recorded, self.basis.shape[1], self.has_constant)
+
+    def recorded_phases(self, phases):
+        """Phases of the run as they are recorded: those of the features."""
+        return _on(phases, self.basis.shape[0], self.has_constant)
+
+
+def _on(phases, n_features, has_constant):
+    """Phases whose penalty is on so many features, which are all penalised alike."""
+    index = np.zeros(n_features, dtype=int)
+    if has_constant:
+        index = np.append(index, -1)
+    return [replace(p, penalty=p.penalty.on(index)) for p in phases]

@@ -1,0 +1,75 @@
+"""The design of a matrix with more columns than rows, on a basis of its rows."""
+
+import numpy as np
+from scipy.linalg import qr
+
+from .dense import DenseDesign
+
+
+class RowSpaceDesign(DenseDesign):
+    """Rows by their coordinates in an orthonormal basis of the space they span.
+
+    With X = Z Q' this is Z. Predictors, norms and inner products are those of X, and
+    a coefficient vector a stands for Q a, that of the columns of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_basis) or (n_rows, n_basis + 1)
+        Z, and a last column that has no part in the basis, such as an intercept's.
+    center, row_scale : ndarray or None
+        As in :class:`MatrixDesign`.
+    basis : ndarray of shape (n_features, n_basis)
+        Q.
+    """
+
+    # As the matrix itself has it, which has more columns than rows.
+    side = "rows"
+
+    def __init__(self, X, center=None, row_scale=None, *, basis):
+        super().__init__(X, center, row_scale)
+        self.basis = basis
+
+    def _of(self, X, center, row_scale):
+        return RowSpaceDesign(X, center, row_scale, basis=self.basis)
+
+    def is_settled(self, change, coef, tol):
+        """Whether no coefficient of the columns has changed by more than that.
+
+        The norms of both bound their largest entries, so that most updates need no
+        product with the basis.
+        """
+        n_features = len(self.basis)
+        least_change = np.linalg.norm(change, axis=0).max() / np.sqrt(n_features + 1)
+        if least_change > 2 * tol * np.linalg.norm(coef, axis=0).max():
+            return False
+        change, coef = self.on_columns(change), self.on_columns(coef)
+        return super().is_settled(change, coef, tol)
+
+    def on_columns(self, coef):
+        """Coefficients of the columns, (n_features, k) or with one more row."""
+        n_basis = self.basis.shape[1]
+        return np.concatenate([self.basis @ coef[:n_basis], coef[n_basis:]])
+
+
+def row_space(design):
+    """An orthonormal basis of the rows of a design, and their coordinates in it.
+
+    By a QR decomposition of X', which is exact to rounding whatever the condition of
+    X; a decomposition of XX' would lose the directions below the root of that.
+
+    Parameters
+    ----------
+    design : ColumnDesign of shape (n_rows, n_columns), n_rows <= n_columns
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_rows, n_rows)
+    basis : ndarray of shape (n_columns, n_rows)
+        Both in double precision.
+    """
+    columns = design.dense_columns(np.arange(design.shape[1]), np.float64)
+    # LAPACK works in place on the transpose.
+    basis, triangle = qr(
+        columns.T, mode="economic", overwrite_a=True, check_finite=False
+    )
+    return np.ascontiguousarray(triangle.T), basis

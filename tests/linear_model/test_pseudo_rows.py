@@ -1,0 +1,374 @@
+"""Many rows, few columns: runs on rows of the same moments are those on the data."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    ShuffleSplit,
+    TimeSeriesSplit,
+)
+
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryElasticNet,
+    TrajectoryGroupLasso,
+    TrajectoryLasso,
+    TrajectoryRegressor,
+)
+from skacv._estimator.moments import moments_of, pseudo_rows
+from skacv._estimator.pseudo_rows import groups_of
+from skacv.model_selection import Estimate, register_estimate, unregister_estimate
+from skacv.optim.arrays import design_of
+from skacv.optim.dense import DenseDesign
+from skacv.optim.problem import Problem
+from tests.sides import Sides, assert_same
+
+EXACT = 1e-10
+N_ROWS, N_COLUMNS = 1200, 5
+SHUFFLED = KFold(5, shuffle=True, random_state=0)
+MODELS = {
+    "lasso": TrajectoryLasso("path", max_iter=4),
+    "ista": TrajectoryLasso([0.3, 0.1], solver="ista"),
+    "adaptive": TrajectoryLasso("path", penalty_weights=[1, 0, 2, 1, 0.5], max_iter=4),
+    "elastic_net": TrajectoryElasticNet("path", max_iter=4),
+    # Not from where a path starts: whether all groups stay at zero there, and for how
+    # many updates, is a matter of rounding.
+    "groups": TrajectoryGroupLasso([0.5, 0.1], groups=[0, 0, 1, 1, 2]),
+    "gd": IterativeRidge([100.0, 1.0]),
+    "nesterov": IterativeRidge(0.0, solver="nesterov"),
+    "heavy_ball": IterativeRidge(5.0, solver="heavy_ball"),
+    "mcp": TrajectoryRegressor("path", penalty="mcp", max_iter=4),
+    "no_penalty": TrajectoryRegressor(penalty=None, schedule="heavy_ball"),
+}
+SPLITTERS = {
+    "none": None,
+    "folds": KFold(5),
+    "shuffled": SHUFFLED,
+    "repeated": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "parts": ShuffleSplit(2, train_size=0.5, test_size=0.2, random_state=0),
+    "later": TimeSeriesSplit(3),
+    "predefined": PredefinedSplit(np.arange(N_ROWS) // 300 - 1),
+    "training_rows_too": [(np.arange(900), np.arange(N_ROWS))] * 2,
+}
+
+
+@pytest.fixture
+def sides(monkeypatch):
+    return Sides(monkeypatch)
+
+
+def drawn(rng, n_targets=None):
+    X = rng.standard_normal((N_ROWS, N_COLUMNS)) + 0.5
+    y = 2 * X[:, 0] - X[:, 1] + rng.standard_normal(N_ROWS) + 3
+    if n_targets:
+        y = y[:, None] + rng.standard_normal((N_ROWS, n_targets))
+    return X, y
+
+
+def model_of(name, cv=SHUFFLED, **params):
+    model = clone(MODELS[name])
+    if model.max_iter == 200:
+        model.set_params(max_iter=20)
+    return model.set_params(loo=False, risk=False, cv=cv, **params)
+
+
+def check(sides, model, X, y, tolerance=EXACT, **fit_params):
+    """The fit is on rows of the same moments, and all that it leaves is the same."""
+    assert sides.fitted(model, X, y, **fit_params) == "PseudoRowData"
+    plain = sides.plainly(clone(model), X, y, **fit_params)
+    assert_same(model, plain, tolerance)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_is_that_of_the_rows(name, fit_intercept, weighted, sides, rng):
+    X, y = drawn(rng)
+    weights = rng.uniform(0, 3, N_ROWS).round(1) if weighted else None
+    model = model_of(name, fit_intercept=fit_intercept)
+    check(sides, model, X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_folds_of_any_splitter(splitter, fit_intercept, sides, rng):
+    X, y = drawn(rng)
+    model = model_of("lasso", SPLITTERS[splitter], fit_intercept=fit_intercept)
+    check(sides, model, X, y)
+
+
+def test_folds_of_groups(sides, rng):
+    X, y = drawn(rng)
+    groups = rng.integers(0, 9, N_ROWS)
+    check(sides, model_of("lasso", GroupKFold(3)), X, y, groups=groups)
+
+
+@pytest.mark.parametrize("name", ["gd", "nesterov", "heavy_ball"])
+def test_several_targets(name, sides, rng):
+    X, Y = drawn(rng, n_targets=3)
+    check(sides, model_of(name), X, Y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("name", ["lasso", "nesterov"])
+def test_means_far_from_zero_and_columns_of_uneven_size(
+    name, fit_intercept, sides, rng
+):
+    X, y = drawn(rng)
+    # Without an intercept these means explain nearly all of a target as far as 1e3.
+    far = 1e3 if fit_intercept else 100
+    X = (X + far) * np.logspace(-3, 3, N_COLUMNS)
+    model = model_of(name, fit_intercept=fit_intercept)
+    check(sides, model, X, 1e5 * (y + far))
+
+
+def test_nearly_collinear_and_constant_columns(sides, rng):
+    X, y = drawn(rng)
+    X[:, 3], X[:, 4] = X[:, 0] + 1e-6 * X[:, 3], 7.0
+    check(sides, model_of("nesterov"), X, y)
+    check(sides, model_of("lasso"), X, y)
+
+
+def test_rows_that_are_sorted(sides, rng):
+    X, y = drawn(rng)
+    order = np.argsort(X[:, 0])
+    check(sides, model_of("lasso", KFold(5)), 1e3 * X[order], y[order])
+
+
+def test_one_heavy_row(sides, rng):
+    """The step is stable without it, as if it were there."""
+    X, y = drawn(rng)
+    weights = np.ones(N_ROWS)
+    weights[3] = 2 * N_ROWS
+    cv = [(np.arange(600), np.arange(600, 1200)), (np.arange(900), np.arange(1000))]
+    model = model_of("nesterov", cv)
+    check(sides, model, X, y, sample_weight=weights)
+
+
+def test_single_precision_stays(sides, rng):
+    X, y = drawn(rng)
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    model = model_of("nesterov")
+    check(sides, model, X, y, tolerance=1e-5)
+    assert model.coef_path_.dtype == np.float32
+    assert model.cv_prediction_path_[3].dtype == np.float32
+
+
+def test_sparse_rows(sides, rng):
+    X, y = drawn(rng)
+    check(sides, model_of("lasso"), sparse.csr_matrix(X * (X > 0)), y)
+
+
+def test_no_pass_goes_through_the_rows(monkeypatch, rng):
+    X, y = drawn(rng)
+    taken = []
+    for name in ("dot", "t_dot", "gram"):
+        product = getattr(DenseDesign, name)
+        monkeypatch.setattr(
+            DenseDesign,
+            name,
+            lambda self, *other, product=product: (
+                taken.append(self.shape[0]) or product(self, *other)
+            ),
+        )
+    model = model_of("lasso").fit(X, y)
+    # Five groups, of twice as many rows as there are columns of [X y].
+    assert set(taken) == {5 * 2 * (N_COLUMNS + 1)}
+    taken.clear()
+    model.cv_prediction_path_[-1]
+    assert sorted(set(taken))[-1] == N_ROWS // 5
+
+
+def test_no_array_has_all_rows_and_iterates(rng):
+    X = rng.standard_normal((60_000, 4))
+    y = X[:, 0] + rng.standard_normal(len(X))
+    model = model_of("lasso", 5).fit(X, y)
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # A path of predictions would be as many as there are iterates.
+    assert model.n_iter_ > 80
+    assert peak < 25 * y.nbytes
+
+
+# ------------------------------------------------------------------ warm starts
+
+
+def test_a_run_goes_on_whichever_rows_its_parts_are_on(sides, rng):
+    X, y = drawn(rng)
+    whole = model_of("nesterov").set_params(tol=0).fit(X, y)
+    for first, then in ((False, True), (True, False), (True, True)):
+        part = model_of("nesterov").set_params(tol=0, max_iter=9, warm_start=True)
+        for n_updates, on_few in ((9, first), (20, then)):
+            fit = sides.fitted if on_few else sides.plainly
+            fit(part.set_params(max_iter=n_updates), X, y)
+        assert_same(part, whole, EXACT)
+
+
+def test_a_path_goes_on(sides, rng):
+    X, y = drawn(rng)
+    stopping = TrajectoryEarlyStoppingCV(model_of("lasso"), criterion="cv", patience=10)
+    assert sides.fitted(stopping, X, y) == "PseudoRowData"
+    plain = sides.plainly(clone(stopping), X, y)
+    assert stopping.estimator_.n_iter_ == plain.estimator_.n_iter_
+    np.testing.assert_allclose(stopping.path_, plain.path_, rtol=EXACT)
+
+
+# ------------------------------------------------------------ held-out predictions
+
+
+@pytest.mark.parametrize("n_targets", [None, 2])
+def test_predictions_are_read_like_an_array(n_targets, sides, rng):
+    X, y = drawn(rng, n_targets)
+    model = model_of("gd")
+    sides.fitted(model, X, y)
+    expected = sides.plainly(clone(model), X, y).cv_prediction_path_
+    path = model.cv_prediction_path_
+    assert (len(path), path.ndim, path.shape, path.dtype) == (
+        len(expected),
+        expected.ndim,
+        expected.shape,
+        expected.dtype,
+    )
+    for key in (0, -1, np.int64(3), slice(2, 5), (slice(None), 7), np.array([1, 4])):
+        np.testing.assert_allclose(path[key], expected[key], rtol=1e-10)
+    np.testing.assert_allclose(list(path), expected, rtol=1e-10)
+    assert np.asarray(path, dtype=np.float32).dtype == np.float32
+    with pytest.raises(IndexError):
+        path[len(expected)]
+    assert "HeldOutPath(shape=" in repr(path)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(path))[4], path[4])
+
+
+def test_predictions_keep_no_copy_of_the_rows(rng):
+    X, y = drawn(rng)
+    path = model_of("gd").fit(X, y).cv_prediction_path_
+    assert np.shares_memory(path._design.X, X)
+
+
+@pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
+def test_scorers_judge_them(scoring, sides, rng):
+    X, y = drawn(rng)
+    stopping = TrajectoryEarlyStoppingCV(model_of("lasso"), criterion=scoring)
+    assert sides.fitted(stopping, X, y) == "PseudoRowData"
+    plain = sides.plainly(clone(stopping), X, y)
+    np.testing.assert_allclose(stopping.path_, plain.path_, rtol=1e-10)
+    assert stopping.best_score_se_ == pytest.approx(plain.best_score_se_, rel=1e-9)
+
+
+def test_the_default_of_a_stopping_estimator_by_folds(sides, rng):
+    X, y = drawn(rng)
+    stopping = TrajectoryEarlyStoppingCV(criterion="cv")
+    assert sides.fitted(stopping, X, y) == "PseudoRowData"
+    plain = sides.plainly(clone(stopping), X, y)
+    assert stopping.best_iter_ == plain.best_iter_
+    assert stopping.best_score_ == pytest.approx(plain.best_score_, rel=1e-10)
+    assert stopping.best_score_se_ == pytest.approx(plain.best_score_se_, rel=1e-9)
+
+
+# ------------------------------------------------------------ where rows are kept
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"loo": "auto"},
+        {"risk": "auto"},
+        {"keep_data": True},
+        {"cv": ShuffleSplit(1, random_state=0)},
+        {"cv": [(np.arange(900), np.repeat(np.arange(900, 1200), 2))] * 2},
+        {"cv": 100},
+        {"max_iter": 1, "alpha": 0.1, "cv": None},
+    ],
+    ids=["loo", "risk", "intervals", "one", "repeated", "many_folds", "one_update"],
+)
+def test_what_needs_single_rows_has_them(params, sides, rng):
+    X, y = drawn(rng)
+    model = model_of("lasso", 5).set_params(**params)
+    assert sides.fitted(model, X, y) == "ColumnData"
+
+
+@pytest.mark.parametrize(
+    "params", [{"solver": "eigenpro"}, {"solver": "eigenpro", "batch_size": 100}]
+)
+def test_updates_of_single_rows_have_them(params, sides, rng):
+    X, y = drawn(rng)
+    model = model_of("nesterov", 5).set_params(**params)
+    assert sides.fitted(model, X, y) == "ColumnData"
+    # Nor can a run that has begun with them go on without.
+    model.set_params(warm_start=True, solver="gd", batch_size=None)
+    if "batch_size" not in params:
+        assert sides.fitted(model, X, y) == "ColumnData"
+
+
+def test_targets_that_are_explained_keep_their_digits(sides, rng):
+    """Errors would be differences of moments that agree in all digits."""
+    X, _ = drawn(rng)
+    y = X @ np.arange(1.0, N_COLUMNS + 1)
+    noise = rng.standard_normal(N_ROWS)
+    model = model_of("nesterov", max_iter=200)
+    assert sides.fitted(model, X, y) == "ColumnData"
+    assert sides.fitted(model, X, y + 1e-3 * noise) == "ColumnData"
+    model.set_params(max_iter=60)
+    check(sides, model, X, y + 0.03 * noise)
+
+
+def test_an_estimate_of_single_rows_has_them(sides, rng):
+    def read_median(run):
+        errors = (run.data.problem.target - run.trajectory.predictor) ** 2
+        return {"median_path_": np.median(errors, axis=(1, 2))}
+
+    X, y = drawn(rng)
+    register_estimate(Estimate("median", "median squared error", read_median))
+    try:
+        assert sides.fitted(model_of("gd"), X, y) == "ColumnData"
+    finally:
+        unregister_estimate("median")
+
+
+# ------------------------------------------------------------------- the parts
+
+
+def test_unions_of_groups_have_the_moments_of_their_rows(rng):
+    X, y = drawn(rng, n_targets=2)
+    weights = rng.uniform(0.1, 2, (N_ROWS, 1))
+    weights /= weights.sum()
+    group = rng.integers(0, 4, N_ROWS)
+    center = X.mean(axis=0)[:, None]
+    problem = Problem(design_of(X, center), y, weights)
+    rows, shares = pseudo_rows(moments_of(problem, group, 4))
+    n_each = 2 * (N_COLUMNS + 2)
+    assert rows.shape == (4 * n_each, N_COLUMNS + 2)
+    own = np.repeat(np.arange(4), n_each)
+    together = np.hstack([X - center.T, y])
+    for union in ([0], [1, 3], [0, 1, 2, 3]):
+        a, b = np.isin(group, union), np.isin(own, union)
+        assert shares[b].sum() == pytest.approx(weights[a].sum())
+        first = weights[a, 0] @ together[a]
+        np.testing.assert_allclose(shares[b] @ rows[b], first, atol=1e-14)
+        second = together[a].T @ (weights[a] * together[a])
+        found = rows[b].T @ (shares[b, None] * rows[b])
+        np.testing.assert_allclose(found, second, atol=1e-13)
+
+
+def test_groups_are_in_the_same_parts_of_all_folds(rng):
+    folds = [(rng.permutation(40)[:25], rng.permutation(40)[:20]) for _ in range(3)]
+    parts = np.zeros((40, 3, 2), dtype=bool)
+    for number, fold in enumerate(folds):
+        for part, rows in enumerate(fold):
+            parts[rows, number, part] = True
+    group, kinds = groups_of(folds, 40, 40)
+    np.testing.assert_array_equal(kinds[group], parts)
+    assert len(kinds) == len(np.unique(parts.reshape(40, -1), axis=0))
+    assert groups_of(folds, 40, len(kinds) - 1) is None
+    assert groups_of([(np.array([1, 1]), np.array([2]))], 40, 40) is None

@@ -1,0 +1,54 @@
+"""Runs on the smaller side of the data, and the same on the data as they are."""
+
+import numpy as np
+
+import skacv._estimator.fit as fit_module
+from skacv._estimator.sides import on_smaller_side
+
+
+class Sides:
+    """Notes which data every fit has run on, and can keep them as they are."""
+
+    def __init__(self, monkeypatch):
+        self.names, self.is_plain = [], False
+        monkeypatch.setattr(fit_module, "on_smaller_side", self)
+
+    def __call__(self, estimator, data, folds, resume):
+        if not self.is_plain:
+            data, folds = on_smaller_side(estimator, data, folds, resume)
+        self.names.append(type(data).__name__)
+        return data, folds
+
+    def fitted(self, model, *args, **kwargs):
+        """The model after a fit, and the name of what that was on."""
+        model.fit(*args, **kwargs)
+        return self.names[-1]
+
+    def plainly(self, model, *args, **kwargs):
+        """The model after a fit of the data as they are."""
+        self.is_plain = True
+        model.fit(*args, **kwargs)
+        self.is_plain = False
+        return model
+
+
+def assert_same(model, other, tolerance, without=()):
+    """All that two fits have left is the same, as a share of the largest entry."""
+    names = [name for name in vars(other) if name.endswith("_") and name[0] != "_"]
+    assert names == [name for name in vars(model) if name.endswith("_")]
+    for name in set(names) - set(without):
+        found, expected = getattr(model, name), getattr(other, name)
+        if name == "risk_residual_path_":  # its factors may turn
+            found, expected = (
+                np.tensordot(*each, axes=1) for each in (found, expected)
+            )
+        if isinstance(expected, list):
+            found, expected = np.concatenate(found), np.concatenate(expected)
+        found, expected = np.asarray(found), np.asarray(expected)
+        assert found.shape == expected.shape, name
+        assert found.dtype == expected.dtype, name
+        if expected.dtype.kind == "f" and expected.size:
+            size = tolerance * max(np.abs(expected).max(), np.finfo(float).tiny)
+            np.testing.assert_allclose(found, expected, 0, size, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=name)
