@@ -232,6 +232,10 @@ class TrajectoryModel(
             "intercept_path_": intercept_path,
         }
 
+    def _iterate_in_use(self, run):
+        """Which iterate predicts after ``fit``."""
+        return run.trajectory.n_updates
+
     def _kept(self, trajectory, begun):
         """What another fit, or a prediction interval, goes on from."""
         return {

@@ -65,7 +65,7 @@ class Preconditioner(ComparesArrays):
     sample_eigenvalue: float = field(compare=False)
 
     @classmethod
-    def of(cls, design, rows, n_components, rng):
+    def of(cls, design, rows, n_components, rng, rounding=0.0):
         """The preconditioner of some rows of a design.
 
         Parameters
@@ -75,12 +75,14 @@ class Preconditioner(ComparesArrays):
         n_components : int
             q, less than s. Directions without a part in the rows are not used.
         rng : numpy Generator or RandomState
+        rounding : float, default=0.0
+            Eigenvalues up to that size are rounding.
         """
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_wanted = min(n_components + 1, len(inner))
         eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
-        share = damped_shares(eigenvalues)
+        share = damped_shares(eigenvalues, rounding)
         top, following = eigenvalues[: len(share)], eigenvalues[len(share)]
         vectors = vectors[:, : len(share)]
         vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
@@ -147,12 +149,15 @@ class Preconditioner(ComparesArrays):
         return design.squared_row_norms() - (self.features(design) ** 2) @ self.damping
 
 
-def damped_shares(eigenvalues):
+def damped_shares(eigenvalues, rounding=0.0):
     """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (q + 1,), descending
+    rounding : float, default=0.0
+        Eigenvalues up to that size are rounding, as are those with a small share of
+        the top one.
 
     Returns
     -------
@@ -160,7 +165,8 @@ def damped_shares(eigenvalues):
         One entry for each of the first q directions whose eigenvalue, and the one
         after it, are not rounding.
     """
-    n_seen = np.count_nonzero(eigenvalues > NULL_DIRECTION * eigenvalues[0])
+    null = max(NULL_DIRECTION * eigenvalues[0], rounding)
+    n_seen = np.count_nonzero(eigenvalues > null)
     q = max(0, min(len(eigenvalues), n_seen) - 1)
     return (eigenvalues[q] / eigenvalues[:q]) ** DAMPING_POWER
 
