@@ -1,7 +1,8 @@
 """Which gamma a kernel has where that is left to us: the best of a few scales.
 
-The estimator is run with each of them, squared distances shared, and folds beside it say
-what its best iterate costs. The better half of the scales goes on, until there is one.
+The estimator is run with each of them, squared distances shared, and folds beside it
+say what its best iterate costs. The better half of the scales goes on, until there is
+one.
 How far the estimator's own run goes has no part in that: a run that is continued keeps
 its gamma.
 """
@@ -18,7 +19,7 @@ from .kernels import scale_gamma
 FACTORS = 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0
 # Scales are tried on at most so many rows, and no more than a kernel matrix and its
 # distances have room for, if these are not fewer than the least.
-MOST_ROWS, LEAST_ROWS = 2000, 100
+MOST_ROWS, LEAST_ROWS = 1000, 100
 # By so many folds of them, unless the estimator has folds of its own.
 N_FOLDS = 5
 # Updates of all scales; the better half of them takes twice as many, and so on.
@@ -91,7 +92,7 @@ def chosen_scale(estimator, samples, folds, seed):
 
 
 def _halved(candidates, data):
-    """Let the better half of the candidates go on, until there is one: successive halving.
+    """Successive halving: the better half goes on, until one is left.
 
     Returns
     -------
