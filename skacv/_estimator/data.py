@@ -15,6 +15,13 @@ from ..optim.problem import Problem
 NAMES = ("n_features_in_", "feature_names_in_")
 
 
+def places(rows, n_samples):
+    """Where every sample is among rows, -1 where it is not."""
+    found = np.full(n_samples, -1)
+    found[rows] = np.arange(len(rows))
+    return found
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """What validated data become for the algorithm, and the way back.
@@ -103,9 +110,7 @@ class TrainingData:
 
     def places_of(self, samples):
         """Which rows of the problem some samples are; -1 where they are none."""
-        place = np.full(self.n_samples, -1)
-        place[self.rows] = np.arange(len(self.rows))
-        return place[samples]
+        return places(self.rows, self.n_samples)[samples]
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,10 @@ class Samples:
     @property
     def n_samples(self):
         return self.passed.shape[0]
+
+    def places_of(self, samples):
+        """Which of the rows some samples are; -1 where they are none."""
+        return places(self.rows, self.n_samples)[samples]
 
 
 def validated(estimator, X, y, sample_weight, **checks):

@@ -132,7 +132,8 @@ class TrajectoryModel(
 
     def _prepared(self, X, y, sample_weight):
         """Validated data as a problem."""
-        return self._data_of(*self._coded_samples(X, y, sample_weight), seed=None)
+        samples, coded = self._coded_samples(X, y, sample_weight)
+        return column_data(samples, coded, self.fit_intercept)
 
     # ------------------------------------------------------------------ fit
 
@@ -213,10 +214,9 @@ class TrajectoryModel(
                 return self._live.with_plan_of(self.max_iter)
             self._warn_of_another_run()
         seed = self._batch_seed(resume)
-        data = self._data_of(samples, coded, seed)
-        check_loo(self.loo, len(data.rows))
-        folds = self._folds(X, y, data, params)
-        data, folds = self._on_smaller_side(data, folds, resume)
+        check_loo(self.loo, len(samples.rows))
+        folds = self._folds(X, y, samples, params)
+        data, folds = self._data_of(samples, coded, folds, seed, resume)
         start, done = self._start(data, resume)
         plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
         self._check_record([*done, *plan])
@@ -241,12 +241,12 @@ class TrajectoryModel(
     def _warn_of_another_run(self):
         """A run that cannot go on: the record can, from its coefficients."""
 
-    def _data_of(self, samples, coded, seed):
-        """The problem that samples make."""
-        return column_data(samples, coded, self.fit_intercept)
+    def _data_of(self, samples, coded, folds, seed, resume):
+        """The problem that samples make, and the folds as rows of it.
 
-    def _on_smaller_side(self, data, folds, resume):
-        """The data and the folds that the run is on."""
+        ``folds`` are rows of the samples.
+        """
+        data = column_data(samples, coded, self.fit_intercept)
         return on_smaller_side(self, data, folds, resume)
 
     def _start(self, data, resume):
@@ -317,6 +317,10 @@ class TrajectoryModel(
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
         }
+
+    def _iterate_in_use(self, run):
+        """Which iterate predicts after ``fit``."""
+        return run.trajectory.n_updates
 
     def _kept(self, trajectory, begun):
         """What another fit, or a prediction interval, goes on from."""

@@ -270,6 +270,8 @@ def _folds_left_out(run, folds):
 def unseen_folds(folds, seen):
     """The folds, judged by rows that no preconditioner has seen.
 
+    A fold whose rows have all been seen judges nothing, and is left out.
+
     Parameters
     ----------
     folds : list of (ndarray of int, ndarray of int)
@@ -278,16 +280,15 @@ def unseen_folds(folds, seen):
     Raises
     ------
     ValueError
-        If a fold has no other rows.
+        If no fold has other rows.
     """
     found = [(fitted, judged[~np.isin(judged, seen)]) for fitted, judged in folds]
-    for number, (_, judged) in enumerate(found):
-        if not len(judged):
-            raise ValueError(
-                f"Fold {number} of cv tests only on rows of the preconditioner's "
-                "subsample, which cannot be left out. Use larger folds, a smaller "
-                "subsample_size, or n_components=0."
-            )
+    found = [fold for fold in found if len(fold[1])]
+    if folds and not found:
+        raise ValueError(
+            "All rows that cv tests on are in the preconditioner's subsample, which "
+            "cannot be left out. Use a smaller subsample_size, or n_components=0."
+        )
     return found
 
 

@@ -335,5 +335,5 @@ def read_paths(run):
         "train_path_": run.train_path,
         f"{estimator._strength_name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,
-        "iteration_": trajectory.n_updates,
+        "iteration_": estimator._iterate_in_use(run),
     }

@@ -32,6 +32,7 @@ from .kernels import (
     check_squares,
     scale_gamma,
 )
+from .scales import chosen_scale
 
 MEGABYTE = 1 << 20
 
@@ -46,11 +47,14 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
         "kernel": [StrOptions({*KERNELS, "precomputed"}), callable],
-        "gamma": [StrOptions({"scale"}), Interval(Real, 0, None, closed="neither")],
+        "gamma": [
+            StrOptions({"auto", "scale"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         **ALPHA_CONSTRAINT,
-        "solver": [StrOptions({"eigenpro", "gd", "nesterov"})],
+        "solver": [StrOptions({"auto", "eigenpro", "gd", "nesterov"})],
         "n_components": [
             StrOptions({"auto"}),
             Interval(Integral, 0, None, closed="left"),
@@ -78,12 +82,12 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         self,
         kernel="rbf",
         *,
-        gamma="scale",
+        gamma="auto",
         degree=3,
         coef0=1.0,
         alpha=0.0,
         fit_intercept=True,
-        solver="eigenpro",
+        solver="auto",
         n_components="auto",
         subsample_size="auto",
         batch_size="auto",
@@ -130,36 +134,42 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def _prepared(self, X, y, sample_weight):
         return self._coded_samples(X, y, sample_weight)
 
-    def _data_of(self, samples, coded, seed):
-        """The problem that samples make, on their kernel."""
-        basis, kernel, rows = self._kernel_on(samples)
+    def _data_of(self, samples, coded, folds, seed, resume):
+        """The problem that samples make, on their kernel, and the folds of its rows."""
+        basis, kernel, rows = self._kernel_on(samples, folds, seed)
         coded = replace(coded, names={**coded.names, **basis})
         settings = KernelSettings(rows, self._budget(), self._map, self.fit_intercept)
-        return kernel_data(samples, coded, kernel, settings, seed)
+        data = kernel_data(samples, coded, kernel, settings, seed)
+        # Its rows are in an order of their own.
+        places = data.places_of(samples.rows)
+        return data, [(places[fitted], places[judged]) for fitted, judged in folds]
 
-    def _kernel_on(self, samples):
+    def _kernel_on(self, samples, folds, seed):
         """What a prediction needs besides coefficients; the kernel; what it takes."""
         X, numbers = samples.X, samples.rows[:, None]
         if self._is_precomputed():
             check_precomputed(samples.passed)
             basis = {"X_fit_": None, "_kernel": None}
             return basis, Precomputed(samples.passed), numbers
-        basis, kernel = self._kernel_of(X)
+        basis, kernel = self._kernel_of(samples, folds, seed)
         basis = {"X_fit_": samples.passed, "_kernel": kernel, **basis}
         if self._distances is not None:
             return basis, OfDistances(kernel, self._distances), numbers
         return basis, kernel, rows_of(X)
 
-    def _kernel_of(self, X):
+    def _kernel_of(self, samples, folds, seed):
         """The kernel, and its fitted attributes."""
         if callable(self.kernel):
             return {}, FromCallable(self.kernel)
-        check_squares(rows_of(X))
-        gamma = self.gamma
+        check_squares(rows_of(samples.X))
+        gamma, found = self.gamma, {}
         if gamma == "scale":
-            gamma = scale_gamma(self.kernel, X)
+            gamma = scale_gamma(self.kernel, samples.X)
+        elif gamma == "auto":
+            chosen = chosen_scale(self, samples, folds, seed)
+            gamma, found = chosen.gamma, chosen.attributes()
         kernel = KERNELS[self.kernel](float(gamma), self.degree, self.coef0)
-        return {"gamma_": float(gamma)}, kernel
+        return {"gamma_": float(gamma), **found}, kernel
 
     def _budget(self):
         """Bytes that the kernel matrix may take."""
@@ -178,16 +188,31 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     # ------------------------------------------------------------------- the run
 
+    def _solver_on(self, n_rows):
+        """The solver, for so many rows where it is left to us.
+
+        Acceleration takes all rows at a time, and rows are left out of it exactly by a
+        decomposition. Where that is too large, and where sizes of EigenPro are asked
+        for, it is EigenPro.
+        """
+        if self.solver != "auto":
+            return self.solver
+        sizes = {self.n_components, self.subsample_size, self.batch_size}
+        is_plain = sizes == {"auto"} and self._can_decompose(n_rows)
+        return "nesterov" if is_plain else "eigenpro"
+
     def _schedule(self, step_size, problem, seed):
-        if self.solver != "eigenpro":
-            return super()._schedule(step_size, problem, seed)
+        solver = self._solver_on(len(problem.target))
+        if solver != "eigenpro":
+            return self._solvers[solver](step_size)
         sizes = Sizes(
             self.n_components, self.subsample_size, self.batch_size, self._budget()
         )
         return eigenpro_schedule(problem, sizes, np.random.RandomState(seed))
 
     def _step_size(self, penalties, problem, schedule):
-        if self.solver != "eigenpro" or self.step_size != "auto":
+        solver = self._solver_on(len(problem.target))
+        if solver != "eigenpro" or self.step_size != "auto":
             return super()._step_size(penalties, problem, schedule)
         curvature = max(penalty.curvature for penalty in penalties)
         if not curvature:
@@ -195,9 +220,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         top = schedule.top_eigenvalue
         return schedule.step_size * top / (top + curvature)
 
-    def _on_smaller_side(self, data, folds, resume):
-        """The kernel between the rows: there is no other."""
-        return data, folds
 
     def _start(self, data, resume):
         """Zero: dual coefficients belong to their rows."""
@@ -235,8 +257,10 @@ class KernelModel(RecordedKernelModel, JudgedModel):
             for iterate in zip(trajectory.coef, trajectory.predictor)
         ]
         path = coef_path[stored].astype(problem.design.dtype, copy=False)
+        t = self._iterate_in_use(run)
+        place = np.searchsorted(stored, t)
         return {
-            **self._coefficients(path, intercept_path),
+            **self._coefficients(path[: place + 1], intercept_path[: t + 1]),
             "dual_coef_path_": path,
             "stored_iterations_": stored,
             "intercept_path_": intercept_path,
@@ -325,7 +349,9 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        return self._is_quadratic and self.solver != "nesterov"
+        has_momentum = self._solver_on(shape[0]) == "nesterov"
+        is_exact = self._can_decompose(shape[0]) or not has_momentum
+        return self._is_quadratic and is_exact
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")

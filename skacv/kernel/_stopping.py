@@ -12,11 +12,12 @@ from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
 from ..risk.left_out.costs import is_kernel_decomposed
 from ..risk.random_labels import random_signs
+from .data import working_dtype
 from .eigenpro import ARRAYS_OF_DECOMPOSITION
 
-# A run waits for half as many more iterates as came before its best: what a step
+# A run waits for as many more iterates as came before its best: what a step
 # changes gets less along a run.
-PATIENCE_GROWTH = 0.5
+PATIENCE_GROWTH = 1.0
 # Updates before a run is judged at all, as a multiple of its patience, where judging
 # takes longer than updates do.
 FIRST_STAGE = 6
@@ -45,12 +46,17 @@ class JudgedModel(TrajectoryModel):
         n_rows = len(problem.target)
         if loo not in ("auto", True) or n_rows < FEWEST_ROWS:
             return False
-        update, size = plan[0].first_update, problem.design.dtype.itemsize
+        update = plan[0].first_update
         is_same_map = problem.loss.is_quadratic and len(plan) == 1
         if not is_same_map or getattr(update, "has_memory", False):
             return False
+        return bool(update.n_batches) or not self._can_decompose(n_rows)
+
+    def _can_decompose(self, n_rows):
+        """Whether rows can be left out by a decomposition of the kernel matrix."""
+        size = np.dtype(working_dtype(n_rows)).itemsize
         fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self._budget()
-        return bool(update.n_batches) or not (fits and is_kernel_decomposed(n_rows))
+        return fits and is_kernel_decomposed(n_rows)
 
     def _go_on(self, begun, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
@@ -68,6 +74,12 @@ class JudgedModel(TrajectoryModel):
         trajectory = live.trajectory
         begun.trajectory = trajectory if end is None else trajectory.first(end)
         return end is not None or planned == begun.plan
+
+    def _iterate_in_use(self, run):
+        """The best, of a run that is judged while it goes on; else the last."""
+        if self.patience is None or run.best is None:
+            return super()._iterate_in_use(run)
+        return run.best
 
     def _n_more(self, n_updates, begun):
         """Updates until the run is judged again.

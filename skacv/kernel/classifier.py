@@ -26,8 +26,12 @@ default="rbf"
         "precomputed": X is the kernel matrix, in ``predict`` that between
         new and training rows. A callable ``kernel(X, Z)`` returns the matrix of
         two sets of rows. It must be positive semi-definite.
-    gamma : float or "scale", default="scale"
-        "scale" is 1 / (n_features Var(X)), its root for "laplacian".
+    gamma : float, "scale" or "auto", default="auto"
+        "scale" is 1 / (n_features Var(X)), its root for "laplacian". "auto" is the
+        best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (roots of these for
+        "laplacian"), by the folds of ``cv``, or five that are drawn, of at most 1000
+        rows. Half of the scales end after 25 updates, half of the others after 50, and
+        so on.
     degree : float, default=3
         Of the polynomial kernel.
     coef0 : float, default=1.0
@@ -46,9 +50,12 @@ default="rbf"
         the targets for the squared error, by an update of its own for the log loss.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
-    solver : {"eigenpro", "gd", "nesterov"}, default="eigenpro"
+    solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
-        all rows at a time.
+        all rows at a time, and no row for a subsample. "auto" is acceleration where
+        leave-one-out is exact (up to 3000 rows, within ``memory_budget``), and
+        EigenPro elsewhere and where one of its sizes is set: ``n_components``,
+        ``subsample_size`` or ``batch_size``.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
         gradient descent (Richardson iteration). "auto" is a fortieth of the
@@ -65,15 +72,16 @@ default="rbf"
         batches gain nothing. Batches are drawn once; all epochs take them in
         the same order.
     step_size : float or "auto", default="auto"
-        "auto" is the step of EigenPro 2, or the largest that is stable with
-        these batches if that is less; of the other solvers 1 / L, L the top
-        eigenvalue of the kernel over n. It depends on X only.
+        "auto" is 1 / L with all rows at a time, L the top eigenvalue of the
+        (preconditioned) kernel over n. With batches it is the step of EigenPro 2, or
+        the largest that is stable if that is less. It depends on X only.
     max_iter : int, default=200
         Epochs at most: passes through the rows.
     patience : int, default=5
         The run ends when its best iterate, by leave-one-out or else by the
-        folds, is followed by so many others and half as many as came before
-        it. None runs ``max_iter`` epochs, as it does without any estimate.
+        folds, is followed by so many others and as many as came before it. That
+        iterate is then in use. None runs ``max_iter`` epochs, as it does without any
+        estimate, and uses the last.
     tol : float, default=1e-3
         An iterate is better than another, for ``patience``, if it lowers the
         estimate by more than this share, and by more than ``loo_mc_se_path_``.
@@ -108,7 +116,7 @@ default="rbf"
     classes_ : ndarray of shape (n_classes,)
         The labels.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Dual coefficients of the iterate in use, the last after ``fit``.
+        Dual coefficients of the iterate in use, the best after ``fit``.
     intercept_ : ndarray of shape (n_outputs,)
         Its intercepts.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
@@ -164,6 +172,11 @@ default="rbf"
         one output. With leave-one-out of all rows only.
     gamma_ : float
         The gamma taken, of a named kernel.
+    gammas_ : ndarray of shape (n_scales,)
+        Those that were tried, with ``gamma="auto"``.
+    gamma_scores_ : ndarray of shape (n_scales,)
+        What folds find that the best iterate of each costs, as far as it was run;
+        the least is taken.
     n_components_ : int
         Directions of the preconditioner.
     subsample_indices_ : ndarray of int
@@ -184,7 +197,8 @@ default="rbf"
     n_iter_ : int
         Epochs recorded.
     iteration_ : int
-        The iterate in use.
+        The iterate in use. After ``fit`` that is the best by leave-one-out or else by
+        the folds, and the last with ``patience=None`` or without these.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -224,14 +238,14 @@ default="rbf"
         self,
         kernel="rbf",
         *,
-        gamma="scale",
+        gamma="auto",
         degree=3,
         coef0=1.0,
         loss="squared_error",
         alpha=0.0,
         fit_intercept=True,
         class_weight=None,
-        solver="eigenpro",
+        solver="auto",
         n_components="auto",
         subsample_size="auto",
         batch_size="auto",

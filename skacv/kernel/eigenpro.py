@@ -26,6 +26,9 @@ MANY_ROWS, LARGEST_SUBSAMPLE = 100_000, 12_000
 # time they make steps longer and the path coarser, so a few will do; with batches
 # they make batches larger.
 FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
+# Directions are brought down to so many roundings of the largest k(x, x) at most: with
+# the steps that are stable beyond, rounding grows.
+N_ROUNDINGS = 1000
 
 
 class Sizes(NamedTuple):
@@ -104,7 +107,8 @@ def eigenpro_schedule(problem, sizes, rng):
     bound = problem.loss.curvature_bound(problem.target)
     size, n_components = sizes.subsample(n_rows)
     rows = np.arange(size) * n_rows // size
-    preconditioner = Preconditioner.of(design, rows, n_components, rng)
+    rounding = N_ROUNDINGS * np.finfo(design.dtype).eps * design.matrix.diagonal.max()
+    preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
     beta = float(preconditioner.squared_row_norms(design).max())
     critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
     batches = batches_of(n_rows, sizes.batch(n_rows, critical))

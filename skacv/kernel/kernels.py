@@ -187,16 +187,16 @@ def check_squares(X):
         raise ValueError(f"Squares of entries of X overflow in {X.dtype}: scale X.")
 
 
-def scale_gamma(name, X):
+def scale_gamma(name, X, factor=1.0):
     """What gamma="scale" stands for: 1 / (n_features Var(X)), as in SVC.
 
-    The root of it for the Laplacian kernel, whose gamma multiplies a distance
-    and not its square.
+    Or a multiple of that. The root of it for the Laplacian kernel, whose gamma
+    multiplies a distance and not its square.
     """
     if sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
         variance = X.var(dtype=np.float64)
     spread = X.shape[1] * variance
-    gamma = 1 / spread if spread > np.finfo(np.float64).tiny else 1.0
+    gamma = factor / spread if spread > np.finfo(np.float64).tiny else factor
     return float(np.sqrt(gamma) if name == "laplacian" else gamma)

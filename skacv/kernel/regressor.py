@@ -28,8 +28,12 @@ default="rbf"
         "precomputed": X is the kernel matrix, in ``predict`` that between
         new and training rows. A callable ``kernel(X, Z)`` returns the matrix of
         two sets of rows. It must be positive semi-definite.
-    gamma : float or "scale", default="scale"
-        "scale" is 1 / (n_features Var(X)), its root for "laplacian".
+    gamma : float, "scale" or "auto", default="auto"
+        "scale" is 1 / (n_features Var(X)), its root for "laplacian". "auto" is the
+        best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (roots of these for
+        "laplacian"), by the folds of ``cv``, or five that are drawn, of at most 1000
+        rows. Half of the scales end after 25 updates, half of the others after 50, and
+        so on.
     degree : float, default=3
         Of the polynomial kernel.
     coef0 : float, default=1.0
@@ -42,9 +46,12 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether to fit an intercept that no penalty touches: by centring the kernel and
         the targets for the squared error, by an update of its own for other losses.
-    solver : {"eigenpro", "gd", "nesterov"}, default="eigenpro"
+    solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
-        all rows at a time.
+        all rows at a time, and no row for a subsample. "auto" is acceleration where
+        leave-one-out is exact (up to 3000 rows, within ``memory_budget``), and
+        EigenPro elsewhere and where one of its sizes is set: ``n_components``,
+        ``subsample_size`` or ``batch_size``.
     n_components : int or "auto", default="auto"
         Directions that the preconditioner brings down. 0 is plain kernel
         gradient descent (Richardson iteration). "auto" is a fortieth of the
@@ -61,15 +68,16 @@ default="rbf"
         batches gain nothing. Batches are drawn once; all epochs take them in
         the same order.
     step_size : float or "auto", default="auto"
-        "auto" is the step of EigenPro 2, or the largest that is stable with
-        these batches if that is less; of the other solvers 1 / L, L the top
-        eigenvalue of the kernel over n. It depends on X only.
+        "auto" is 1 / L with all rows at a time, L the top eigenvalue of the
+        (preconditioned) kernel over n. With batches it is the step of EigenPro 2, or
+        the largest that is stable if that is less. It depends on X only.
     max_iter : int, default=200
         Epochs at most: passes through the rows.
     patience : int, default=5
         The run ends when its best iterate, by leave-one-out or else by the
-        folds, is followed by so many others and half as many as came before
-        it. None runs ``max_iter`` epochs, as it does without any estimate.
+        folds, is followed by so many others and as many as came before it. That
+        iterate is then in use. None runs ``max_iter`` epochs, as it does without any
+        estimate, and uses the last.
     tol : float, default=1e-3
         An iterate is better than another, for ``patience``, if it lowers the
         estimate by more than this share, and by more than ``loo_mc_se_path_``.
@@ -102,7 +110,7 @@ default="rbf"
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Dual coefficients of the iterate in use, the last after ``fit``.
+        Dual coefficients of the iterate in use, the best after ``fit``.
     intercept_ : float or ndarray of shape (n_outputs,)
         Its intercept.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
@@ -156,6 +164,11 @@ default="rbf"
         one output. With leave-one-out of all rows only.
     gamma_ : float
         The gamma taken, of a named kernel.
+    gammas_ : ndarray of shape (n_scales,)
+        Those that were tried, with ``gamma="auto"``.
+    gamma_scores_ : ndarray of shape (n_scales,)
+        What folds find that the best iterate of each costs, as far as it was run;
+        the least is taken.
     n_components_ : int
         Directions of the preconditioner.
     subsample_indices_ : ndarray of int
@@ -176,7 +189,8 @@ default="rbf"
     n_iter_ : int
         Epochs recorded.
     iteration_ : int
-        The iterate in use.
+        The iterate in use. After ``fit`` that is the best by leave-one-out or else by
+        the folds, and the last with ``patience=None`` or without these.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

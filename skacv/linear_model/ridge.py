@@ -80,8 +80,8 @@ class IterativeRidge(SquaredErrorRegressor):
     step_size : float or "auto", default="auto"
         "auto" is 1 / (L + alpha / n), L the top eigenvalue of X'X / n (X centred),
         with a margin of 2% where X has more than 128 rows and columns; of "eigenpro"
-        .95 times the largest that is stable, or with batches that of EigenPro 2. It
-        depends on X only: a step that looks at y would break the estimates. Where so
+        the same of the preconditioned matrix, or with batches the step of EigenPro 2.
+        It depends on X only: a step that looks at y would break the estimates. Where so
         few rows or so little weight stay, without a fold or a row left out, that it
         would diverge, it is the largest step that does not.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"

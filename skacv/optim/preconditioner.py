@@ -29,8 +29,6 @@ N_ROUNDS = 4
 LANCZOS_TOLERANCE = 1e-2
 # A step is this share of the largest that is stable for sure.
 SAFE_SHARE = 0.99
-# With all rows at a time EigenPro 2 takes this share of 2 / lambda.
-FULL_BATCH_SHARE = 0.95
 # The automatic subsample: a tenth of the rows within these sizes, at most a third
 # (its rows cannot be left out).
 SUBSAMPLE_SIZES = 500, 2000
@@ -65,7 +63,7 @@ class Preconditioner(ComparesArrays):
     sample_eigenvalue: float = field(compare=False)
 
     @classmethod
-    def of(cls, design, rows, n_components, rng):
+    def of(cls, design, rows, n_components, rng, rounding=0.0):
         """The preconditioner of some rows of a design.
 
         Parameters
@@ -75,12 +73,14 @@ class Preconditioner(ComparesArrays):
         n_components : int
             q, less than s. Directions without a part in the rows are not used.
         rng : numpy Generator or RandomState
+        rounding : float, default=0.0
+            Eigenvalues up to that size are rounding.
         """
         sample = design.rows(rows)
         inner = sample.smaller_gram().astype(np.float64, copy=False) / len(rows)
         n_wanted = min(n_components + 1, len(inner))
         eigenvalues, vectors = top_eigenpairs(inner, n_wanted, rng)
-        share = damped_shares(eigenvalues)
+        share = damped_shares(eigenvalues, rounding)
         top, following = eigenvalues[: len(share)], eigenvalues[len(share)]
         vectors = vectors[:, : len(share)]
         vectors = sample.directions(vectors, np.sqrt(len(rows) * top))
@@ -147,12 +147,15 @@ class Preconditioner(ComparesArrays):
         return design.squared_row_norms() - (self.features(design) ** 2) @ self.damping
 
 
-def damped_shares(eigenvalues):
+def damped_shares(eigenvalues, rounding=0.0):
     """The share of each direction that stays, (lambda_{q+1} / lambda_j)^a.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (q + 1,), descending
+    rounding : float, default=0.0
+        Eigenvalues up to that size are rounding, as are those with a small share of
+        the top one.
 
     Returns
     -------
@@ -160,7 +163,8 @@ def damped_shares(eigenvalues):
         One entry for each of the first q directions whose eigenvalue, and the one
         after it, are not rounding.
     """
-    n_seen = np.count_nonzero(eigenvalues > NULL_DIRECTION * eigenvalues[0])
+    null = max(NULL_DIRECTION * eigenvalues[0], rounding)
+    n_seen = np.count_nonzero(eigenvalues > null)
     q = max(0, min(len(eigenvalues), n_seen) - 1)
     return (eigenvalues[q] / eigenvalues[:q]) ** DAMPING_POWER
 
@@ -207,8 +211,12 @@ def batch_step(largest_diagonal, top_eigenvalue, batch_size, critical):
 
 
 def full_batch_step(top_eigenvalue):
-    """The step of EigenPro 2 with all rows at a time, .95 * 2 / lambda."""
-    return FULL_BATCH_SHARE * 2 / top_eigenvalue if top_eigenvalue > 0 else 1.0
+    """The step with all rows at a time, 1 / lambda, half of that of EigenPro 2.
+
+    Longer ones overshoot: the run rings in its top directions, and rings less without
+    some of its rows, so that what these say of it reads low.
+    """
+    return 1 / top_eigenvalue if top_eigenvalue > 0 else 1.0
 
 
 def top_eigenpairs(matrix, n, rng):

@@ -246,7 +246,8 @@ def _begun(problem, start, done, first_penalty):
 
 
 def _largest_stable_step(problem, phase):
-    return phase.schedule.largest_stable_step(phase.smoothness(problem))
+    smoothness = phase.smoothness(problem)
+    return phase.schedule.largest_stable_step(smoothness) if smoothness else np.inf
 
 
 def _divergence(problem, phase):

@@ -261,3 +261,17 @@ def test_classes_share_the_run(n_classes, rng):
     errors = np.mean(chosen != label[regressor.loo_indices_], axis=1)
     np.testing.assert_allclose(classifier.loo_error_path_, errors)
     assert list(classifier.classes_) == list("abc")[:n_classes]
+
+
+def test_folds_with_few_rows_are_judged_by_those_the_preconditioner_has_not_seen(rng):
+    X = rng.standard_normal((35, 3))
+    model = KernelEigenProRegressor(n_components=2, cv=10, loo=False, random_state=0)
+    model.fit(X, X[:, 0] + rng.standard_normal(35))
+    judged = np.concatenate(model.cv_indices_)
+    unseen = np.setdiff1d(np.arange(35), model.subsample_indices_)
+    np.testing.assert_array_equal(np.sort(judged), unseen)
+    assert 0 < len(unseen) < 35
+    automatic = KernelEigenProRegressor(cv=10, loo=False, random_state=0).fit(
+        X, X[:, 0]
+    )
+    assert sum(map(len, automatic.cv_indices_)) == 35

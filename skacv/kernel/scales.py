@@ -1,0 +1,152 @@
+"""Which gamma a kernel has where that is left to us: the best of a few scales.
+
+The estimator is run with each of them, squared distances shared, and folds beside it
+say what its best iterate costs. The better half of the scales goes on, until there is
+one.
+How far the estimator's own run goes has no part in that: a run that is continued keeps
+its gamma.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import KFold
+
+from .kernels import scale_gamma
+
+# Multiples of gamma="scale".
+FACTORS = 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0
+# Scales are tried on at most so many rows, and no more than a kernel matrix and its
+# distances have room for, if these are not fewer than the least.
+MOST_ROWS, LEAST_ROWS = 1000, 100
+# By so many folds of them, unless the estimator has folds of its own.
+N_FOLDS = 5
+# Updates of all scales; the better half of them takes twice as many, and so on.
+FIRST_UPDATES = 25
+# Parameters that say which functions are fitted, and by what they are judged. How a
+# run goes through the rows is the automatic way for a scale that is tried.
+SHARED = (
+    "kernel",
+    "degree",
+    "coef0",
+    "loss",
+    "alpha",
+    "fit_intercept",
+    "class_weight",
+    "memory_budget",
+    "n_jobs",
+)
+
+
+class ChosenScale(NamedTuple):
+    """What was tried, and what came of it.
+
+    Attributes
+    ----------
+    gamma : float
+        The one that is taken.
+    gammas : ndarray of shape (n_scales,)
+        All of them.
+    scores : ndarray of shape (n_scales,)
+        What folds find that the best iterate of each costs, as far as it has gone.
+    """
+
+    gamma: float
+    gammas: np.ndarray
+    scores: np.ndarray
+
+    def attributes(self):
+        """Fitted attributes."""
+        return {"gammas_": self.gammas, "gamma_scores_": self.scores}
+
+
+def chosen_scale(estimator, samples, folds, seed):
+    """Run an estimator with each of the scales, and compare what folds find.
+
+    Parameters
+    ----------
+    estimator : KernelModel
+    samples : Samples
+    folds : list of (ndarray of int, ndarray of int)
+        The estimator's own, as rows of ``samples``; none where it has none.
+    seed : int
+        Draws rows and folds.
+
+    Returns
+    -------
+    ChosenScale
+    """
+    rng = np.random.RandomState(seed)
+    rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
+    data = samples.X[rows], samples.y[rows], samples.weights[rows]
+    gammas = np.array([scale_gamma(estimator.kernel, samples.X, f) for f in FACTORS])
+    settings = estimator.get_params(deep=False)
+    settings = {name: settings[name] for name in SHARED if name in settings}
+    splits = _folds_of(rows, folds, len(samples.y), rng)
+    settings |= {"loo": False, "cv": splits, "random_state": seed}
+    candidates = [type(estimator)(gamma=gamma, **settings) for gamma in gammas]
+    _share_distances(candidates, estimator, *data[:2], samples.rows[rows])
+    best, scores = _halved(candidates, data)
+    return ChosenScale(float(gammas[best]), gammas, scores)
+
+
+def _halved(candidates, data):
+    """Successive halving: the better half goes on, until one is left.
+
+    Returns
+    -------
+    best : int
+        Which one it is.
+    scores : ndarray of shape (n_candidates,)
+    """
+    scores, n_updates = np.empty(len(candidates)), FIRST_UPDATES
+    left, goes_on = np.arange(len(candidates)), np.ones(len(candidates), dtype=bool)
+    while len(left) > 1:
+        for number in left[goes_on[left]]:
+            candidate = candidates[number]
+            goes_on[number] = not candidate.fit_up_to(n_updates, *data)
+            scores[number] = candidate.cv_path_.min()
+        # Of equal ones the smaller gamma, whose functions are smoother.
+        order = np.argsort(scores[left], kind="stable")
+        for number in left[order[-(len(left) // 2) :]]:
+            candidates[number].release()
+        left, n_updates = np.sort(left[order[: -(len(left) // 2)]]), 2 * n_updates
+    return left[0], scores
+
+
+def _most_rows(estimator):
+    """Rows that scales are tried on at most."""
+    fitting = int(np.sqrt(estimator._budget() / (2 * np.dtype(np.float64).itemsize)))
+    return max(LEAST_ROWS, min(fitting, MOST_ROWS))
+
+
+def _drawn(y, n_most, has_classes, rng):
+    """Rows that scales are tried on, in order: all, or some with one of each class."""
+    if len(y) <= n_most:
+        return np.arange(len(y))
+    rows = rng.permutation(len(y))[:n_most]
+    if has_classes:
+        rows = np.concatenate([rows, np.unique(y, return_index=True)[1]])
+    return np.unique(rows)
+
+
+def _folds_of(rows, folds, n_rows, rng):
+    """What the scales are judged by: parts of the estimator's folds, or others."""
+    if not folds:
+        n_folds = min(N_FOLDS, len(rows))
+        return list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))
+    place = np.full(n_rows, -1)
+    place[rows] = np.arange(len(rows))
+    parts = [[place[part][place[part] >= 0] for part in fold] for fold in folds]
+    return [(fitted, judged) for fitted, judged in parts if len(fitted) and len(judged)]
+
+
+def _share_distances(candidates, estimator, X, y, samples):
+    """Squared distances once for all: those of the estimator, if it has any."""
+    if estimator._distances is None:
+        candidates[0].share_work(candidates, X, y)
+        return
+    distances = estimator._distances[np.ix_(samples, samples)]
+    for candidate in candidates:
+        candidate._distances = distances
