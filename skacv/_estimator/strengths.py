@@ -8,6 +8,8 @@ from ..optim.families import except_last
 
 # Strengths of a "path".
 N_STRENGTHS = 30
+# By how much the first of them is above the largest gradient, in roundings.
+ROUNDINGS = 64
 
 
 class PenaltyStrengths(ABC):
@@ -76,6 +78,8 @@ class PenaltyStrengths(ABC):
             free = np.flatnonzero(penalty.unpenalized(n_columns))
             gradient = problem.gradient(problem.fitted_on(free))
             largest = penalty.largest_strength(gradient, problem.smoothness)
+            # All coefficients are zero there, however gradients are rounded.
+            largest *= 1 + ROUNDINGS * np.finfo(problem.design.dtype).eps
             largest = max(largest, np.finfo(float).eps)
             least = self._strength_ratio * largest
             return list(np.geomspace(largest, least, N_STRENGTHS))

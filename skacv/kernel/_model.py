@@ -220,7 +220,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         top = schedule.top_eigenvalue
         return schedule.step_size * top / (top + curvature)
 
-
     def _start(self, data, resume):
         """Zero: dual coefficients belong to their rows."""
         problem = data.problem
