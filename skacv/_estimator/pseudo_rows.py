@@ -84,10 +84,9 @@ def on_pseudo_rows(data, folds):
 
     Returns
     -------
-    data : PseudoRowData
-    folds : list of (ndarray of int, ndarray of int)
-        As the rows that stand for them.
-    Or None where these would not be few, or miss too much.
+    (PseudoRowData, list of (ndarray of int, ndarray of int)) or None
+        The folds as the rows that stand for them. None where these would not be few,
+        or moments have too few digits.
     """
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
@@ -97,10 +96,10 @@ def on_pseudo_rows(data, folds):
         return None
     group, kinds = groups
     moments = moments_of(problem, group, len(kinds))
+    if _is_explained(moments[:, 1:, 1:].sum(axis=0), n_outputs):
+        return None
     rows, weights = pseudo_rows(moments)
     X, target = np.split(rows.astype(problem.design.dtype), [-n_outputs], axis=1)
-    if _is_explained(rows, weights, n_outputs):
-        return None
     made = PseudoProblem(
         design_of(np.ascontiguousarray(X)),
         np.ascontiguousarray(target),
@@ -156,12 +155,20 @@ def groups_of(folds, n_rows, n_most):
     return (group, kinds) if len(kinds) <= n_most else None
 
 
-def _is_explained(rows, weights, n_outputs):
-    """Whether some target is, but for a share of it that moments do not resolve."""
-    scaled = rows * np.sqrt(weights)[:, None]
-    X, target = np.split(scaled, [-n_outputs], axis=1)
-    sizes = np.linalg.norm(X, axis=0)
-    X = X / np.where(sizes > 0, sizes, 1)
-    coef = np.linalg.lstsq(X, target, rcond=None)[0]
-    left = ((target - X @ coef) ** 2).sum(axis=0)
-    return bool((left <= UNEXPLAINED * (target**2).sum(axis=0)).any())
+def _is_explained(moments, n_outputs):
+    """Whether some target is, but for a share of it that moments do not resolve.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n, n)
+        Second moments of the columns and the targets.
+    n_outputs : int
+    """
+    sizes = np.sqrt(np.diagonal(moments))
+    sizes = np.where(sizes > 0, sizes, 1)
+    scaled = moments / sizes / sizes[:, None]
+    columns, targets = np.split(scaled, [-n_outputs])
+    own, shared = np.split(columns, [-n_outputs], axis=1)
+    explained = shared.T @ np.linalg.lstsq(own, shared, rcond=None)[0]
+    left = np.diagonal(targets[:, -n_outputs:] - explained)
+    return bool((left <= UNEXPLAINED * np.diagonal(targets[:, -n_outputs:])).any())
