@@ -32,6 +32,7 @@ from .data import (
 from .default_peers import defaults
 from .default_studies import regret
 from .held_out_studies import criteria, intervals
+from .kernel_default_studies import kernel_defaults
 from .kernel_studies import (
     batch_sizes,
     computational_reach,
@@ -300,6 +301,7 @@ STUDIES = {
     "noisy-digits": noisy_digits,
     "noisy-probabilities": noisy_probabilities,
     "random-labels": random_labels,
+    "kernel-defaults": kernel_defaults,
 }
 
 
