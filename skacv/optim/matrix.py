@@ -25,6 +25,8 @@ class MatrixDesign(ColumnDesign):
         Multiplies the (centred) rows.
     """
 
+    is_matrix = True
+
     def __init__(self, X, center=None, row_scale=None):
         self.X = X
         self.center = center
