@@ -13,24 +13,24 @@ them; many more ask for the product of the present slopes, by which Q grows. Ite
 are those of all columns, to rounding.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from .families import OnColumns
 from .updates import Iterate, State
 
-# Products with fewer entries than this cost no more than looking after columns does,
-# and so they do in columns with fewer entries.
+# Products with so few entries, or with columns of so few, cost no more than looking
+# after the columns does.
 LEAST_ENTRIES, LEAST_COLUMN = 1 << 17, 64
 # Directions that are known at a time.
 MOST_DIRECTIONS = 16
 # What a bound is multiplied by where columns are chosen: they serve a while.
-SLACK = 1.2
+SLACK = 1.15
 # Columns that join at a time without another product, as a share of all.
-FEW = 1 / 64
+FEW = 1 / 32
 # Working columns may be so many more than they would be if chosen anew.
-SPARE = 1.5
+SPARE = 2
+# A part of the working columns is so many times as wide as the next one, at least.
+PARTS = 4
 # All columns are taken where working ones are more than this share of them, or where
 # so many updates have cost more than this share of what they cost with all columns;
 # for so many updates, then twice as many.
@@ -149,18 +149,28 @@ class WorkingColumns:
 
     def join(self, index):
         """Take in some more columns."""
-        first = len(self.index)
         self.index = np.concatenate([self.index, index])
-        place = slice(first, len(self.index))
-        self._parts.append((place, self._design.selection(index, self.dtype)))
+        self._parts.append(self._design.selection(index, self.dtype))
+        # Few parts, each of them copied few times.
+        while len(self._parts) > 1 and _is_no_wider(*self._parts[-2:]):
+            last = self._parts.pop()
+            self._parts[-1] = self._parts[-1].beside(last)
 
     def dot(self, coef):
         """Linear predictors, (n_working, k) -> (n_rows, k)."""
-        return sum(part.dot(coef[place]) for place, part in self._parts)
+        first, found = 0, 0
+        for part in self._parts:
+            last = first + part.shape[1]
+            found, first = found + part.dot(coef[first:last]), last
+        return found
 
     def t_dot(self, slopes):
         """The gradient, (n_rows, k) -> (n_working, k)."""
-        return np.concatenate([part.t_dot(slopes) for _, part in self._parts])
+        return np.concatenate([part.t_dot(slopes) for part in self._parts])
+
+
+def _is_no_wider(part, following):
+    return part.shape[1] <= PARTS * following.shape[1]
 
 
 class Screen:
@@ -176,7 +186,7 @@ class Screen:
         design = fits.problem.design
         self._n_columns = design.shape[1]
         self._n_vectors = int(np.prod(fits.target.shape[1:-1])) * fits.n_fits
-        self._is_worth = design.is_matrix and _is_worth(design, self._n_vectors)
+        self._is_worth = design.is_matrix and _is_worth(design)
         self._known = self._working = None
         self._n_resting, self._pause = 0, PAUSE
         self._n_taken = self._cost = 0
@@ -274,9 +284,7 @@ class Screen:
         self._n_taken = self._cost = 0
 
 
-def _is_worth(design, n_vectors):
+def _is_worth(design):
+    """Whether products with a design cost more than looking after its columns."""
     n_entries = design.n_stored
-    return (
-        n_entries * n_vectors >= LEAST_ENTRIES
-        and n_entries >= LEAST_COLUMN * design.shape[1]
-    )
+    return n_entries >= max(LEAST_ENTRIES, LEAST_COLUMN * design.shape[1])
