@@ -24,13 +24,11 @@ LEAST_ENTRIES, LEAST_COLUMN = 1 << 17, 64
 # Directions that are known at a time.
 MOST_DIRECTIONS = 16
 # What a bound is multiplied by where columns are chosen: they serve a while.
-SLACK = 1.15
+SLACK = 1.1
 # Columns that join at a time without another product, as a share of all.
-FEW = 1 / 32
+FEW = 1 / 64
 # Working columns may be so many more than they would be if chosen anew.
 SPARE = 2
-# A part of the working columns is so many times as wide as the next one, at least.
-PARTS = 4
 # All columns are taken where working ones are more than this share of them, or where
 # so many updates have cost more than this share of what they cost with all columns;
 # for so many updates, then twice as many.
@@ -152,7 +150,7 @@ class WorkingColumns:
         self.index = np.concatenate([self.index, index])
         self._parts.append(self._design.selection(index, self.dtype))
         # Few parts, each of them copied few times.
-        while len(self._parts) > 1 and _is_no_wider(*self._parts[-2:]):
+        while len(self._parts) > 1 and _is_narrower(*self._parts[-2:]):
             last = self._parts.pop()
             self._parts[-1] = self._parts[-1].beside(last)
 
@@ -169,8 +167,8 @@ class WorkingColumns:
         return np.concatenate([part.t_dot(slopes) for part in self._parts])
 
 
-def _is_no_wider(part, following):
-    return part.shape[1] <= PARTS * following.shape[1]
+def _is_narrower(part, following):
+    return part.shape[1] <= following.shape[1]
 
 
 class Screen:
