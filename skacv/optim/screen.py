@@ -27,11 +27,11 @@ MOST_DIRECTIONS = 16
 SLACK = 1.1
 # Columns that join at a time without another product, as a share of all.
 FEW = 1 / 64
-# Working columns may be so many more than they would be if chosen anew.
+# So many times more working columns than are wanted are given up for these.
 SPARE = 2
-# All columns are taken where working ones are more than this share of them, or where
-# so many updates have cost more than this share of what they cost with all columns;
-# for so many updates, then twice as many.
+# All columns are taken where more than a share WIDE of them would be working ones, or
+# where PAUSE updates have gone through more than a share WORTH of all columns: for
+# PAUSE updates, and twice as many the next time.
 WIDE, WORTH = 0.5, 0.8
 PAUSE = 8
 # Rounding errors of a product, in units of the machine precision.
@@ -46,8 +46,8 @@ def may_move(penalty, bound, step_size, scale=1.0):
     penalty : Penalty
     bound : ndarray of shape (n_columns, ...)
     step_size : float
-    scale : float or ndarray
-        What multiplies the penalty.
+    scale : float
+        What multiplies the penalty, at least.
     """
     size, step = step_size * bound, step_size * scale
     return (penalty.prox(size, step) != 0) | (penalty.prox(-size, step) != 0)
@@ -76,10 +76,11 @@ class KnownDirections:
         # How far off the products may be by rounding, in units of a column's norm.
         self._errors = np.empty(shape, design.dtype)
         self._n_known = 0
-        self._rounding = ROUNDING * np.finfo(design.dtype).eps
+        eps = np.finfo(design.dtype).eps
+        self._rounding, self._most_error = ROUNDING * eps, np.sqrt(eps)
 
     def bounds(self, slopes):
-        """Bounds of the sizes of gradients, (n_vectors, n_columns).
+        """Bounds of the sizes of all gradients of a column together, (n_columns,).
 
         Parameters
         ----------
@@ -87,9 +88,10 @@ class KnownDirections:
         """
         share, rest = self._split(slopes)
         missing = np.linalg.norm(rest, axis=1) + self._error(slopes, share)
-        found = np.abs(_dot(share, self._products[:, : self._n_known]))
+        found = _dot(share, self._products[:, : self._n_known])
+        np.abs(found, out=found)
         found += missing[:, None] * self._norms
-        return found
+        return found.max(axis=0)
 
     def learn(self, slopes, gradients):
         """Add what is new in some slopes, (n_vectors, n_rows), to the directions.
@@ -106,12 +108,15 @@ class KnownDirections:
         second, rest = self._split(rest)  # twice is enough (Kahan, Parlett)
         share, size = first + second, np.linalg.norm(rest, axis=1)
         size[size == 0] = np.inf
+        error = self._error(slopes, share) / size
+        if error.max() > self._most_error:
+            self._n_known = 0
+            return self.learn(slopes, gradients)
         new, known = self._n_known, slice(self._n_known)
-        rest /= size[:, None]
         product = gradients - _dot(share, self._products[:, known])
-        product /= size[:, None]
-        self._directions[:, new], self._products[:, new] = rest, product
-        self._errors[:, new] = self._error(slopes, share) / size
+        self._directions[:, new] = rest / size[:, None]
+        self._products[:, new] = product / size[:, None]
+        self._errors[:, new] = error
         self._n_known += 1
 
     def _split(self, slopes):
@@ -180,22 +185,22 @@ class Screen:
     """
 
     def __init__(self, fits):
-        self.fits = fits
-        design = fits.problem.design
-        self._n_columns = design.shape[1]
-        self._n_vectors = int(np.prod(fits.target.shape[1:-1])) * fits.n_fits
+        self.fits, design = fits, fits.problem.design
         self._is_worth = design.is_matrix and _is_worth(design)
+        self._n_columns = design.shape[1]
         self._known = self._working = None
-        self._n_resting, self._pause = 0, PAUSE
-        self._n_taken = self._cost = 0
+        # Updates for which all columns are still taken, and will be the next time.
+        self._n_left, self._pause = 0, PAUSE
+        # Columns that products have gone through since so many updates.
+        self._n_products = self._n_taken = 0
 
     def advance(self, update, penalty, state):
         """The state after an update, as ``update.advance`` gives it."""
         is_screened = update.is_elementwise and not update.n_batches
-        if not (self._is_worth and is_screened and not penalty.is_linear):
+        if not (self._is_worth and is_screened) or penalty.is_linear:
             return update.advance(self.fits, penalty, state)
-        if self._n_resting:
-            self._n_resting -= 1
+        if self._n_left:
+            self._n_left -= 1
             return update.advance(self.fits, penalty, state)
         point = update.point(state.current.predictor, state.earlier.predictor)
         slopes = self.fits.slopes(point)
@@ -205,81 +210,82 @@ class Screen:
         index, scale = self._working.index, self.fits.penalty_scale
         if gradient is None:
             gradient = self._fits.gradient_of(slopes)
-            self._cost += len(index)
-        else:
+        else:  # to the last digit what it would be without a screen
             gradient = gradient[index]
-        current, earlier = (each.coef[index] for each in state[:2])
-        part = update.apply(
-            current, earlier, gradient, self._penalty_on(penalty), scale
-        )
+        current, earlier = state.current.coef[index], state.earlier.coef[index]
+        penalty = self._penalty_on(penalty)
+        part = update.apply(current, earlier, gradient, penalty, scale)
         coef = np.zeros_like(state.current.coef)
         coef[index] = part
-        self._cost += len(index)
+        self._n_products += 2 * len(index)
         return State(Iterate(coef, self._fits.predictor(part)), state.current)
 
     def _choose(self, update, penalty, state, slopes):
         """Let the columns that an update can move be the working ones, or none.
 
-        Returns the gradient of all columns where it was needed.
+        Returns
+        -------
+        ndarray of shape (n_columns, n_outputs, n_fits) or None
+            The gradient of all columns, if it was needed.
         """
-        if self._known is None:
-            self._known = KnownDirections(self.fits.problem, self._n_vectors)
         if self._working is not None and self._n_taken == PAUSE:
-            if self._cost > WORTH * 2 * self._n_columns * PAUSE:
-                return self._rest()
-            self._n_taken = self._cost = 0
+            if self._n_products > WORTH * 2 * self._n_columns * PAUSE:
+                return self._pause_now()
+            self._n_products = self._n_taken = 0
             self._pause = PAUSE
         self._n_taken += 1
-        flat = np.ascontiguousarray(slopes.reshape(len(slopes), -1).T)
-
-        def moved(slack):
-            bounds = slack * self._known.bounds(flat)
-            bounds = bounds.T.reshape(-1, *slopes.shape[1:])
-            moves = may_move(penalty, bounds, update.step_size, self.fits.penalty_scale)
-            return penalty.whole(moves.any(axis=(1, 2)))
-
+        slopes_of = np.ascontiguousarray(slopes.reshape(len(slopes), -1).T)
+        if self._known is None:
+            self._known = KnownDirections(self.fits.problem, len(slopes_of))
+        moves = self._moved(update, penalty, slopes_of)
         if self._working is not None:
-            moves = moved(1.0)
             moves[self._working.index] = False
-            joins = np.flatnonzero(moves)
-            if len(joins) <= FEW * self._n_columns:
-                return self._join(joins)
+            if np.count_nonzero(moves) <= FEW * self._n_columns:
+                return self._join(moves)
         gradient = self.fits.gradient_of(slopes)
-        self._known.learn(flat, gradient.reshape(len(gradient), -1).T)
-        self._cost += self._n_columns
+        self._known.learn(slopes_of, gradient.reshape(len(gradient), -1).T)
+        self._n_products += self._n_columns
         wanted = (state.current.coef != 0) | (state.earlier.coef != 0)
-        wanted = penalty.whole(wanted.any(axis=(1, 2))) | moved(SLACK)
-        self._take(wanted)
+        wanted = penalty.whole(wanted.any(axis=(1, 2)))
+        self._take(wanted | self._moved(update, penalty, slopes_of, SLACK))
         return gradient
 
+    def _moved(self, update, penalty, slopes, slack=1.0):
+        """The columns that the bounds let move, as a mask."""
+        bounds = slack * self._known.bounds(slopes)[:, None]
+        # What is zero under a penalty is zero under a stronger one.
+        scale = np.min(self.fits.penalty_scale)
+        moves = may_move(penalty, bounds, update.step_size, scale)
+        return penalty.whole(moves[:, 0])
+
     def _take(self, wanted):
+        """Let the columns in a mask be the working ones, if they are few."""
         n_wanted = np.count_nonzero(wanted)
         if n_wanted > WIDE * self._n_columns:
-            return self._rest()
-        if self._working is not None:
-            joined = wanted.copy()
-            joined[self._working.index] = True
-            if np.count_nonzero(joined) <= SPARE * n_wanted:
-                wanted[self._working.index] = False
-                return self._join(np.flatnonzero(wanted))
-        self._set(WorkingColumns(self.fits.problem.design, np.flatnonzero(wanted)))
-        self._cost += 2 * n_wanted
+            return self._pause_now()
+        if self._working is not None and len(self._working.index) <= SPARE * n_wanted:
+            wanted[self._working.index] = False
+            return self._join(wanted)
+        self._work_on(WorkingColumns(self.fits.problem.design, np.flatnonzero(wanted)))
+        self._n_products += 2 * n_wanted
 
-    def _join(self, index):
+    def _join(self, mask):
+        """Let the columns in a mask join, none of which is a working one."""
+        index = np.flatnonzero(mask)
         if len(index):
             self._working.join(index)
-            self._set(self._working)
-            self._cost += 2 * len(index)
+            self._work_on(self._working)
+            self._n_products += 2 * len(index)
 
-    def _set(self, working):
-        self._working = working
-        self._fits = self.fits.on(working)
+    def _work_on(self, working):
+        self._working, self._fits = working, self.fits.on(working)
         self._penalty_on = OnColumns(working.index)
 
-    def _rest(self):
+    def _pause_now(self):
+        """Take all columns for a while, and for longer the next time."""
         self._working = None
-        self._n_resting, self._pause = self._pause, 2 * self._pause
-        self._n_taken = self._cost = 0
+        self._n_left, self._pause = self._pause, 2 * self._pause
+        self._n_products = self._n_taken = 0
 
 
 def _is_worth(design):
