@@ -29,6 +29,13 @@ class DenseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
+    # From the left: BLAS takes half the time where a few vectors lie side by side.
+    def _times(self, coef):
+        return (coef.T @ self.X.T).T
+
+    def _transpose_times(self, slopes):
+        return (slopes.T @ self.X).T
+
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
         return sum(

@@ -43,7 +43,7 @@ class Design(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     side: str
-    has_columns = False
+    has_columns = is_matrix = False
 
     @abstractmethod
     def dot(self, coef):

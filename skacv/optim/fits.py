@@ -4,6 +4,7 @@ The recorded run is one fit; refits without some rows are the same problem with 
 row weights. All of them share every pass over X.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,7 +77,11 @@ class Fits:
 
     def gradient(self, predictor):
         """Gradient of every fit's loss, (n_columns, n_outputs, n_fits)."""
-        return _side_by_side(self.problem.design.t_dot, self.slopes(predictor))
+        return self.gradient_of(self.slopes(predictor))
+
+    def gradient_of(self, slopes):
+        """The gradient where these are the :meth:`slopes`."""
+        return _side_by_side(self.problem.design.t_dot, slopes)
 
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
@@ -95,6 +100,12 @@ class Fits:
         if self.recentres:
             design = design.centered(weights)
         return replace(self.problem, design=design, row_weights=weights)
+
+    def on(self, design):
+        """The same fits on another design of the same rows: of some columns."""
+        fits = copy(self)
+        fits.problem = replace(self.problem, design=design)
+        return fits
 
     def batch(self, rows):
         """The fits on some rows; their gradients are those of all on average."""

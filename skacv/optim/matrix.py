@@ -25,6 +25,8 @@ class MatrixDesign(ColumnDesign):
         Multiplies the (centred) rows.
     """
 
+    is_matrix = True
+
     def __init__(self, X, center=None, row_scale=None):
         self.X = X
         self.center = center
@@ -67,12 +69,20 @@ class MatrixDesign(ColumnDesign):
         return self._of(self.X, center.astype(self.dtype), self.row_scale)
 
     @abstractmethod
+    def _times(self, coef):
+        """X coef, a new array."""
+
+    @abstractmethod
+    def _transpose_times(self, slopes):
+        """X' slopes, a new array."""
+
+    @abstractmethod
     def _weighted_sum(self, weights):
         """X' weights, (n_columns, 1), in double precision."""
 
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
-        product = self.X @ coef
+        product = self._times(coef)
         if self.center is not None:
             product -= (self.center * coef).sum(axis=0)
         if self.row_scale is not None:
@@ -83,7 +93,7 @@ class MatrixDesign(ColumnDesign):
         """The product of the transpose with slopes, (n_rows, k) -> (n_columns, k)."""
         if self.row_scale is not None:
             slopes = slopes * self.row_scale
-        product = self.X.T @ slopes
+        product = self._transpose_times(slopes)
         if self.center is not None:
             product -= self.center * slopes.sum(axis=0)
         return product

@@ -160,6 +160,12 @@ class Problem:
         self._row_bases.append((preconditioner, basis))
         return basis
 
+    @cached_property
+    def column_norms(self):
+        """Norms of the columns of the design, or bounds of them."""
+        norms, _ = self.design.column_sizes()
+        return norms.astype(self.design.dtype)
+
     def eigenvalues(self):
         """Eigenvalues of :attr:`eigenbasis`, which is not formed for them alone."""
         if "eigenbasis" in vars(self):

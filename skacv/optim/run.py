@@ -12,6 +12,7 @@ import numpy as np
 from .contracts import check_plan
 from .fits import Fits
 from .phases import n_planned_updates, remaining_phases
+from .screen import Screen
 from .trajectory import Taken, Trajectory, iterate
 from .updates import Iterate, State
 
@@ -27,7 +28,7 @@ class Iterates:
     """
 
     def __init__(self, fits, current, earlier):
-        self.fits = fits
+        self.fits, self._screen = fits, Screen(fits)
         self.state = State(current, earlier)
 
     @classmethod
@@ -49,7 +50,7 @@ class Iterates:
         """Move all fits on by an update."""
         if taken.restarts:  # from rest
             self.state = State(self.state.current, self.state.current)
-        self.state = taken.update.advance(self.fits, taken.penalty, self.state)
+        self.state = self._screen.advance(taken.update, taken.penalty, self.state)
 
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):

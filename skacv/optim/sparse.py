@@ -17,6 +17,12 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
+    def _times(self, coef):
+        return self.X @ coef
+
+    def _transpose_times(self, slopes):
+        return self.X.T @ slopes
+
     def _weighted_sum(self, weights):
         return self.X.T @ weights
 

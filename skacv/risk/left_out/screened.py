@@ -28,6 +28,7 @@ import numpy as np
 
 from ...optim.design import Design
 from ...optim.families import OnColumns
+from ...optim.screen import may_move
 from .working_columns import WorkingColumns, whole_gram
 
 # Memory for the replicas of a block of rows.
@@ -232,9 +233,9 @@ class RowReplicas:
 
         ``bound`` is of the gradient before it is scaled by the loss.
         """
-        size = update.step_size * self.loss_scale.max() * bound
         scale = min(1.0, self.penalty_scale.min())
-        return penalty.prox(size, update.step_size * scale) != 0
+        bound = self.loss_scale.max() * bound
+        return may_move(penalty, bound, update.step_size, scale)
 
     def _advance(self, taken, gradient):
         """The update itself, for every replica on the working columns."""
