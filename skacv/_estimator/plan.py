@@ -101,10 +101,7 @@ class PlannedModel(PenaltyStrengths):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        run = self._planned_run(shape, y)
-        if self._is_of_row_space(shape):
-            run = replace(run, shape=(shape[0], shape[0] + self._has_constant))
-        return is_cheap(run)
+        return is_cheap(self._planned_run(shape, y))
 
     def default_patience(self):
         """How many iterates without an improvement end a run with ``patience="auto"``.

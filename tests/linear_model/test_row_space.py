@@ -288,19 +288,6 @@ def test_an_estimate_that_counts_coefficients_has_those_of_the_columns(sides, rn
         unregister_estimate("count")
 
 
-def test_leaving_rows_out_is_as_cheap_as_the_side_that_is_run(sides, rng):
-    shape, labels = np.empty((150, 20_000)), np.arange(150) % 2
-    smooth, with_prox = (
-        TrajectoryLogisticRegression("path", l1_ratio=l1_ratio, max_iter=20)
-        for l1_ratio in (0.0, 0.5)
-    )
-    assert smooth.leaves_one_out_cheaply(shape, labels)
-    assert not with_prox.leaves_one_out_cheaply(shape, labels)
-    X, y = drawn(rng, "logistic")
-    assert TrajectoryEarlyStoppingCV(smooth).fit(X, y).criterion_ == "loo"
-    assert sides.names[-1] == "RowSpaceData"
-
-
 # ------------------------------------------------------------------- the parts
 
 
