@@ -10,7 +10,6 @@ from sklearn.model_selection import KFold
 
 from skacv import (
     IterativeRidge,
-    TrajectoryEarlyStoppingCV,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
