@@ -1,12 +1,13 @@
 """The estimator that runs once and keeps the best iterate."""
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -16,17 +17,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import (
     CallbackSupportMixin,
+    Composition,
     Interval,
     StrOptions,
     _fit_context,
     callback_context,
+    check_names,
     has_callbacks,
-    validate_parameters,
     with_callbacks,
 )
 from .._estimator.readers import ESTIMATES
-from .._estimator.recording import check_records_trajectory
-from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
 from .criteria import (
     PathJudge,
@@ -35,11 +35,24 @@ from .criteria import (
     scorer_of,
     with_predictions,
 )
+from .members import (
+    candidate_of,
+    check_grid,
+    check_losses,
+    check_members,
+    combinations,
+    judge_alike,
+    named,
+    tags_of,
+)
+from .optimism import Judged, corrected_score
+from .portfolios import PORTFOLIOS, task_of, that_take
 from .rules import RULES, place_of_least
 from .splits import draw_once, take_back
 from .stages import Stages, choice_of, fit_with_callbacks, prepare
 
 RESULTS = (
+    "member",
     "params",
     "criterion",
     "best_iter",
@@ -51,7 +64,7 @@ RESULTS = (
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, Composition
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -156,8 +169,11 @@ class TrajectoryEarlyStoppingCV(
         "rule": [StrOptions(set(RULES))],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "param_grid": [dict, list, None],
+        "task": [StrOptions({"auto", *PORTFOLIOS})],
         "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
     }
+    _parts = "estimator"
 
     def __init__(
         self,
@@ -167,19 +183,44 @@ class TrajectoryEarlyStoppingCV(
         rule="min",
         patience=None,
         param_grid=None,
+        task="auto",
         n_jobs=None,
+        random_state=None,
     ):
         self.estimator = estimator
         self.criterion = criterion
         self.rule = rule
         self.patience = patience
         self.param_grid = param_grid
+        self.task = task
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
-    def _inner(self):
+    def _members(self):
+        """Name and estimator of all that may run, before data are seen."""
         if self.estimator is None:
-            return TrajectoryLasso(alpha="path", max_iter=20)
-        return self.estimator
+            task = "regression" if self.task == "auto" else self.task
+            return PORTFOLIOS[task]()
+        if isinstance(self.estimator, list):
+            return named(self.estimator)
+        return [(type(self.estimator).__name__, self.estimator)]
+
+    def _is_portfolio(self):
+        return self.estimator is None or isinstance(self.estimator, list)
+
+    def _members_for(self, X, y):
+        """Those that run on these data, their names and kinds checked."""
+        members = self._members()
+        if self.estimator is None:
+            task = task_of(y) if self.task == "auto" else self.task
+            members = that_take(PORTFOLIOS[task](), X, y)
+            if self.criterion in ESTIMATES:
+                offered = ESTIMATES[self.criterion].is_offered_by
+                members = [pair for pair in members if offered(pair[1])]
+        if self._is_portfolio():
+            check_names(self, [name for name, _ in members])
+        check_members(members, type(self).__name__)
+        return members
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
@@ -207,50 +248,104 @@ class TrajectoryEarlyStoppingCV(
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
-        check_records_trajectory(self._inner(), type(self).__name__)
-        grid = list(ParameterGrid(self.param_grid or {}))
-        candidates = self._candidates(grid)
+        members = self._members_for(X, y)
+        candidates = self._candidates(members)
+        rng = check_random_state(self.random_state)
+        if self._is_portfolio():
+            judge_alike(candidates, rng)
         judge = self._judge(candidates, X, y, params)
-        for candidate, combination in zip(candidates, grid):
-            prepare(candidate, judge.estimate, combination)
-        fit_params = self._routed("estimator", "fit", params)
-        draw_once(candidates, self._cv_of(grid), X, y, fit_params)
-        candidates[0].share_work(candidates, X, y)
-        stages = Stages(judge, self.patience)
-        runs = self._run(stages, candidates, X, y, fit_params, params)
-        choices = [
-            choice_of(run.estimator, run.path, judge, RULES[self.rule]) for run in runs
-        ]
+        for candidate in candidates:
+            prepare(candidate.estimator, judge.estimate, candidate.params)
+        fit_params = {
+            name: self._routed(self._receiver(name), "fit", params)
+            for name, _ in members
+        }
+        self._share(members, candidates, X, y, fit_params)
+        runs = self._run(judge, candidates, X, y, fit_params, params)
+        runs, judge = self._on_common_rows(runs, judge)
+        rule = RULES[self.rule]
+        choices = [choice_of(run.estimator, run.path, judge, rule) for run in runs]
         best = self._best(choices, judge)
-        results = self._results(grid, runs, choices, judge)
-        self._keep(grid[best], runs[best], choices[best])
+        results = self._results(candidates, runs, choices, judge)
+        corrected = self._corrected(runs, judge, rng)
+        self._keep(candidates[best], runs[best], choices[best])
+        self.paths_ = self._paths(candidates, runs, choices, judge)
+        self.best_score_corrected_, self.best_score_corrected_se_ = corrected
         self.criterion_ = judge.name
         self.results_ = results
         return self
 
-    def _candidates(self, grid):
-        """An estimator of every combination, its parameters checked."""
-        candidates = []
-        for combination in grid:
-            candidate = clone(self._inner())
-            candidate.set_params(**clone(combination, safe=False))
-            validate_parameters(candidate)
-            candidates.append(candidate)
-        return candidates
+    def _candidates(self, members):
+        """An estimator of every member and combination, its parameters checked."""
+        grid = self.param_grid
+        if not self._is_portfolio():
+            (name, member), *_ = members
+            return [
+                candidate_of(name, member, combination)
+                for combination in ParameterGrid(grid or {})
+            ]
+        check_grid(grid, [name for name, _ in members])
+        return [
+            candidate_of(name, member, combination)
+            for name, member in members
+            for combination in combinations(grid, name)
+        ]
 
-    def _cv_of(self, grid):
-        """What the ``cv`` of every candidate is a copy of."""
-        own = ESTIMATES["cv"].setting(self._inner())
-        return [combination.get("cv", own) for combination in grid]
+    def _share(self, members, candidates, X, y, fit_params):
+        """Draw splits once for all, and let the runs of a member share their work."""
+        if self._is_portfolio():
+            origins = [None] * len(candidates)
+        else:
+            own = ESTIMATES["cv"].setting(self.estimator)
+            origins = [each.params.get("cv", own) for each in candidates]
+        estimators = [each.estimator for each in candidates]
+        draw_once(estimators, origins, X, y, fit_params[members[0][0]])
+        for name, member in members:
+            own = [each.estimator for each in candidates if each.member == name]
+            member.share_work(own, X, y)
 
-    def _keep(self, combination, run, choice):
+    def _on_common_rows(self, runs, judge):
+        """Members are compared by the rows that all of them have held out."""
+        if not self._is_portfolio():
+            return runs, judge
+        common = judge.on_common_rows([run.estimator for run in runs])
+        if common is judge:
+            return runs, judge
+        return [run._replace(path=common.path(run.estimator)) for run in runs], common
+
+    def _corrected(self, runs, judge, rng):
+        """The score of choosing so, by the bootstrap; and its standard error."""
+        judged = []
+        for run in runs:
+            rows = run.estimator.recorded_iterations()
+
+            def error(place, run=run, rows=rows):
+                return judge.standard_error(run.estimator, rows[place])
+
+            judged.append(Judged(judge.costs(run.estimator), rows, error))
+        if any(each.costs is None for each in judged):
+            return np.nan, np.nan
+        return corrected_score(judged, RULES[self.rule], rng)
+
+    @staticmethod
+    def _paths(candidates, runs, choices, judge):
+        """The path of every member, that of its best combination."""
+        found = {}
+        for name in dict.fromkeys(each.member for each in candidates):
+            own = [k for k, each in enumerate(candidates) if each.member == name]
+            values = [judge.sign * choices[k].score for k in own]
+            found[name] = runs[own[place_of_least(values)]].path
+        return found
+
+    def _keep(self, candidate, run, choice):
         """The chosen iterate of the best run."""
         take_back(run.estimator)
         self.estimator_ = run.estimator.at_iteration(choice.iteration)
         self.best_iter_ = choice.iteration
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
-        self.best_params_ = dict(combination)
+        self.best_member_ = candidate.member
+        self.best_params_ = dict(candidate.params)
         self.best_params_.update(run.estimator.parameters_at(choice.iteration))
         self.path_ = run.path
 
@@ -267,46 +362,53 @@ class TrajectoryEarlyStoppingCV(
 
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
-        criterion = self.criterion
+        criterion, estimators = self.criterion, [each.estimator for each in candidates]
         if isinstance(criterion, str) and criterion == "auto":
-            criterion = automatic(candidates, X, y)
+            is_one = not self._is_portfolio()
+            criterion = automatic(estimators, X, y) if is_one else "cv"
         if isinstance(criterion, str) and criterion in ESTIMATES:
-            return PathJudge(ESTIMATES[criterion])
+            if len({each.member for each in candidates}) > 1:
+                check_losses(candidates, X, y)
+            return PathJudge(ESTIMATES[criterion], y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
-            routed = self._routed("scorer", "score", params)
-        held_out = ESTIMATES[with_predictions(candidates)]
-        return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
+            routed = self._routed("criterion", "score", params)
+        is_one = not self._is_portfolio()
+        held_out = ESTIMATES[with_predictions(estimators) if is_one else "cv"]
+        members = {each.member: each.estimator for each in candidates}.values()
+        return ScorerJudge.of(criterion, held_out, members, X, y, routed)
 
-    def _results(self, grid, runs, choices, judge):
+    def _results(self, candidates, runs, choices, judge):
         """A row for every candidate and every criterion that it has computed."""
         rule, rows = RULES[self.rule], []
-        for params, run, choice in zip(grid, runs, choices):
+        for (member, params, _), run, choice in zip(candidates, runs, choices):
             estimator, chosen = run.estimator, {judge.name: choice}
             for name, estimate in ESTIMATES.items():
                 if hasattr(estimator, estimate.path) and name != judge.name:
                     own = PathJudge(estimate)
                     chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
             rows += [
-                (params, name, *choice, estimator.n_iter_, run.seconds)
+                (member, params, name, *choice, estimator.n_iter_, run.seconds)
                 for name, choice in chosen.items()
             ]
         return dict(zip(RESULTS, map(list, zip(*rows))))
 
-    def _run(self, stages, candidates, X, y, fit_params, params):
+    def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
+        stages = Stages(judge, self.patience)
         if not has_callbacks(self):
             return Parallel(n_jobs=self.n_jobs)(
-                delayed(stages.run)(candidate, X, y, fit_params)
-                for candidate in candidates
+                delayed(stages.run)(each.estimator, X, y, fit_params[each.member])
+                for each in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
         context = callback_context(self, len(candidates))
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
+        run = partial(fit_with_callbacks, self, stages)
         runs = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_with_callbacks)(self, stages, candidate, task, data, fit_params)
-            for candidate, task in zip(candidates, tasks)
+            delayed(run)(each.estimator, task, data, fit_params[each.member])
+            for each, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
         return runs
@@ -325,14 +427,20 @@ class TrajectoryEarlyStoppingCV(
         -------
         float
         """
-        params = self._routed("estimator", "score", params)
-        return self._chosen().score(X, y, **params)
+        chosen = self._chosen()
+        params = self._routed(self._receiver(self.best_member_), "score", params)
+        return chosen.score(X, y, **params)
+
+    def _receiver(self, name):
+        """What the member of that name is called where metadata are routed."""
+        return name if self._is_portfolio() else "estimator"
 
     def _routed(self, receiver, method, params):
         """What the method of the estimator, or the scorer, is to get of ``params``."""
         if not get_config()["enable_metadata_routing"]:
             return params
-        caller = "score" if (receiver, method) == ("estimator", "score") else "fit"
+        is_scored = method == "score" and receiver != "criterion"
+        caller = "score" if is_scored else "fit"
         return process_routing(self, caller, **params)[receiver][method]
 
     def get_metadata_routing(self):
@@ -348,10 +456,12 @@ class TrajectoryEarlyStoppingCV(
             .add(caller="score", callee="score")
         )
         router = MetadataRouter(owner=self)
-        router.add(estimator=self._inner(), method_mapping=mapping)
+        for name, member in self._members():
+            receiver = {self._receiver(name): member}
+            router.add(method_mapping=mapping, **receiver)
         if self.criterion not in ("auto", *ESTIMATES):
             router.add(
-                scorer=scorer_of(self.criterion),
+                criterion=scorer_of(self.criterion),
                 method_mapping=MethodMapping().add(caller="fit", callee="score"),
             )
         return router
@@ -360,11 +470,6 @@ class TrajectoryEarlyStoppingCV(
         return "estimator_" in vars(self)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner())
-        tags.estimator_type = inner.estimator_type
-        tags.regressor_tags = inner.regressor_tags
-        tags.classifier_tags = inner.classifier_tags
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        return tags
+        # Members that run by default are those that can take the data.
+        needs = any if self.estimator is None else all
+        return tags_of(self._members(), super().__sklearn_tags__(), needs)
