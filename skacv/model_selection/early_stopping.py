@@ -3,84 +3,58 @@
 from functools import partial
 from numbers import Integral
 
-import numpy as np
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import (
     CallbackSupportMixin,
-    Composition,
     Interval,
     StrOptions,
     _fit_context,
     callback_context,
-    check_names,
     has_callbacks,
     with_callbacks,
 )
 from .._estimator.readers import ESTIMATES
 from .chosen import ChosenIterate
-from .criteria import (
-    PathJudge,
-    ScorerJudge,
-    automatic,
-    scorer_of,
-    with_predictions,
-)
-from .members import (
-    candidate_of,
-    check_grid,
-    check_losses,
-    check_members,
-    combinations,
-    judge_alike,
-    named,
-    tags_of,
-)
-from .optimism import Judged, corrected_score
-from .portfolios import PORTFOLIOS, task_of, that_take
-from .rules import RULES, place_of_least
+from .comparison import Comparison, on_common_rows
+from .composed import ComposedOfMembers
+from .criteria import PathJudge, ScorerJudge, automatic, with_predictions
+from .members import check_losses, judge_alike
+from .portfolios import PORTFOLIOS, task_of_estimator
+from .rules import RULES
 from .splits import draw_once, take_back
-from .stages import Stages, choice_of, fit_with_callbacks, prepare
-
-RESULTS = (
-    "member",
-    "params",
-    "criterion",
-    "best_iter",
-    "best_score",
-    "best_score_se",
-    "n_iter",
-    "fit_time",
-)
+from .stages import Stages, fit_with_callbacks, prepare
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, Composition
+    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
 ):
     """Fit once and keep the iterate of least estimated risk.
 
     The estimator records its trajectory and what every iterate would cost on
     unseen rows; this one moves it to the best row. Nothing is refitted and no
-    rows are held out.
+    rows are held out. Several estimators run side by side, on the same rows and
+    folds, and the best iterate of all is kept.
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory, default=None
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
         One of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
         :class:`TrajectoryLogisticRegression`, or another that
         :class:`skacv.model_selection.RecordsTrajectory` describes; this is a
-        regressor or a classifier as that is.
-        None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
-        alpha and the iteration in one run.
+        regressor or a classifier as that is. Or several with names, all
+        regressors or all classifiers: members. Their parameters are
+        ``name__parameter`` in ``set_params`` and ``param_grid``; ``cv`` of one is
+        that of all, and those without a ``random_state`` get a common one.
+        None is a portfolio for the ``task``. For numbers: a path of the lasso and
+        one of the elastic net, least squares, and a kernel machine. For classes: a
+        path of logistic regression, the same without a penalty, and kernel logistic
+        regression. Members that cannot take the data are left out: kernels if X is
+        sparse or has more than 5000 rows, and what does not take several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
         matrix), ``loo_path_`` (leave-one-out) or ``cv_path_`` (folds; 5 where
@@ -94,6 +68,10 @@ class TrajectoryEarlyStoppingCV(
         ``risk=False``, or no memory matrix because its loss is not the squared
         error. All combinations of ``param_grid`` are judged by the same: by what
         every one of them can compute.
+        Several members are judged by "cv" where it says "auto", and scored on the
+        predictions of the folds. They are compared on the rows that all of them
+        have held out (a preconditioner's subsample is not), by one loss: where
+        losses differ a scorer is needed.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : int, default=None
@@ -105,9 +83,19 @@ class TrajectoryEarlyStoppingCV(
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
         combination, and parameters and iteration are chosen jointly from their
         paths. Random splits of ``cv`` are drawn once, and are the same for all.
+        With several members a key is ``name__parameter``, and changes that member.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the portfolio of ``estimator=None`` is for. "auto" looks at y: strings,
+        booleans and any two values are classes, and so are whole numbers (integers
+        or floats) of at most 20 values that are each there five times; all else are
+        numbers. Before ``fit`` it is a regressor; say the task where that matters,
+        as it does for the folds of :func:`sklearn.model_selection.cross_val_score`.
     n_jobs : int, default=None
-        Trajectories of ``param_grid`` run in parallel; None is 1 unless in a
-        :func:`joblib.parallel_config` context.
+        Trajectories of members and of ``param_grid`` run in parallel; None is 1
+        unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of ``best_score_corrected_``, and the ``random_state`` of
+        members that have none.
 
     Attributes
     ----------
@@ -119,16 +107,32 @@ class TrajectoryEarlyStoppingCV(
         The estimated risk there (smaller is better), or the scorer's value.
     best_score_se_ : float
         Its standard error.
+    best_score_corrected_ : float
+        What choosing so costs rows that had no part in the choice: the least over
+        many estimates is optimistic, most where rows are few. Rows are drawn from
+        the held-out ones with replacement, 200 times; the choice is made again by
+        the rows drawn, over all members and combinations, and judged by those that
+        were not. More than 1000 rows are drawn in 1000 groups. NaN where it is not
+        known what single rows cost: with ``criterion="risk"`` and with scorers.
+    best_score_corrected_se_ : float
+        Its standard error, over rows.
+    best_member_ : str
+        The name of the estimator chosen, of a single one that of its class.
     best_params_ : dict
-        The chosen combination of ``param_grid``; with a sequence of alphas in
-        one trajectory, also the alpha (or C) in force at the chosen iterate.
+        The chosen combination of ``param_grid``, as parameters of the member; with a
+        sequence of alphas in one trajectory, also the alpha (or C) in force at the
+        chosen iterate.
     criterion_ : str
         The criterion that was taken.
+    task_ : {"regression", "classification"}
+        The task that was taken.
     path_ : ndarray of shape (n_iter_ + 1,)
-        Its value for every iterate.
+        Its value for every iterate of the chosen run.
+    paths_ : dict of str to ndarray
+        The same of every member, in its best combination.
     results_ : dict of lists
-        One entry per combination and criterion that was computed: "params",
-        "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
+        One entry per member, combination and criterion that was computed: "member",
+        "params", "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
         "fit_time" (seconds for the run and what judges it).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, of a linear model.
@@ -151,6 +155,10 @@ class TrajectoryEarlyStoppingCV(
     Bellec and Tan (2024), "Uncertainty quantification for iterative algorithms
     in linear models with application to early stopping", arXiv:2404.17856.
 
+    Tsamardinos, Greasidou and Borboudakis (2018), "Bootstrapping the
+    out-of-sample predictions for efficient and accurate cross-validation",
+    Machine Learning 107(12): of ``best_score_corrected_``.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -161,6 +169,14 @@ class TrajectoryEarlyStoppingCV(
     True
     >>> model.predict(X[:2]).shape
     (2,)
+
+    Several estimators, of which the best iterate is kept:
+
+    >>> from skacv import TrajectoryLasso
+    >>> members = [("lasso", TrajectoryLasso("path")), ("ridge", IterativeRidge(0.0))]
+    >>> both = TrajectoryEarlyStoppingCV(members, random_state=0).fit(X, y)
+    >>> sorted(both.paths_)
+    ['lasso', 'ridge']
     """
 
     _parameter_constraints = {
@@ -173,7 +189,6 @@ class TrajectoryEarlyStoppingCV(
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
-    _parts = "estimator"
 
     def __init__(
         self,
@@ -195,32 +210,6 @@ class TrajectoryEarlyStoppingCV(
         self.task = task
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _members(self):
-        """Name and estimator of all that may run, before data are seen."""
-        if self.estimator is None:
-            task = "regression" if self.task == "auto" else self.task
-            return PORTFOLIOS[task]()
-        if isinstance(self.estimator, list):
-            return named(self.estimator)
-        return [(type(self.estimator).__name__, self.estimator)]
-
-    def _is_portfolio(self):
-        return self.estimator is None or isinstance(self.estimator, list)
-
-    def _members_for(self, X, y):
-        """Those that run on these data, their names and kinds checked."""
-        members = self._members()
-        if self.estimator is None:
-            task = task_of(y) if self.task == "auto" else self.task
-            members = that_take(PORTFOLIOS[task](), X, y)
-            if self.criterion in ESTIMATES:
-                offered = ESTIMATES[self.criterion].is_offered_by
-                members = [pair for pair in members if offered(pair[1])]
-        if self._is_portfolio():
-            check_names(self, [name for name, _ in members])
-        check_members(members, type(self).__name__)
-        return members
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
@@ -262,34 +251,11 @@ class TrajectoryEarlyStoppingCV(
         }
         self._share(members, candidates, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
-        runs, judge = self._on_common_rows(runs, judge)
-        rule = RULES[self.rule]
-        choices = [choice_of(run.estimator, run.path, judge, rule) for run in runs]
-        best = self._best(choices, judge)
-        results = self._results(candidates, runs, choices, judge)
-        corrected = self._corrected(runs, judge, rng)
-        self._keep(candidates[best], runs[best], choices[best])
-        self.paths_ = self._paths(candidates, runs, choices, judge)
-        self.best_score_corrected_, self.best_score_corrected_se_ = corrected
-        self.criterion_ = judge.name
-        self.results_ = results
+        if self._is_portfolio():
+            runs, judge = on_common_rows(runs, judge)
+        compared = Comparison(candidates, runs, judge, RULES[self.rule])
+        self._keep(compared, compared.corrected_score(rng))
         return self
-
-    def _candidates(self, members):
-        """An estimator of every member and combination, its parameters checked."""
-        grid = self.param_grid
-        if not self._is_portfolio():
-            (name, member), *_ = members
-            return [
-                candidate_of(name, member, combination)
-                for combination in ParameterGrid(grid or {})
-            ]
-        check_grid(grid, [name for name, _ in members])
-        return [
-            candidate_of(name, member, combination)
-            for name, member in members
-            for combination in combinations(grid, name)
-        ]
 
     def _share(self, members, candidates, X, y, fit_params):
         """Draw splits once for all, and let the runs of a member share their work."""
@@ -304,61 +270,24 @@ class TrajectoryEarlyStoppingCV(
             own = [each.estimator for each in candidates if each.member == name]
             member.share_work(own, X, y)
 
-    def _on_common_rows(self, runs, judge):
-        """Members are compared by the rows that all of them have held out."""
-        if not self._is_portfolio():
-            return runs, judge
-        common = judge.on_common_rows([run.estimator for run in runs])
-        if common is judge:
-            return runs, judge
-        return [run._replace(path=common.path(run.estimator)) for run in runs], common
-
-    def _corrected(self, runs, judge, rng):
-        """The score of choosing so, by the bootstrap; and its standard error."""
-        judged = []
-        for run in runs:
-            rows = run.estimator.recorded_iterations()
-
-            def error(place, run=run, rows=rows):
-                return judge.standard_error(run.estimator, rows[place])
-
-            judged.append(Judged(judge.costs(run.estimator), rows, error))
-        if any(each.costs is None for each in judged):
-            return np.nan, np.nan
-        return corrected_score(judged, RULES[self.rule], rng)
-
-    @staticmethod
-    def _paths(candidates, runs, choices, judge):
-        """The path of every member, that of its best combination."""
-        found = {}
-        for name in dict.fromkeys(each.member for each in candidates):
-            own = [k for k, each in enumerate(candidates) if each.member == name]
-            values = [judge.sign * choices[k].score for k in own]
-            found[name] = runs[own[place_of_least(values)]].path
-        return found
-
-    def _keep(self, candidate, run, choice):
-        """The chosen iterate of the best run."""
+    def _keep(self, compared, corrected):
+        """The chosen iterate of the best run, and what all have come to."""
+        best, run, choice = compared.best
+        results, paths = compared.results(), compared.paths()
         take_back(run.estimator)
         self.estimator_ = run.estimator.at_iteration(choice.iteration)
         self.best_iter_ = choice.iteration
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
-        self.best_member_ = candidate.member
-        self.best_params_ = dict(candidate.params)
+        self.best_score_corrected_, self.best_score_corrected_se_ = corrected
+        self.best_member_ = best.member
+        self.best_params_ = dict(best.params)
         self.best_params_.update(run.estimator.parameters_at(choice.iteration))
         self.path_ = run.path
-
-    @staticmethod
-    def _best(choices, judge):
-        """Number of the candidate with the best choice."""
-        best = place_of_least([judge.sign * choice.score for choice in choices])
-        if np.isnan(choices[best].score):
-            raise ValueError(
-                f"criterion={judge.name} is undefined (NaN) for every iterate of "
-                "every candidate."
-            )
-        return best
+        self.paths_ = paths
+        self.task_ = task_of_estimator(self.estimator_)
+        self.criterion_ = compared.judge.name
+        self.results_ = results
 
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
@@ -377,21 +306,6 @@ class TrajectoryEarlyStoppingCV(
         held_out = ESTIMATES[with_predictions(estimators) if is_one else "cv"]
         members = {each.member: each.estimator for each in candidates}.values()
         return ScorerJudge.of(criterion, held_out, members, X, y, routed)
-
-    def _results(self, candidates, runs, choices, judge):
-        """A row for every candidate and every criterion that it has computed."""
-        rule, rows = RULES[self.rule], []
-        for (member, params, _), run, choice in zip(candidates, runs, choices):
-            estimator, chosen = run.estimator, {judge.name: choice}
-            for name, estimate in ESTIMATES.items():
-                if hasattr(estimator, estimate.path) and name != judge.name:
-                    own = PathJudge(estimate)
-                    chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
-            rows += [
-                (member, params, name, *choice, estimator.n_iter_, run.seconds)
-                for name, choice in chosen.items()
-            ]
-        return dict(zip(RESULTS, map(list, zip(*rows))))
 
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
@@ -431,45 +345,5 @@ class TrajectoryEarlyStoppingCV(
         params = self._routed(self._receiver(self.best_member_), "score", params)
         return chosen.score(X, y, **params)
 
-    def _receiver(self, name):
-        """What the member of that name is called where metadata are routed."""
-        return name if self._is_portfolio() else "estimator"
-
-    def _routed(self, receiver, method, params):
-        """What the method of the estimator, or the scorer, is to get of ``params``."""
-        if not get_config()["enable_metadata_routing"]:
-            return params
-        is_scored = method == "score" and receiver != "criterion"
-        caller = "score" if is_scored else "fit"
-        return process_routing(self, caller, **params)[receiver][method]
-
-    def get_metadata_routing(self):
-        """Metadata routing of this object.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = (
-            MethodMapping()
-            .add(caller="fit", callee="fit")
-            .add(caller="score", callee="score")
-        )
-        router = MetadataRouter(owner=self)
-        for name, member in self._members():
-            receiver = {self._receiver(name): member}
-            router.add(method_mapping=mapping, **receiver)
-        if self.criterion not in ("auto", *ESTIMATES):
-            router.add(
-                criterion=scorer_of(self.criterion),
-                method_mapping=MethodMapping().add(caller="fit", callee="score"),
-            )
-        return router
-
     def __sklearn_is_fitted__(self):
         return "estimator_" in vars(self)
-
-    def __sklearn_tags__(self):
-        # Members that run by default are those that can take the data.
-        needs = any if self.estimator is None else all
-        return tags_of(self._members(), super().__sklearn_tags__(), needs)

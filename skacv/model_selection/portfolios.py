@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 
@@ -55,8 +56,9 @@ PORTFOLIOS = {"regression": regression, "classification": classification}
 def task_of(y):
     """Whether targets are numbers or classes.
 
-    Strings, booleans and any two values are classes, and so are integers of at most
-    20 values that are each there five times; all else are numbers.
+    Strings, booleans and any two values are classes, and so are whole numbers, as
+    integers or as floats, where there are at most 20 values and each is there five
+    times; all else are numbers.
 
     Parameters
     ----------
@@ -67,14 +69,19 @@ def task_of(y):
     {"regression", "classification"}
     """
     kind = type_of_target(y)
-    y = np.asarray(y)
     if kind not in ("binary", "multiclass"):
         return "regression"
+    y = np.asarray(y)
     values, counts = np.unique(y, return_counts=True)
-    are_few = len(values) <= MOST_LABELS and counts.min() >= FEWEST_OF_A_LABEL
-    if len(values) == 2 or y.dtype.kind not in "fiu":
+    are_labels = len(values) <= MOST_LABELS and counts.min() >= FEWEST_OF_A_LABEL
+    if kind == "binary" or y.dtype.kind not in "fiu" or are_labels:
         return "classification"
-    return "classification" if y.dtype.kind in "iu" and are_few else "regression"
+    return "regression"
+
+
+def task_of_estimator(estimator):
+    """The task that a fitted estimator has."""
+    return "classification" if is_classifier(estimator) else "regression"
 
 
 def that_take(members, X, y):
@@ -90,13 +97,17 @@ def that_take(members, X, y):
     -------
     list of (str, estimator)
     """
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows, *_ = _shape(X)
     has_kernel_rows = not sparse.issparse(X) and n_rows <= MOST_KERNEL_ROWS
-    shape = np.shape(y)
-    is_one = len(shape) < 2 or shape[1] == 1
+    is_one = not any(n > 1 for n in _shape(y)[1:])
     return [
         (name, member)
         for name, member in members
         if (has_kernel_rows or "kernel" not in member.get_params(deep=False))
         and (is_one or get_tags(member).target_tags.multi_output)
     ]
+
+
+def _shape(data):
+    """The shape of an array-like, which a sparse matrix says itself."""
+    return data.shape if hasattr(data, "shape") else np.asarray(data).shape
