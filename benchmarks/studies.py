@@ -40,6 +40,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
+from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
 
 
@@ -287,6 +288,7 @@ STUDIES = {
     "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
     "regret": regret,
+    "optimism": optimism,
     "intervals": intervals,
     "curved": curved,
     "published-levels": published_levels,
