@@ -42,6 +42,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
+from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
 
 
@@ -290,6 +291,7 @@ STUDIES = {
     "criteria": criteria,
     "regret": regret,
     "defaults": defaults,
+    "optimism": optimism,
     "intervals": intervals,
     "curved": curved,
     "published-levels": published_levels,

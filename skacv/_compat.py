@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
 )
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 
 try:  # scikit-learn >= 1.9
@@ -22,6 +23,46 @@ except ImportError:
 
     def with_callbacks(method):
         return method
+
+
+class Composition(_BaseComposition):
+    """An estimator of which one parameter, ``_parts``, may list (name, estimator)."""
+
+    _parts: str
+
+    def get_params(self, deep=True):
+        """Parameters of this object and, if deep, of what it is made of.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+            Those of named estimators as ``name__parameter``.
+        """
+        return self._get_params(self._parts, deep=deep)
+
+    def set_params(self, **params):
+        """Set parameters of this object, and of what it is made of.
+
+        Parameters
+        ----------
+        **params : dict
+            Those of named estimators as ``name__parameter``.
+
+        Returns
+        -------
+        self : object
+        """
+        self._set_params(self._parts, **params)
+        return self
+
+
+def check_names(composition, names):
+    """Raise where names of parts are not unique, or not told from parameters."""
+    composition._validate_names(names)
 
 
 def has_callbacks(estimator):
@@ -50,6 +91,7 @@ def class_weights(class_weight, classes, y, sample_weight):
 
 __all__ = [
     "CallbackSupportMixin",
+    "Composition",
     "HasMethods",
     "Interval",
     "StrOptions",
@@ -57,6 +99,7 @@ __all__ = [
     "_fit_context",
     "_safe_indexing",
     "callback_context",
+    "check_names",
     "class_weights",
     "has_callbacks",
     "validate_parameters",

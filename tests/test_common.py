@@ -49,6 +49,18 @@ ESTIMATORS = [
     KernelEigenProClassifier(),
     KernelEigenProClassifier(batch_size=8),
     TrajectoryEarlyStoppingCV(),
+    TrajectoryEarlyStoppingCV(task="regression"),
+    TrajectoryEarlyStoppingCV(task="classification"),
+    TrajectoryEarlyStoppingCV(
+        [("lasso", TrajectoryLasso("path")), ("ridge", IterativeRidge(0.0))]
+    ),
+    TrajectoryEarlyStoppingCV(
+        [
+            ("logistic", TrajectoryLogisticRegression()),
+            ("svm", TrajectoryLinearSVC()),
+        ],
+        criterion="accuracy",
+    ),
     TrajectoryEarlyStoppingCV(IterativeRidge(), rule="one_se"),
     TrajectoryEarlyStoppingCV(TrajectoryRegressor(0.01, loss="huber")),
     TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression()),

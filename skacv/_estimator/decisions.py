@@ -73,6 +73,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return classes, label
 
     def _target(self, y):
+        y = y.ravel()
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")

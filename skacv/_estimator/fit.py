@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_random_state
@@ -20,10 +21,11 @@ from ..risk.refit import Refit
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import are_equal, column_data
 from .folds import RoutesToFolds
+from .held_out_costs import costs_of_held_out
 from .left_out import check_loo, unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
-from .readers import FinishedRun, read
+from .readers import ESTIMATES, FinishedRun, read
 from .recording import RecordsTrajectory
 from .sides import on_smaller_side
 from .warm_start import as_recorded, starting_point
@@ -328,6 +330,7 @@ class TrajectoryModel(
             "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
+            "_row_weights": row_weights(begun.data),
             "_has_intercept": bool(self.fit_intercept),
             "_data": begun.data if self.keep_data else None,
             "_live": begun if begun.settings else None,
@@ -364,6 +367,42 @@ class TrajectoryModel(
         """
         self._prepared(X, y, None)
 
+    def loss_on(self, X, y):
+        """The loss that rows cost, where ``fit`` is passed these data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        Loss
+
+        Raises
+        ------
+        ValueError
+            Where ``fit`` would, on data that it does not take.
+        """
+        return self._coded_samples(X, y, None)[1].loss
+
+    def held_out_costs(self, name, y):
+        """What the held-out predictions of every iterate cost, row by row.
+
+        Parameters
+        ----------
+        name : str
+            Of the estimate, "loo" or "cv".
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            As passed to fit.
+
+        Returns
+        -------
+        HeldOutCosts or None
+            Nothing where this fit has no such predictions.
+        """
+        return costs_of_held_out(self, ESTIMATES[name], y)
+
     def _batch_seed(self, resume):
         """What draws batches: the same as before where a run goes on."""
         if resume and hasattr(self, "_seed"):
@@ -377,3 +416,10 @@ class TrajectoryModel(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def row_weights(data):
+    """The weight of every sample that was passed; zero where it was left out."""
+    weights = np.zeros(data.n_samples)
+    weights[data.rows] = data.problem.row_weights[:, 0]
+    return weights

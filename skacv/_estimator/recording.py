@@ -217,6 +217,41 @@ class RecordsTrajectory(Protocol):
         """
         return self.held_out_estimator(np.asarray(y))
 
+    def loss_on(self, X, y):
+        """The loss that rows cost, to be compared with that of others.
+
+        Asked where several estimators are judged by what the same rows cost.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        object or None
+            Equal for equal losses; by default nothing, and then a scorer is needed.
+        """
+        return None
+
+    def held_out_costs(self, name, y):
+        """What the held-out predictions of every iterate cost, row by row.
+
+        Asked after ``fit``, for ``best_score_corrected_``.
+
+        Parameters
+        ----------
+        name : str
+            Of the estimate that the predictions belong to.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        HeldOutCosts or None
+            By default nothing, and then no score is corrected.
+        """
+        return None
+
     @staticmethod
     def share_work(candidates, X, y):
         """Let fits to the same data share what they would all do; by default nothing.

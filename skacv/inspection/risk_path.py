@@ -62,6 +62,8 @@ class RiskPathDisplay:
         The axis of the iterations.
     cost : str, default="squared error"
         What a row costs, for the axis.
+    others : dict of str to ndarray, default=None
+        Paths of other members that ran side by side, by the criterion.
 
     Attributes
     ----------
@@ -69,6 +71,8 @@ class RiskPathDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
         The line of every estimate.
+    other_lines_ : dict of str to matplotlib Line2D
+        The line of every other member.
     train_line_, test_line_ : matplotlib Line2D
         ``test_line_`` is None without a test curve.
 
@@ -92,6 +96,7 @@ class RiskPathDisplay:
     estimator_name: str | None = None
     scale: str = "symlog"
     cost: str = "squared error"
+    others: dict | None = None
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -127,16 +132,24 @@ default=None
         test_path = None
         if X_test is not None:
             test_path = inner.staged_loss(X_test, y_test)
+        estimates, criterion = _estimates(inner), _criterion(estimator)
+        name, others = type(inner).__name__, {}
+        if criterion is not None:
+            stopping = last_step(estimator)[0]
+            name, others = stopping.best_member_, dict(stopping.paths_)
+            # Of members on the rows that all have held out.
+            estimates[criterion] = others.pop(name), estimates[criterion][1]
         display = cls(
-            estimates=_estimates(inner),
+            estimates=estimates,
             train_path=inner.train_path_,
             iteration=inner.iteration_,
-            criterion=_criterion(estimator),
+            criterion=criterion,
             test_path=test_path,
             tested=inner.recorded_iterations(),
-            estimator_name=type(inner).__name__,
+            estimator_name=name,
             scale=iteration_scale(inner),
             cost=inner._loss.name,
+            others=others,
         )
         return display.plot(ax=ax)
 
@@ -153,9 +166,11 @@ default=None
         """
         ax = new_axes(ax)
         self._draw_estimates(ax)
+        self._draw_others(ax)
         self._draw_errors(ax)
         self._draw_mark(ax)
-        draw_iterations(ax, len(self.train_path) - 1, self.scale)
+        drawn = [self.train_path, *(self.others or {}).values()]
+        draw_iterations(ax, max(map(len, drawn)) - 1, self.scale)
         ax.set_ylim(*self._limits())
         ax.set_ylabel(f"mean {self.cost}")
         if self.estimator_name is not None:
@@ -177,6 +192,16 @@ default=None
                 color=styles[name]["color"],
                 alpha=0.12,
                 linewidth=0,
+            )
+
+    def _draw_others(self, ax):
+        """Members that were not chosen, thin and in colours of no estimate here."""
+        used = {line.get_color() for line in self.lines_.values()}
+        free = [style["color"] for style in STYLES if style["color"] not in used]
+        self.other_lines_ = {}
+        for (name, path), color in zip((self.others or {}).items(), cycle(free)):
+            (self.other_lines_[name],) = ax.plot(
+                path, label=name, color=color, linewidth=1, zorder=1.9
             )
 
     def _draw_errors(self, ax):
@@ -215,6 +240,7 @@ default=None
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
             shown.append(self.test_path)
+        shown += (self.others or {}).values()
         shown = shown or [self.train_path]
         low = min(path.min() for path in shown)
         begun = max(path[0] for path in shown)

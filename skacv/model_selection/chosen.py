@@ -5,10 +5,12 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def _estimator_has(name):
-    """Whether the estimator has a method, asked where that of ours is looked up."""
+    """Whether the chosen iterate has a method, or before fit whether all members do."""
 
     def check(self):
-        return hasattr(self._inner(), name)
+        if "estimator_" in vars(self):
+            return hasattr(self.estimator_, name)
+        return all(hasattr(member, name) for _, member in self._members())
 
     return check
 

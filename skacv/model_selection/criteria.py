@@ -4,7 +4,8 @@ Every estimate of ``ESTIMATES`` is a criterion, and so is any scikit-learn score
 the held-out predictions of one of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from sklearn.metrics import get_scorer
@@ -85,18 +86,56 @@ def computed(estimator, estimate, attribute):
     return getattr(estimator, attribute)
 
 
-@dataclass(frozen=True)
-class PathJudge:
+class Judge:
+    """What both judges have: the rows that they judge by.
+
+    Attributes
+    ----------
+    samples : ndarray of int or None
+        The rows that all candidates have held out; None is those that each has.
+    sign : float
+        1 where smaller is better.
+    """
+
+    samples = None
+
+    def on_common_rows(self, estimators):
+        """The judge by rows that all fitted estimators have held out.
+
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        name = self.estimate.indices
+        if not all(hasattr(each, name) for each in estimators):
+            return self
+        rows = [np.unique(np.hstack(getattr(each, name))) for each in estimators]
+        if all(np.array_equal(each, rows[0]) for each in rows):
+            return self
+        common = reduce(np.intersect1d, rows)
+        if not len(common):
+            raise ValueError(
+                "There is no row that all members have held out, so that they cannot "
+                "be compared: use criterion='cv'."
+            )
+        return replace(self, samples=common)
+
+
+@dataclass(frozen=True, eq=False)
+class PathJudge(Judge):
     """Judges iterates by a path that the estimator has computed.
 
     Attributes
     ----------
     estimate : Estimate
-    sign : float
-        1 where smaller is better.
+    y : as passed to fit
+    samples : ndarray of int or None
     """
 
     estimate: Estimate
+    y: object = None
+    samples: np.ndarray | None = None
     sign = 1.0
 
     @property
@@ -117,11 +156,19 @@ class PathJudge:
         ValueError
             If this fit had no such estimate.
         """
-        return computed(estimator, self.estimate, self.estimate.path)
+        path = computed(estimator, self.estimate, self.estimate.path)
+        return path if self.samples is None else self.costs(estimator).averages()[0]
 
     def standard_error(self, estimator, t):
         """The standard error of the value of iterate ``t``."""
-        return float(getattr(estimator, self.estimate.se_path)[t])
+        if self.samples is None:
+            return float(getattr(estimator, self.estimate.se_path)[t])
+        return float(self.costs(estimator).averages()[1][t])
+
+    def costs(self, estimator):
+        """What held-out rows cost, None where there are no such rows."""
+        costs = estimator.held_out_costs(self.name, self.y)
+        return costs if self.samples is None else costs.within(self.samples)
 
 
 # Groups of held-out rows that the standard error of a score is taken over.
@@ -142,8 +189,8 @@ def scorer_of(scoring):
         ) from error
 
 
-@dataclass(frozen=True)
-class ScorerJudge:
+@dataclass(frozen=True, eq=False)
+class ScorerJudge(Judge):
     """Judges iterates by a scorer on their pooled held-out predictions.
 
     Attributes
@@ -156,6 +203,7 @@ class ScorerJudge:
     X, y : as passed to fit
     params : dict
         Metadata that the scorer has asked for.
+    samples : ndarray of int or None
     """
 
     name: str
@@ -164,12 +212,13 @@ class ScorerJudge:
     X: object
     y: object
     params: dict
+    samples: np.ndarray | None = None
     sign = -1.0
     # Every iterate is scored anew.
     stage = 2.0
 
     @classmethod
-    def of(cls, scoring, estimate, estimator, X, y, params):
+    def of(cls, scoring, estimate, estimators, X, y, params):
         """The judge of a scorer's name or a callable, tried before anything is run.
 
         Raises
@@ -179,14 +228,15 @@ class ScorerJudge:
         """
         scorer = scorer_of(scoring)
         name = scoring if isinstance(scoring, str) else repr(scoring)
-        try:
-            scorer(estimator.trial_estimator(y), X, y, **params)
-        except (TypeError, ValueError, AttributeError, IndexError) as error:
-            estimator.check_data(X, y)  # what is wrong with them comes first
-            raise ValueError(
-                f"criterion={name} does not score the predictions of "
-                f"{type(estimator).__name__}: {error}"
-            ) from error
+        for estimator in estimators:
+            try:
+                scorer(estimator.trial_estimator(y), X, y, **params)
+            except (TypeError, ValueError, AttributeError, IndexError) as error:
+                estimator.check_data(X, y)  # what is wrong with them comes first
+                raise ValueError(
+                    f"criterion={name} does not score the predictions of "
+                    f"{type(estimator).__name__}: {error}"
+                ) from error
         return cls(name, estimate, scorer, *indexable(X, y), params)
 
     def path(self, estimator):
@@ -216,10 +266,18 @@ class ScorerJudge:
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
+    def costs(self, estimator):
+        """None: scores are not of single rows."""
+        return None
+
     def _held_out(self, estimator):
         estimate = self.estimate
         rows = np.hstack(computed(estimator, estimate, estimate.indices))
-        return getattr(estimator, estimate.predictions), rows
+        predictions = getattr(estimator, estimate.predictions)
+        if self.samples is None:
+            return predictions, rows
+        kept = np.isin(rows, self.samples)
+        return predictions[:, kept], rows[kept]
 
     def _rows(self, rows):
         """The data of the held-out rows, and what goes with them."""

@@ -1,17 +1,11 @@
 """The estimator that runs once and keeps the best iterate."""
 
+from functools import partial
 from numbers import Integral
 
-import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.base import MetaEstimatorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import (
@@ -21,53 +15,46 @@ from .._compat import (
     _fit_context,
     callback_context,
     has_callbacks,
-    validate_parameters,
     with_callbacks,
 )
 from .._estimator.readers import ESTIMATES
-from .._estimator.recording import check_records_trajectory
-from ..linear_model import TrajectoryLasso
 from .chosen import ChosenIterate
-from .criteria import (
-    WITH_PREDICTIONS,
-    PathJudge,
-    ScorerJudge,
-    automatic,
-    scorer_of,
-)
-from .rules import RULES, place_of_least
+from .comparison import Comparison, on_common_rows
+from .composed import ComposedOfMembers
+from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
+from .members import check_losses, judge_alike
+from .portfolios import PORTFOLIOS, task_of_estimator
+from .rules import RULES
 from .splits import draw_once, take_back
-from .stages import Stages, choice_of, fit_with_callbacks, prepare
-
-RESULTS = (
-    "params",
-    "criterion",
-    "best_iter",
-    "best_score",
-    "best_score_se",
-    "n_iter",
-    "fit_time",
-)
+from .stages import Stages, fit_with_callbacks, prepare
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
 ):
     """Fit once and keep the iterate of least estimated risk.
 
     The estimator records its trajectory and what every iterate would cost on
     unseen rows; this one moves it to the best row. Nothing is refitted and no
-    rows are held out.
+    rows are held out. Several estimators run side by side, on the same rows and
+    folds, and the best iterate of all is kept.
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory, default=None
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
         One of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
         :class:`TrajectoryLogisticRegression`, or another that
         :class:`skacv.model_selection.RecordsTrajectory` describes; this is a
-        regressor or a classifier as that is.
-        None is ``TrajectoryLasso(alpha="path", max_iter=20)``, which chooses
-        alpha and the iteration in one run.
+        regressor or a classifier as that is. Or several with names, all
+        regressors or all classifiers: members. Their parameters are
+        ``name__parameter`` in ``set_params`` and ``param_grid``; ``cv`` of one is
+        that of all, and those without a ``random_state`` get a common one.
+        None is a portfolio for the ``task``. For numbers: a path of the lasso and
+        one of the elastic net, least squares, and a kernel machine. For classes: a
+        path of logistic regression, the same without a penalty, and kernel logistic
+        regression. Members that cannot take the data are left out: kernels if X is
+        sparse or has more than 5000 rows, and what does not take several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
         matrix), ``loo_path_`` (leave-one-out; of up to 500 rows where its ``loo``
@@ -82,6 +69,10 @@ class TrajectoryEarlyStoppingCV(
         folds (linear updates with the squared error, up to 2000 rows), else "cv".
         All combinations of ``param_grid`` are judged by the same: by what every
         one of them can compute.
+        Several members are judged by "cv" where it says "auto", and scored on the
+        predictions of the folds. They are compared on the rows that all of them
+        have held out (a preconditioner's subsample is not), by one loss: where
+        losses differ a scorer is needed.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : {"auto"}, int or None, default="auto"
@@ -94,9 +85,19 @@ class TrajectoryEarlyStoppingCV(
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
         combination, and parameters and iteration are chosen jointly from their
         paths. Random splits of ``cv`` are drawn once, and are the same for all.
+        With several members a key is ``name__parameter``, and changes that member.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the portfolio of ``estimator=None`` is for. "auto" looks at y: strings,
+        booleans and any two values are classes, and so are whole numbers (integers
+        or floats) of at most 20 values that are each there five times; all else are
+        numbers. Before ``fit`` it is a regressor; say the task where that matters,
+        as it does for the folds of :func:`sklearn.model_selection.cross_val_score`.
     n_jobs : int, default=None
-        Trajectories of ``param_grid`` run in parallel; None is 1 unless in a
-        :func:`joblib.parallel_config` context.
+        Trajectories of members and of ``param_grid`` run in parallel; None is 1
+        unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of ``best_score_corrected_``, and the ``random_state`` of
+        members that have none.
 
     Attributes
     ----------
@@ -108,16 +109,32 @@ class TrajectoryEarlyStoppingCV(
         The estimated risk there (smaller is better), or the scorer's value.
     best_score_se_ : float
         Its standard error.
+    best_score_corrected_ : float
+        What choosing so costs rows that had no part in the choice: the least over
+        many estimates is optimistic, most where rows are few. Rows are drawn from
+        the held-out ones with replacement, 200 times; the choice is made again by
+        the rows drawn, over all members and combinations, and judged by those that
+        were not. More than 1000 rows are drawn in 1000 groups. NaN where it is not
+        known what single rows cost: with ``criterion="risk"`` and with scorers.
+    best_score_corrected_se_ : float
+        Its standard error, over rows.
+    best_member_ : str
+        The name of the estimator chosen, of a single one that of its class.
     best_params_ : dict
-        The chosen combination of ``param_grid``; with a sequence of alphas in
-        one trajectory, also the alpha (or C) in force at the chosen iterate.
+        The chosen combination of ``param_grid``, as parameters of the member; with a
+        sequence of alphas in one trajectory, also the alpha (or C) in force at the
+        chosen iterate.
     criterion_ : str
         The criterion that was taken.
+    task_ : {"regression", "classification"}
+        The task that was taken.
     path_ : ndarray of shape (n_iter_ + 1,)
-        Its value for every iterate.
+        Its value for every iterate of the chosen run.
+    paths_ : dict of str to ndarray
+        The same of every member, in its best combination.
     results_ : dict of lists
-        One entry per combination and criterion that was computed: "params",
-        "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
+        One entry per member, combination and criterion that was computed: "member",
+        "params", "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
         "fit_time" (seconds for the run and what judges it).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, of a linear model.
@@ -140,6 +157,10 @@ class TrajectoryEarlyStoppingCV(
     Bellec and Tan (2024), "Uncertainty quantification for iterative algorithms
     in linear models with application to early stopping", arXiv:2404.17856.
 
+    Tsamardinos, Greasidou and Borboudakis (2018), "Bootstrapping the
+    out-of-sample predictions for efficient and accurate cross-validation",
+    Machine Learning 107(12): of ``best_score_corrected_``.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -150,6 +171,14 @@ class TrajectoryEarlyStoppingCV(
     True
     >>> model.predict(X[:2]).shape
     (2,)
+
+    Several estimators, of which the best iterate is kept:
+
+    >>> from skacv import TrajectoryLasso
+    >>> members = [("lasso", TrajectoryLasso("path")), ("ridge", IterativeRidge(0.0))]
+    >>> both = TrajectoryEarlyStoppingCV(members, random_state=0).fit(X, y)
+    >>> sorted(both.paths_)
+    ['lasso', 'ridge']
     """
 
     _parameter_constraints = {
@@ -162,7 +191,9 @@ class TrajectoryEarlyStoppingCV(
             None,
         ],
         "param_grid": [dict, list, None],
+        "task": [StrOptions({"auto", *PORTFOLIOS})],
         "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -173,19 +204,18 @@ class TrajectoryEarlyStoppingCV(
         rule="min",
         patience="auto",
         param_grid=None,
+        task="auto",
         n_jobs=None,
+        random_state=None,
     ):
         self.estimator = estimator
         self.criterion = criterion
         self.rule = rule
         self.patience = patience
         self.param_grid = param_grid
+        self.task = task
         self.n_jobs = n_jobs
-
-    def _inner(self):
-        if self.estimator is None:
-            return TrajectoryLasso(alpha="path", max_iter=20)
-        return self.estimator
+        self.random_state = random_state
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
@@ -213,107 +243,95 @@ class TrajectoryEarlyStoppingCV(
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
-        check_records_trajectory(self._inner(), type(self).__name__)
-        grid = list(ParameterGrid(self.param_grid or {}))
-        candidates = self._candidates(grid)
+        members = self._members_for(X, y)
+        candidates = self._candidates(members)
+        rng = check_random_state(self.random_state)
+        if self._is_portfolio():
+            judge_alike(candidates, rng)
         judge = self._judge(candidates, X, y, params)
-        fit_params = self._routed("estimator", "fit", params)
-        weights = fit_params.get("sample_weight")
-        for candidate, combination in zip(candidates, grid):
-            prepare(candidate, judge.estimate, combination, X, y, weights)
-        draw_once(candidates, self._cv_of(grid), X, y, fit_params)
-        candidates[0].share_work(candidates, X, y)
-        stages = Stages(judge, self.patience)
-        runs = self._run(stages, candidates, X, y, fit_params, params)
-        choices = [
-            choice_of(run.estimator, run.path, judge, RULES[self.rule]) for run in runs
-        ]
-        best = self._best(choices, judge)
-        results = self._results(grid, runs, choices, judge)
-        self._keep(grid[best], runs[best], choices[best])
-        self.criterion_ = judge.name
-        self.results_ = results
+        fit_params = {
+            name: self._routed(self._receiver(name), "fit", params)
+            for name, _ in members
+        }
+        for each in candidates:
+            weights = fit_params[each.member].get("sample_weight")
+            prepare(each.estimator, judge.estimate, each.params, X, y, weights)
+        self._share(members, candidates, X, y, fit_params)
+        runs = self._run(judge, candidates, X, y, fit_params, params)
+        if self._is_portfolio():
+            runs, judge = on_common_rows(runs, judge)
+        compared = Comparison(candidates, runs, judge, RULES[self.rule])
+        self._keep(compared, compared.corrected_score(rng))
         return self
 
-    def _candidates(self, grid):
-        """An estimator of every combination, its parameters checked."""
-        candidates = []
-        for combination in grid:
-            candidate = clone(self._inner())
-            candidate.set_params(**clone(combination, safe=False))
-            validate_parameters(candidate)
-            candidates.append(candidate)
-        return candidates
+    def _share(self, members, candidates, X, y, fit_params):
+        """Draw splits once for all, and let the runs of a member share their work."""
+        if self._is_portfolio():
+            origins = [None] * len(candidates)
+        else:
+            own = ESTIMATES["cv"].setting(self.estimator)
+            origins = [each.params.get("cv", own) for each in candidates]
+        estimators = [each.estimator for each in candidates]
+        draw_once(estimators, origins, X, y, fit_params[members[0][0]])
+        for name, member in members:
+            own = [each.estimator for each in candidates if each.member == name]
+            member.share_work(own, X, y)
 
-    def _cv_of(self, grid):
-        """What the ``cv`` of every candidate is a copy of."""
-        own = ESTIMATES["cv"].setting(self._inner())
-        return [combination.get("cv", own) for combination in grid]
-
-    def _keep(self, combination, run, choice):
-        """The chosen iterate of the best run."""
+    def _keep(self, compared, corrected):
+        """The chosen iterate of the best run, and what all have come to."""
+        best, run, choice = compared.best
+        results, paths = compared.results(), compared.paths()
         take_back(run.estimator)
         self.estimator_ = run.estimator.at_iteration(choice.iteration)
         self.best_iter_ = choice.iteration
         self.best_score_ = choice.score
         self.best_score_se_ = choice.standard_error
-        self.best_params_ = dict(combination)
+        self.best_score_corrected_, self.best_score_corrected_se_ = corrected
+        self.best_member_ = best.member
+        self.best_params_ = dict(best.params)
         self.best_params_.update(run.estimator.parameters_at(choice.iteration))
         self.path_ = run.path
-
-    @staticmethod
-    def _best(choices, judge):
-        """Number of the candidate with the best choice."""
-        best = place_of_least([judge.sign * choice.score for choice in choices])
-        if np.isnan(choices[best].score):
-            raise ValueError(
-                f"criterion={judge.name} is undefined (NaN) for every iterate of "
-                "every candidate."
-            )
-        return best
+        self.paths_ = paths
+        self.task_ = task_of_estimator(self.estimator_)
+        self.criterion_ = compared.judge.name
+        self.results_ = results
 
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
-        criterion = self.criterion
+        criterion, estimators = self.criterion, [each.estimator for each in candidates]
         if isinstance(criterion, str) and criterion == "auto":
-            return PathJudge(automatic(candidates, X, y))
+            is_one = not self._is_portfolio()
+            estimate = automatic(estimators, X, y) if is_one else ESTIMATES["cv"]
+            criterion = estimate.name
         if isinstance(criterion, str) and criterion in ESTIMATES:
-            return PathJudge(ESTIMATES[criterion])
+            if len({each.member for each in candidates}) > 1:
+                check_losses(candidates, X, y)
+            return PathJudge(ESTIMATES[criterion], y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
-            routed = self._routed("scorer", "score", params)
-        held_out = automatic(candidates, X, y, WITH_PREDICTIONS)
-        return ScorerJudge.of(criterion, held_out, candidates[0], X, y, routed)
+            routed = self._routed("criterion", "score", params)
+        is_one = not self._is_portfolio()
+        names = WITH_PREDICTIONS if is_one else ("cv",)
+        held_out = automatic(estimators, X, y, names)
+        members = {each.member: each.estimator for each in candidates}.values()
+        return ScorerJudge.of(criterion, held_out, members, X, y, routed)
 
-    def _results(self, grid, runs, choices, judge):
-        """A row for every candidate and every criterion that it has computed."""
-        rule, rows = RULES[self.rule], []
-        for params, run, choice in zip(grid, runs, choices):
-            estimator, chosen = run.estimator, {judge.name: choice}
-            for name, estimate in ESTIMATES.items():
-                if hasattr(estimator, estimate.path) and name != judge.name:
-                    own = PathJudge(estimate)
-                    chosen[name] = choice_of(estimator, own.path(estimator), own, rule)
-            rows += [
-                (params, name, *choice, estimator.n_iter_, run.seconds)
-                for name, choice in chosen.items()
-            ]
-        return dict(zip(RESULTS, map(list, zip(*rows))))
-
-    def _run(self, stages, candidates, X, y, fit_params, params):
+    def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
+        stages = Stages(judge, self.patience)
         if not has_callbacks(self):
             return Parallel(n_jobs=self.n_jobs)(
-                delayed(stages.run)(candidate, X, y, fit_params)
-                for candidate in candidates
+                delayed(stages.run)(each.estimator, X, y, fit_params[each.member])
+                for each in candidates
             )
         data = {"X": X, "y": y, "metadata": params or None}
         context = callback_context(self, len(candidates))
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
+        run = partial(fit_with_callbacks, self, stages)
         runs = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_with_callbacks)(self, stages, candidate, task, data, fit_params)
-            for candidate, task in zip(candidates, tasks)
+            delayed(run)(each.estimator, task, data, fit_params[each.member])
+            for each, task in zip(candidates, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
         return runs
@@ -332,46 +350,9 @@ class TrajectoryEarlyStoppingCV(
         -------
         float
         """
-        params = self._routed("estimator", "score", params)
-        return self._chosen().score(X, y, **params)
-
-    def _routed(self, receiver, method, params):
-        """What the method of the estimator, or the scorer, is to get of ``params``."""
-        if not get_config()["enable_metadata_routing"]:
-            return params
-        caller = "score" if (receiver, method) == ("estimator", "score") else "fit"
-        return process_routing(self, caller, **params)[receiver][method]
-
-    def get_metadata_routing(self):
-        """Metadata routing of this object.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = (
-            MethodMapping()
-            .add(caller="fit", callee="fit")
-            .add(caller="score", callee="score")
-        )
-        router = MetadataRouter(owner=self)
-        router.add(estimator=self._inner(), method_mapping=mapping)
-        if self.criterion not in ("auto", *ESTIMATES):
-            router.add(
-                scorer=scorer_of(self.criterion),
-                method_mapping=MethodMapping().add(caller="fit", callee="score"),
-            )
-        return router
+        chosen = self._chosen()
+        params = self._routed(self._receiver(self.best_member_), "score", params)
+        return chosen.score(X, y, **params)
 
     def __sklearn_is_fitted__(self):
         return "estimator_" in vars(self)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner())
-        tags.estimator_type = inner.estimator_type
-        tags.regressor_tags = inner.regressor_tags
-        tags.classifier_tags = inner.classifier_tags
-        tags.target_tags = inner.target_tags
-        tags.input_tags = inner.input_tags
-        return tags

@@ -68,7 +68,7 @@ def check_schedule(schedule):
 
 
 def check_loss(loss, target):
-    """Raise where derivatives of a loss are not those of its value."""
+    """Raise where derivatives of a loss, or its mean, are not what they say."""
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
     point, along = rng.standard_normal((2, *target.shape))
@@ -86,6 +86,11 @@ def check_loss(loss, target):
     if not _agree(bend, _difference(partial(loss.derivative, target), point, along)):
         raise ValueError(
             f"{type(loss).__name__}.curvature is not the derivative of its derivative."
+        )
+    if not np.allclose(loss.predictor(loss.mean(point)), point):
+        raise ValueError(
+            f"{type(loss).__name__}.predictor is not the inverse of its mean: what "
+            "held-out predictions cost is read through it."
         )
     if loss.is_quadratic and not np.allclose(slope, point - target):
         raise ValueError(

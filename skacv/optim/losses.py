@@ -57,6 +57,10 @@ class Loss:
         """What a regressor predicts where this is its linear predictor."""
         return predictor
 
+    def predictor(self, mean):
+        """The linear predictor of what :meth:`mean` says."""
+        return mean
+
     def check_target(self, target):
         """Raise a ValueError where these are no targets of this loss."""
 
@@ -240,6 +244,9 @@ class Poisson(Loss):
 
     def mean(self, predictor):
         return np.exp(predictor)
+
+    def predictor(self, mean):
+        return np.log(mean)
 
     def check_target(self, target):
         if (target < 0).any():

@@ -109,6 +109,38 @@ def test_the_mark_is_on_the_path_of_the_criterion(criterion, data):
     assert mark.get_color() == display.lines_[drawn].get_color()
 
 
+def test_all_members_are_drawn(data):
+    X, y = data
+    members = [
+        ("lasso", TrajectoryLasso("path", max_iter=10)),
+        ("ridge", IterativeRidge(0.0, max_iter=30)),
+        ("slow", IterativeRidge(0.0, max_iter=5, solver="gd")),
+    ]
+    model = TrajectoryEarlyStoppingCV(members).fit(X, y)
+    display = RiskPathDisplay.from_estimator(make_pipeline(model))
+    others = [name for name, _ in members if name != model.best_member_]
+    assert list(display.other_lines_) == others
+    for name, line in display.other_lines_.items():
+        np.testing.assert_array_equal(line.get_ydata(), model.paths_[name])
+    np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
+    (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
+    assert list(mark.get_xdata()) == [model.best_iter_]
+    assert list(mark.get_ydata()) == [model.best_score_]
+    assert set(others) < set(named(display))
+    assert display.ax_.get_title(loc="left").startswith(model.best_member_)
+    longest = max(map(len, model.paths_.values())) - 1
+    assert display.ax_.get_xlim() == (0, longest)
+    colors = [line.get_color() for line in display.other_lines_.values()]
+    assert len({*colors, display.lines_["cv"].get_color()}) == 3
+
+
+def test_members_that_were_scored_are_not_drawn_as_costs(data):
+    X, y = data
+    members = [("a", IterativeRidge(0.0)), ("b", IterativeRidge(1.0))]
+    model = TrajectoryEarlyStoppingCV(members, criterion="r2").fit(X, y)
+    assert RiskPathDisplay.from_estimator(model).other_lines_ == {}
+
+
 def test_late_divergence_leaves_the_figure():
     estimate = np.concatenate([np.linspace(3, 2, 10), np.geomspace(2, 1000, 10)])
     display = RiskPathDisplay(

@@ -76,7 +76,8 @@ def test_keeps_the_iterate_of_least_estimated_risk(data):
 
 def test_alpha_and_iteration_in_one_run(data):
     X, y = data
-    model = TrajectoryEarlyStoppingCV(criterion="risk").fit(X, y)
+    lasso = TrajectoryLasso("path", max_iter=20)
+    model = TrajectoryEarlyStoppingCV(lasso, criterion="risk").fit(X, y)
     inner = model.estimator_
     assert inner.alpha == "path"
     assert model.best_params_ == {"alpha": inner.alpha_path_[model.best_iter_]}
@@ -793,7 +794,7 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             path = getattr(fitted, f"{name}_path_")
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
-    assert pd.DataFrame(results).shape == (8, 7)
+    assert pd.DataFrame(results).shape == (8, 8)
 
 
 def test_groups_reach_the_splitter(data):

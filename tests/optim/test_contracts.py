@@ -275,6 +275,11 @@ class QuadraticByWord(Cosh):
     is_quadratic = True
 
 
+class MeanAlone(Cosh):
+    def mean(self, predictor):
+        return np.exp(predictor)
+
+
 @dataclass(frozen=True)
 class TwiceSquared(Loss):
     """The squared error itself, which says that it is read as its half."""
@@ -300,6 +305,7 @@ class TwiceSquared(Loss):
         (WrongSlope(slope_factor=2.0), "not the derivative of its value"),
         (WrongBend(bend_factor=2.0), "not the derivative of its derivative"),
         (QuadraticByWord(), "says that it is quadratic"),
+        (MeanAlone(), "predictor is not the inverse of its mean"),
         (TwiceSquared(), "read as half the squared error"),
     ],
 )

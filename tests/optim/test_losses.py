@@ -139,3 +139,9 @@ def test_two_classes_of_the_multinomial_are_the_logistic(rng):
     both, scores = np.hstack([1 - label, label]), np.hstack([0 * z, z])
     found = Multinomial().value(both, scores)
     np.testing.assert_allclose(found, Logistic().value(label, z))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_predictor_is_the_inverse_of_the_mean(loss, rng):
+    predictor = rng.standard_normal((20, 3))
+    np.testing.assert_allclose(loss.predictor(loss.mean(predictor)), predictor)

@@ -1,0 +1,185 @@
+"""The estimators that run side by side: their names, parameters and folds."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import joblib
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+
+from .._compat import validate_parameters
+from .._estimator.readers import ESTIMATES
+from .._estimator.recording import check_records_trajectory
+
+LARGEST_SEED = 2**31 - 1
+
+
+class Candidate(NamedTuple):
+    """One run: of a member, with one combination of its parameters.
+
+    Attributes
+    ----------
+    member : str
+    params : dict
+    estimator : estimator
+    """
+
+    member: str
+    params: dict
+    estimator: object
+
+
+def named(members):
+    """The pairs of a list, if these are pairs of a name and an estimator.
+
+    Raises
+    ------
+    ValueError
+    """
+    are_pairs = members and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in members
+    )
+    if not are_pairs:
+        raise ValueError(
+            "A list as 'estimator' must have pairs of a name (a string) and an "
+            f"estimator, at least one, got {members!r}."
+        )
+    return members
+
+
+def check_members(members, owner):
+    """Raise where they are not of one kind, or do not record their trajectories.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    owner : str
+        The class that asks.
+
+    Raises
+    ------
+    ValueError
+    """
+    for _, member in members:
+        check_records_trajectory(member, owner)
+    kinds = {name: get_tags(member).estimator_type for name, member in members}
+    if len(set(kinds.values())) > 1:
+        said = ", ".join(f"{name!r} is a {kind}" for name, kind in kinds.items())
+        raise ValueError(
+            f"Members must be all regressors or all classifiers, but {said}."
+        )
+
+
+def check_losses(candidates, X, y):
+    """Raise where the same rows cost members something else.
+
+    Raises
+    ------
+    ValueError
+    """
+    first, *others = {each.member: each.estimator for each in candidates}.items()
+    losses = {name: member.loss_on(X, y) for name, member in (first, *others)}
+    expected = losses[first[0]]
+    if expected is None or any(loss != expected for loss in losses.values()):
+        said = ", ".join(
+            f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
+            for name, loss in losses.items()
+        )
+        is_classifier = get_tags(first[1]).estimator_type == "classifier"
+        scorer = "accuracy" if is_classifier else "neg_mean_absolute_error"
+        raise ValueError(
+            f"Members are judged by different losses ({said}), which cannot be "
+            f"compared: take a scorer, such as criterion={scorer!r}."
+        )
+
+
+def combinations(param_grid, name):
+    """Combinations of parameters of the member of that name, one at least."""
+    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
+    prefix = f"{name}__"
+    own = [
+        {key[len(prefix) :]: grid[key] for key in grid if key.startswith(prefix)}
+        for grid in grids
+    ]
+    return list(ParameterGrid([grid for grid in own if grid] or {}))
+
+
+def check_grid(param_grid, names):
+    """Raise where a key of the grid of several members names none of them."""
+    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
+    for key in (key for grid in grids for key in grid):
+        name, _, parameter = key.partition("__")
+        if name not in names or not parameter:
+            raise ValueError(
+                f"Invalid parameter {key!r} in param_grid: with several members a key "
+                f"is name__parameter, the name one of {', '.join(map(repr, names))}."
+            )
+
+
+def candidate_of(name, member, combination):
+    """A clone of a member with a combination of parameters, which are checked."""
+    estimator = clone(member)
+    estimator.set_params(**clone(combination, safe=False))
+    validate_parameters(estimator)
+    return Candidate(name, combination, estimator)
+
+
+def judge_alike(candidates, rng):
+    """Give candidates the same folds, and seeds where they have none.
+
+    One that draws rows of its own (a preconditioner's subsample) then draws the same
+    with all combinations of its parameters.
+
+    Raises
+    ------
+    ValueError
+        If members ask for different folds.
+    """
+    seed = rng.randint(LARGEST_SEED)
+    settings = [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
+    given = [cv for cv in settings if cv is not None and cv is not False]
+    if len({joblib.hash(cv) for cv in given}) > 1:
+        raise ValueError(
+            "Members are judged by the same folds: give cv to one of them, or the "
+            f"same to all, not {', '.join(map(repr, given))}."
+        )
+    for (_, _, estimator), setting in zip(candidates, settings):
+        if given and setting is not False:
+            estimator.set_params(cv=given[0])
+        if estimator.get_params(deep=False).get("random_state", seed) is None:
+            estimator.set_params(random_state=seed)
+
+
+def tags_of(members, tags, needs):
+    """The tags of an estimator that is one of the members.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    tags : Tags
+        They are set.
+    needs : callable
+        ``all`` or ``any``: who must take what this estimator takes.
+
+    Returns
+    -------
+    Tags
+    """
+    found = [get_tags(member) for _, member in members]
+    for name in (
+        "estimator_type",
+        "regressor_tags",
+        "classifier_tags",
+        "target_tags",
+        "input_tags",
+    ):
+        setattr(tags, name, getattr(found[0], name))
+    targets = [each.target_tags for each in found]
+    inputs = [each.input_tags for each in found]
+    tags.target_tags.multi_output = needs(each.multi_output for each in targets)
+    tags.target_tags.positive_only = any(each.positive_only for each in targets)
+    tags.input_tags.sparse = needs(each.sparse for each in inputs)
+    tags.input_tags.pairwise = any(each.pairwise for each in inputs)
+    return tags

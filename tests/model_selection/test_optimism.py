@@ -1,0 +1,259 @@
+"""The corrected score is that of loops over the draws; costs are those of each row."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import scale
+from sklearn.utils import check_random_state
+
+from skacv import (
+    IterativeRidge,
+    KernelEigenProClassifier,
+    KernelEigenProRegressor,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+    TrajectoryPoissonRegressor,
+)
+from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS
+from skacv.model_selection.rules import RULES
+
+from .test_early_stopping import NestedLeastSquares
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.standard_normal((60, 30))
+    return X, X[:, :3].sum(axis=1) + 2 * rng.standard_normal(60)
+
+
+MEMBERS = {
+    "lasso": TrajectoryLasso("path", max_iter=5, risk=False, cv=4),
+    "ridge": IterativeRidge(0.0, max_iter=40, risk=False, cv=4),
+}
+
+
+def by_loops(costs, weights, errors, rule, seed, drawn_before):
+    """Choose by the rows of each draw, judge by the others, row by row.
+
+    ``costs`` of every member, (n_iterates, n_rows), the rows those of X.
+    """
+    rng = check_random_state(seed)
+    for high in drawn_before:
+        rng.randint(high)
+    n_rows = len(weights)
+    place = rng.permutation(n_rows) % n_rows
+    draws = rng.randint(n_rows, size=(N_DRAWS, n_rows))
+    judged = [[] for _ in range(n_rows)]
+    for drawn in draws:
+        rows = np.concatenate([np.flatnonzero(place == k) for k in drawn])
+        found = []
+        for own, error in zip(costs, errors):
+            path = np.average(own[:, rows], axis=1, weights=weights[rows])
+            t = RULES[rule](path, error.__getitem__)
+            found.append((path[t], own[t]))
+        chosen = min(found, key=lambda pair: pair[0])[1]
+        for i in np.setdiff1d(np.arange(n_rows), rows):
+            judged[i].append(chosen[i])
+    return np.average([np.mean(each) for each in judged], weights=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rule", ["min", "one_se"])
+@pytest.mark.parametrize("names", [["lasso"], ["ridge"], ["lasso", "ridge"]])
+def test_the_corrected_score_is_that_of_loops(names, rule, weighted, data, rng):
+    X, y = data
+    weights = rng.uniform(0.5, 2, 60) if weighted else np.ones(60)
+    estimator = [(name, MEMBERS[name]) for name in names]
+    settings = {"criterion": "cv", "rule": rule, "random_state": 7}
+    model = TrajectoryEarlyStoppingCV(estimator, **settings)
+    model.fit(X, y, sample_weight=weights)
+    costs, errors = [], []
+    for _, member in estimator:
+        fitted = member.set_params(loo=False).fit(X, y, sample_weight=weights)
+        rows = np.hstack(fitted.cv_indices_)
+        own = (fitted.cv_prediction_path_ - y[rows]) ** 2
+        costs.append(own[:, np.argsort(rows)])
+        errors.append(fitted.cv_se_path_)
+    expected = by_loops(costs, weights, errors, rule, 7, [2**31 - 1])
+    assert model.best_score_corrected_ == pytest.approx(expected)
+    assert model.best_score_corrected_se_ > 0
+
+
+def test_leave_one_out_of_a_single_estimator(data):
+    X, y = data
+    ridge = IterativeRidge(0.0, max_iter=40)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion="loo", random_state=1)
+    model.fit(X, y)
+    fitted = model.estimator_
+    costs = (fitted.loo_prediction_path_ - y) ** 2
+    errors = [fitted.loo_se_path_]
+    expected = by_loops([costs], np.ones(60), errors, "min", 1, [])
+    assert model.best_score_corrected_ == pytest.approx(expected)
+
+
+def test_the_correction_raises_the_score_of_noise(rng):
+    """Where all iterates are alike but for noise, choosing gains nothing."""
+    gains = []
+    for seed in range(20):
+        X, y = rng.standard_normal((40, 200)), rng.standard_normal(40)
+        lasso = TrajectoryLasso("path", max_iter=10)
+        model = TrajectoryEarlyStoppingCV(lasso, criterion="cv", random_state=seed)
+        model.fit(X, y)
+        gains.append(model.best_score_corrected_ - model.best_score_)
+    assert np.mean(gains) > 0.02
+
+
+@pytest.mark.parametrize("n_rows", [MOST_GROUPS, 3 * MOST_GROUPS])
+def test_more_rows_are_drawn_in_groups(n_rows, rng):
+    """It is nearly the same, as the score hardly depends on single rows."""
+    X = rng.standard_normal((n_rows, 5))
+    y = X[:, 0] + rng.standard_normal(n_rows)
+    ridge = IterativeRidge(0.0, max_iter=30)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion="cv", random_state=0).fit(X, y)
+    found = model.estimator_
+    rows = np.hstack(found.cv_indices_)
+    costs = (found.cv_prediction_path_[model.best_iter_] - y[rows]) ** 2
+    error = costs.std() / np.sqrt(n_rows)
+    assert model.best_score_corrected_se_ == pytest.approx(error, rel=0.1)
+    assert abs(model.best_score_corrected_ - model.best_score_) < 0.3 * error
+
+
+def test_results_repeat(data):
+    X, y = data
+    estimator = list(MEMBERS.items())
+    first, again, other = (
+        TrajectoryEarlyStoppingCV(estimator, random_state=seed).fit(X, y)
+        for seed in (0, 0, 1)
+    )
+    assert first.best_score_corrected_ == again.best_score_corrected_
+    assert first.best_score_corrected_ != other.best_score_corrected_
+    assert first.best_score_ == other.best_score_
+
+
+@pytest.mark.parametrize("criterion", ["risk", "r2"])
+def test_without_costs_of_single_rows(criterion, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion=criterion)
+    model.fit(X, y)
+    assert np.isnan(model.best_score_corrected_)
+    assert np.isnan(model.best_score_corrected_se_)
+
+
+def test_a_class_that_does_not_say_what_rows_cost(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(NestedLeastSquares(True), criterion="loo")
+    assert np.isnan(model.fit(X[:, :8], y).best_score_corrected_)
+
+
+# ------------------------------------------------------- what held-out rows cost
+
+
+def squared(y, predictions):
+    return (predictions - y) ** 2
+
+
+def deviance(y, predictions):
+    return (
+        predictions - y + np.where(y > 0, y * np.log(np.maximum(y, 1) / predictions), 0)
+    )
+
+
+def log_loss_of_two(y, decisions):
+    return np.log1p(np.exp(np.where(y, -decisions, decisions)))
+
+
+def log_loss_of_three(y, decisions):
+    shares = np.exp(decisions)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return -np.log(shares[:, np.arange(len(y)), y])
+
+
+def squared_hinge(y, decisions):
+    return np.maximum(0, 1 - np.where(y, 1, -1) * decisions) ** 2
+
+
+def huber(y, predictions):
+    size = np.abs(y - predictions)
+    return np.where(size <= 1.35, size**2 / 2, 1.35 * size - 1.35**2 / 2)
+
+
+def codes(y, decisions):
+    return (np.where(y, 1, -1) - decisions) ** 2
+
+
+COSTS = {
+    "ridge": (IterativeRidge(0.0, max_iter=20), "numbers", squared),
+    "kernel": (KernelEigenProRegressor(max_iter=5, random_state=0), "numbers", squared),
+    "poisson": (TrajectoryPoissonRegressor(max_iter=10), "counts", deviance),
+    "huber": (TrajectoryHuberRegressor(scale=1.0, max_iter=10), "numbers", huber),
+    "logistic": (TrajectoryLogisticRegression(max_iter=10), "two", log_loss_of_two),
+    "balanced": (
+        TrajectoryLogisticRegression(max_iter=10, class_weight="balanced"),
+        "two",
+        log_loss_of_two,
+    ),
+    "three": (TrajectoryLogisticRegression(max_iter=10), "three", log_loss_of_three),
+    "svm": (TrajectoryLinearSVC(max_iter=10), "two", squared_hinge),
+    "codes": (KernelEigenProClassifier(max_iter=5, random_state=0), "two", codes),
+}
+
+
+def targets(kind, rng):
+    if kind == "two":
+        X, y = load_breast_cancer(return_X_y=True)
+    elif kind == "three":
+        X, y = load_iris(return_X_y=True)
+    else:
+        X = rng.standard_normal((150, 4))
+        y = X[:, 0] + rng.standard_normal(150)
+        if kind == "counts":
+            y = rng.poisson(np.exp(X[:, 0])).astype(float)
+    rows = rng.permutation(len(y))[:150]
+    return scale(X[rows]), y[rows]
+
+
+@pytest.mark.parametrize("name", ["cv", "loo"])
+@pytest.mark.parametrize("case", COSTS)
+def test_costs_of_held_out_rows(case, name, rng):
+    model, kind, cost = COSTS[case]
+    X, y = targets(kind, rng)
+    weights = rng.integers(0, 3, len(y)) / 2
+    model.set_params(cv=3, loo=True).fit(X, y, sample_weight=weights)
+    found = model.held_out_costs(name, y)
+    rows = np.hstack(getattr(model, f"{name}_indices_"))
+    np.testing.assert_array_equal(found.rows, rows)
+    expected = cost(y[rows], getattr(model, f"{name}_prediction_path_"))
+    np.testing.assert_allclose(found.of(np.arange(3)), expected[:3], 1e-9, 1e-12)
+    share = weights[rows]
+    if case == "balanced":
+        sums = np.bincount(y, weights)
+        share = share / sums[y[rows]]
+    np.testing.assert_allclose(found.weights / found.weights.sum(), share / share.sum())
+    mean, error = found.averages()
+    np.testing.assert_allclose(mean, getattr(model, f"{name}_path_"))
+    # Where all rows cost the same at the start, what is left is the root of rounding.
+    errors = getattr(model, f"{name}_se_path_")
+    np.testing.assert_allclose(error[1:], errors[1:], rtol=1e-6)
+
+
+def test_random_labels_add_nothing_on_average(rng):
+    """The path of a kernel run in batches is less than what predictions cost."""
+    X = rng.standard_normal((120, 3))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(120)
+    model = KernelEigenProRegressor(batch_size=20, n_components=0, random_state=0)
+    model.fit(X, y)
+    found = model.held_out_costs("loo", y)
+    costs = squared(y[found.rows], model.loo_prediction_path_)
+    assert (costs.mean(axis=1) != model.loo_path_).any()
+    np.testing.assert_allclose(found.averages()[0], model.loo_path_)
+    own = found.of(np.arange(found.n_iterates))
+    np.testing.assert_allclose(np.ptp(own - costs, axis=1), 0, atol=1e-9)
+
+
+def test_none_without_held_out_predictions(data):
+    X, y = data
+    model = IterativeRidge(0.0, risk=True, loo=False).fit(X, y)
+    assert model.held_out_costs("cv", y) is None
