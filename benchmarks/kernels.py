@@ -33,7 +33,8 @@ def kernel_ridge():
     n, d, n_test = 10_000, 50, 4000
     X, y = drawn(n + n_test, d)
     X, y, X_test, y_test = X[:n], y[:n], X[n:], y[n:]
-    stopping = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(random_state=0))
+    ours = KernelEigenProRegressor(gamma="scale", random_state=0)
+    stopping = TrajectoryEarlyStoppingCV(ours)
     ridge = KernelRidge(alpha=1, kernel="rbf", gamma=1 / d)
     ((ours, model),) = medians(lambda: stopping.fit(X, y), repeats=3)
     theirs, ridge = min((seconds(lambda: ridge.fit(X, y)) for _ in range(3)), key=first)
@@ -83,7 +84,7 @@ def digits():
         )
         elapsed, model = seconds(
             lambda X=X, y=y, seed=seed: TrajectoryEarlyStoppingCV(
-                KernelEigenProClassifier(random_state=seed)
+                KernelEigenProClassifier(gamma="scale", random_state=seed)
             ).fit(X, y)
         )
         ours.append(elapsed)

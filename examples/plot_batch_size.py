@@ -41,6 +41,7 @@ def samples_needed(X, y, batch_size, n_components, max_iter):
     while True:
         model = KernelEigenProRegressor(
             kernel="laplacian",
+            gamma="scale",
             n_components=min(n_components, len(X) // 4),
             batch_size=batch_size,
             max_iter=n_epochs,

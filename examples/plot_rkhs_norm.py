@@ -50,6 +50,8 @@ def norms(X, label, X_test, truth, max_iter):
     """Norm and test error of the three functions, from one run."""
     model = KernelEigenProRegressor(
         kernel="laplacian",
+        gamma="scale",
+        solver="eigenpro",
         fit_intercept=False,
         max_iter=max_iter,
         patience=None,

@@ -189,15 +189,17 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 def _has_probabilities(estimator):
-    """Whether decisions are log odds: with a choice of losses, of the log loss."""
-    return getattr(estimator, "loss", "log") == "log"
+    return estimator._has_probabilities()
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
     """Probabilities as well, where decisions are log odds."""
 
-    @staticmethod
-    def _probability(decision):
+    def _has_probabilities(self):
+        """Whether they are: with a choice of losses, of the log loss."""
+        return getattr(self, "loss", "log") == "log"
+
+    def _probability(self, decision):
         if decision.ndim == 1:
             return np.stack([expit(-decision), expit(decision)], axis=1)
         return softmax(decision, axis=1)

@@ -305,6 +305,25 @@ default="rbf"
             return SquaredError(), codes_of(label, n_classes)
         return super()._loss_and_target(label, n_classes)
 
+    def _has_probabilities(self):
+        return True
+
+    def _probability(self, decision):
+        """Of the log loss as ever; else the codes that decisions estimate, as shares.
+
+        With the squared error they estimate the mean of the codes, which the
+        probabilities are, but may be below zero.
+        """
+        if not self._is_quadratic:
+            return super()._probability(decision)
+        if decision.ndim == 1:
+            share = np.clip((1 + decision) / 2, 0, 1)
+            return np.stack([1 - share, share], axis=1)
+        share = np.clip(decision, 0, None)
+        # A row whose decisions are all below zero says nothing.
+        share[~share.any(axis=1)] = 1
+        return share / share.sum(axis=1, keepdims=True)
+
     @property
     def loo_error_path_(self):
         """Share of the rows left out whose label is not predicted, by iterate."""

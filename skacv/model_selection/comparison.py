@@ -18,29 +18,33 @@ RESULTS = (
     "best_iter",
     "best_score",
     "best_score_se",
+    "score",
     "n_iter",
     "fit_time",
 )
 
 
-def on_common_rows(runs, judge):
-    """Runs judged by the rows that all of them have held out, and their judge.
+def on_common_rows(runs, judge, between):
+    """Runs judged by the rows that all of them have held out, and their judges.
 
     Parameters
     ----------
     runs : list of Run
     judge : PathJudge or ScorerJudge
+    between : ScorerJudge or None
 
     Returns
     -------
     runs : list of Run
         With other paths where some run has held out fewer rows.
-    judge : PathJudge or ScorerJudge
+    judge, between
     """
-    common = judge.on_common_rows([run.estimator for run in runs])
+    estimators = [run.estimator for run in runs]
+    common = judge.on_common_rows(estimators)
     if common is judge:
-        return runs, judge
-    return [run._replace(path=common.path(run.estimator)) for run in runs], common
+        return runs, judge, between
+    runs = [run._replace(path=common.path(run.estimator)) for run in runs]
+    return runs, common, between and between.on_common_rows(estimators)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +57,16 @@ class Comparison:
     runs : list of Run
     judge : PathJudge or ScorerJudge
     rule : callable
+    between : ScorerJudge or None
+        What compares the choices of members whose losses differ; None where the judge
+        does.
     """
 
     candidates: list
     runs: list
     judge: object
     rule: object
+    between: object = None
 
     @cached_property
     def choices(self):
@@ -68,12 +76,28 @@ class Comparison:
             for run in self.runs
         ]
 
-    def _place_of_best(self, places):
-        """The place of the best choice among some, the first of equals."""
-        scores = [self.judge.sign * self.choices[place].score for place in places]
-        return places[place_of_least(scores)]
+    @cached_property
+    def scores(self):
+        """What members are compared by, of the choice in every run."""
+        if self.between is None:
+            return [choice.score for choice in self.choices]
+        return [
+            self.between.score_of(run.estimator, choice.iteration)
+            for run, choice in zip(self.runs, self.choices)
+        ]
 
-    @property
+    def _bests(self):
+        """The place of the best combination of every member, the first of equals."""
+        places = {}
+        for place, candidate in enumerate(self.candidates):
+            places.setdefault(candidate.member, []).append(place)
+        costs = [self.judge.sign * choice.score for choice in self.choices]
+        return {
+            name: own[place_of_least([costs[place] for place in own])]
+            for name, own in places.items()
+        }
+
+    @cached_property
     def best(self):
         """The best candidate, its run, and the choice in it.
 
@@ -82,7 +106,9 @@ class Comparison:
         ValueError
             If no iterate of any candidate has a score.
         """
-        best = self._place_of_best(range(len(self.runs)))
+        judge = self.judge if self.between is None else self.between
+        places = list(self._bests().values())
+        best = places[place_of_least([judge.sign * self.scores[p] for p in places])]
         if np.isnan(self.choices[best].score):
             raise ValueError(
                 f"criterion={self.judge.name} is undefined (NaN) for every iterate of "
@@ -97,16 +123,12 @@ class Comparison:
         -------
         dict of str to ndarray of shape (n_iter + 1,)
         """
-        places = {}
-        for place, candidate in enumerate(self.candidates):
-            places.setdefault(candidate.member, []).append(place)
-        return {
-            name: self.runs[self._place_of_best(own)].path
-            for name, own in places.items()
-        }
+        return {name: self.runs[place].path for name, place in self._bests().items()}
 
     def corrected_score(self, rng):
         """What choosing so costs rows that had no part in it, by the bootstrap.
+
+        Where losses differ, choosing in the runs of the best member.
 
         Parameters
         ----------
@@ -117,7 +139,12 @@ class Comparison:
         score, standard_error : float
             NaN where it is not known what single rows cost.
         """
-        judged = [self._judged(run.estimator) for run in self.runs]
+        best = self.best[0].member
+        judged = [
+            self._judged(run.estimator)
+            for candidate, run in zip(self.candidates, self.runs)
+            if self.between is None or candidate.member == best
+        ]
         if any(each.costs is None for each in judged):
             return np.nan, np.nan
         return corrected_score(judged, self.rule, rng)
@@ -138,15 +165,16 @@ class Comparison:
         dict of lists
         """
         rows = []
-        for (member, params, _), run, choice in zip(
-            self.candidates, self.runs, self.choices
+        for (member, params, _), run, choice, score in zip(
+            self.candidates, self.runs, self.choices, self.scores
         ):
-            estimator, chosen = run.estimator, {self.judge.name: choice}
+            estimator, chosen = run.estimator, {self.judge.name: (*choice, score)}
             for name, estimate in ESTIMATES.items():
                 if hasattr(estimator, estimate.path) and name != self.judge.name:
                     own = PathJudge(estimate)
                     path = own.path(estimator)
-                    chosen[name] = choice_of(estimator, path, own, self.rule)
+                    other = choice_of(estimator, path, own, self.rule)
+                    chosen[name] = (*other, np.nan)
             rows += [
                 (member, params, name, *each, estimator.n_iter_, run.seconds)
                 for name, each in chosen.items()

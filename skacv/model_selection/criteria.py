@@ -252,6 +252,12 @@ class ScorerJudge(Judge):
         held_out = map(estimator.held_out_estimator, predictions)
         return np.array([self.scorer(each, X, y, **params) for each in held_out])
 
+    def score_of(self, estimator, t):
+        """Score of iterate ``t`` alone."""
+        predictions, rows = self._held_out(estimator)
+        X, y, params = self._rows(rows)
+        return self.scorer(estimator.held_out_estimator(predictions[t]), X, y, **params)
+
     def standard_error(self, estimator, t):
         """The jackknife over groups of held-out rows, of the score of iterate ``t``."""
         predictions, rows = self._held_out(estimator)

@@ -22,7 +22,7 @@ from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
 from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
-from .members import check_losses, judge_alike
+from .members import are_alike, check_losses, judge_alike, losses_of, usual_scorer
 from .portfolios import PORTFOLIOS, task_of_estimator
 from .rules import RULES
 from .splits import draw_once, take_back
@@ -71,8 +71,10 @@ default=None
         one of them can compute.
         Several members are judged by "cv" where it says "auto", and scored on the
         predictions of the folds. They are compared on the rows that all of them
-        have held out (a preconditioner's subsample is not), by one loss: where
-        losses differ a scorer is needed.
+        have held out (a preconditioner's subsample is not). Where their losses
+        differ, "auto" takes the iterate of every member by its own loss, and
+        compares these by the accuracy (R^2) of their held-out predictions; any
+        other criterion is refused, but for scorers.
     rule : {"min", "one_se"}, default="min"
         The best iterate, or the earliest within one standard error of it.
     patience : {"auto"}, int or None, default="auto"
@@ -258,9 +260,10 @@ default=None
             prepare(each.estimator, judge.estimate, each.params, X, y, weights)
         self._share(members, candidates, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
+        between = self._between(candidates, X, y)
         if self._is_portfolio():
-            runs, judge = on_common_rows(runs, judge)
-        compared = Comparison(candidates, runs, judge, RULES[self.rule])
+            runs, judge, between = on_common_rows(runs, judge, between)
+        compared = Comparison(candidates, runs, judge, RULES[self.rule], between)
         self._keep(compared, compared.corrected_score(rng))
         return self
 
@@ -304,7 +307,7 @@ default=None
             estimate = automatic(estimators, X, y) if is_one else ESTIMATES["cv"]
             criterion = estimate.name
         if isinstance(criterion, str) and criterion in ESTIMATES:
-            if len({each.member for each in candidates}) > 1:
+            if self.criterion != "auto":
                 check_losses(candidates, X, y)
             return PathJudge(ESTIMATES[criterion], y)
         routed = {}
@@ -315,6 +318,15 @@ default=None
         held_out = automatic(estimators, X, y, names)
         members = {each.member: each.estimator for each in candidates}.values()
         return ScorerJudge.of(criterion, held_out, members, X, y, routed)
+
+    def _between(self, candidates, X, y):
+        """What compares the choices of members where their losses differ, else None."""
+        losses = losses_of(candidates, X, y) if self.criterion == "auto" else {}
+        if len(losses) < 2 or are_alike(losses):
+            return None
+        members = {each.member: each.estimator for each in candidates}.values()
+        scorer = usual_scorer(candidates[0].estimator)
+        return ScorerJudge.of(scorer, ESTIMATES["cv"], members, X, y, {})
 
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""

@@ -72,6 +72,29 @@ def check_members(members, owner):
         )
 
 
+def losses_of(candidates, X, y):
+    """The loss of every member on some data, by its name; None where it has none.
+
+    Returns
+    -------
+    dict
+    """
+    members = {each.member: each.estimator for each in candidates}
+    return {name: member.loss_on(X, y) for name, member in members.items()}
+
+
+def are_alike(losses):
+    """Whether the same rows cost all members the same."""
+    first, *others = losses.values()
+    return first is not None and all(loss == first for loss in others)
+
+
+def usual_scorer(estimator):
+    """The name of the scorer that members of other losses are compared by."""
+    is_classifier = get_tags(estimator).estimator_type == "classifier"
+    return "accuracy" if is_classifier else "r2"
+
+
 def check_losses(candidates, X, y):
     """Raise where the same rows cost members something else.
 
@@ -79,20 +102,18 @@ def check_losses(candidates, X, y):
     ------
     ValueError
     """
-    first, *others = {each.member: each.estimator for each in candidates}.items()
-    losses = {name: member.loss_on(X, y) for name, member in (first, *others)}
-    expected = losses[first[0]]
-    if expected is None or any(loss != expected for loss in losses.values()):
-        said = ", ".join(
-            f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
-            for name, loss in losses.items()
-        )
-        is_classifier = get_tags(first[1]).estimator_type == "classifier"
-        scorer = "accuracy" if is_classifier else "neg_mean_absolute_error"
-        raise ValueError(
-            f"Members are judged by different losses ({said}), which cannot be "
-            f"compared: take a scorer, such as criterion={scorer!r}."
-        )
+    losses = losses_of(candidates, X, y)
+    if len(losses) == 1 or are_alike(losses):
+        return
+    said = ", ".join(
+        f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
+        for name, loss in losses.items()
+    )
+    raise ValueError(
+        f"Members are judged by different losses ({said}), which cannot be "
+        f"compared: take criterion='auto', or a scorer, such as "
+        f"criterion={usual_scorer(candidates[0].estimator)!r}."
+    )
 
 
 def combinations(param_grid, name):

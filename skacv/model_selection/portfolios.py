@@ -46,7 +46,7 @@ def classification():
     return [
         ("logistic", TrajectoryLogisticRegression("path", max_iter=20)),
         ("logistic, no penalty", TrajectoryLogisticRegression(np.inf, max_iter=200)),
-        ("kernel", KernelEigenProClassifier(loss="log")),
+        ("kernel", KernelEigenProClassifier()),
     ]
 
 
