@@ -189,13 +189,13 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
 
 def _has_probabilities(estimator):
-    return estimator._has_probabilities()
+    return estimator._gives_probabilities()
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
     """Probabilities as well, where decisions are log odds."""
 
-    def _has_probabilities(self):
+    def _gives_probabilities(self):
         """Whether they are: with a choice of losses, of the log loss."""
         return getattr(self, "loss", "log") == "log"
 

@@ -421,5 +421,5 @@ class TrajectoryModel(
 def row_weights(data):
     """The weight of every sample that was passed; zero where it was left out."""
     weights = np.zeros(data.n_samples)
-    weights[data.rows] = data.problem.row_weights[:, 0]
+    weights[data.rows] = data.observed.row_weights[:, 0]
     return weights

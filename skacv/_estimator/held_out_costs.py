@@ -9,6 +9,9 @@ from sklearn.utils import check_array
 from ..risk.averages import mean_with_error
 
 ENTRIES_PER_BLOCK = 1 << 20
+# More held-out predictions than these are not gone through row by row: the least over
+# a path is hardly optimistic with so many rows.
+MOST_ENTRIES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +112,18 @@ def costs_of_held_out(estimator, estimate, y):
     Returns
     -------
     HeldOutCosts or None
-        Nothing where this fit has no such predictions.
+        Nothing where this fit has no such predictions, or more than 2^26.
     """
-    if not hasattr(estimator, estimate.predictions):
+    predictions = getattr(estimator, estimate.predictions, None)
+    if predictions is None or np.prod(predictions.shape) > MOST_ENTRIES:
         return None
+    predictions = np.asarray(predictions)
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
     weights, loss = estimator._row_weights[rows], estimator._loss
     y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     target = estimator._target(y)[rows][:, :, None]
-    predictions = getattr(estimator, estimate.predictions)
     path = getattr(estimator, estimate.path)
 
     def of(iterations):

@@ -37,9 +37,10 @@ default="rbf"
     coef0 : float, default=1.0
         Of the polynomial kernel.
     loss : {"squared_error", "log"}, default="squared_error"
-        Least squares on coded labels, -1 and 1 or an output per class; or the log loss,
-        with probabilities (``predict_proba``). Rows are left out by runs of their own
-        with the log loss: ``cv`` is faster.
+        Least squares on coded labels, -1 and 1 or an output per class, whose decisions
+        estimate probabilities but may leave [0, 1]: ``predict_proba`` brings them back.
+        Or the log loss, of the log odds. Rows are left out by runs of their own with
+        the log loss: ``cv`` is faster.
     alpha : float, array-like or "path", default=0.0
         Strength of the ridge penalty alpha ||f||^2 beside the sum of squared errors,
         alpha ||f||^2 / 2 beside that of the log losses; 0 leaves all regularisation to
@@ -305,7 +306,7 @@ default="rbf"
             return SquaredError(), codes_of(label, n_classes)
         return super()._loss_and_target(label, n_classes)
 
-    def _has_probabilities(self):
+    def _gives_probabilities(self):
         return True
 
     def _probability(self, decision):

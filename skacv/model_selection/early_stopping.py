@@ -255,10 +255,7 @@ default=None
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members
         }
-        for each in candidates:
-            weights = fit_params[each.member].get("sample_weight")
-            prepare(each.estimator, judge.estimate, each.params, X, y, weights)
-        self._share(members, candidates, X, y, fit_params)
+        self._prepare(members, candidates, judge.estimate, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
         between = self._between(candidates, X, y)
         if self._is_portfolio():
@@ -267,18 +264,24 @@ default=None
         self._keep(compared, compared.corrected_score(rng))
         return self
 
-    def _share(self, members, candidates, X, y, fit_params):
-        """Draw splits once for all, and let the runs of a member share their work."""
-        if self._is_portfolio():
-            origins = [None] * len(candidates)
-        else:
-            own = ESTIMATES["cv"].setting(self.estimator)
-            origins = [each.params.get("cv", own) for each in candidates]
-        estimators = [each.estimator for each in candidates]
-        draw_once(estimators, origins, X, y, fit_params[members[0][0]])
+    def _prepare(self, members, candidates, estimate, X, y, fit_params):
+        """Have all compute what they are judged by, and share splits and work."""
+        origins = self._cv_of(candidates)
+        for each in candidates:
+            weights = fit_params[each.member].get("sample_weight")
+            prepare(each.estimator, estimate, each.params, X, y, weights)
+        draws = fit_params[members[0][0]]
+        draw_once([each.estimator for each in candidates], origins, X, y, draws)
         for name, member in members:
             own = [each.estimator for each in candidates if each.member == name]
             member.share_work(own, X, y)
+
+    def _cv_of(self, candidates):
+        """What the ``cv`` of every candidate is a copy of."""
+        if self._is_portfolio():  # one for all
+            return [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
+        own = ESTIMATES["cv"].setting(self.estimator)
+        return [each.params.get("cv", own) for each in candidates]
 
     def _keep(self, compared, corrected):
         """The chosen iterate of the best run, and what all have come to."""

@@ -273,7 +273,27 @@ def test_kernel_logistic_regression_of_several_classes(rng):
     assert model.train_path_[-1] == pytest.approx(loss)
     assert model.cv_path_.min() < model.cv_path_[0]
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert not hasattr(KernelEigenProClassifier(), "predict_proba")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_the_squared_error_are_the_codes_it_estimates(n_classes, rng):
+    """Shares of the decisions that are not negative; all alike where all are."""
+    X, y = drawn(rng)
+    label = np.digitize(y, [5.0] if n_classes == 2 else [4.5, 5.5])
+    model = classifier(max_iter=30, loo=False).set_params(loss="squared_error")
+    model.fit(X, label)
+    found, decisions = model.predict_proba(X), model.decision_function(X)
+    assert found.shape == (len(y), n_classes)
+    for probability, decision in zip(found, decisions):
+        if n_classes == 2:
+            expected = np.clip([(1 - decision) / 2, (1 + decision) / 2], 0, 1)
+        else:
+            expected = np.maximum(decision, 0)
+            expected = expected / expected.sum()
+        np.testing.assert_allclose(probability, expected, atol=1e-12)
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
+    none = model._probability(np.full((1, 3), -1.0))
+    np.testing.assert_allclose(none, 1 / 3)
 
 
 def test_in_a_pipeline_the_log_loss_stops_itself():

@@ -68,7 +68,7 @@ def test_the_corrected_score_is_that_of_loops(names, rule, weighted, data, rng):
     weights = rng.uniform(0.5, 2, 60) if weighted else np.ones(60)
     estimator = [(name, MEMBERS[name]) for name in names]
     settings = {"criterion": "cv", "rule": rule, "random_state": 7}
-    model = TrajectoryEarlyStoppingCV(estimator, **settings)
+    model = TrajectoryEarlyStoppingCV(estimator, patience=None, **settings)
     model.fit(X, y, sample_weight=weights)
     costs, errors = [], []
     for _, member in estimator:

@@ -11,8 +11,13 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.metrics import log_loss, r2_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 from sklearn.preprocessing import scale
 
 from skacv import (
@@ -33,6 +38,9 @@ from skacv.model_selection.portfolios import (
 )
 
 from .test_early_stopping import Drawn, NestedLeastSquares, count_products
+
+# Those that are taken where nothing is set.
+FOLDS = KFold(5, shuffle=True, random_state=0)
 
 
 @pytest.fixture
@@ -56,9 +64,9 @@ def members():
 def test_the_best_iterate_of_all_members(weighted, data, rng):
     X, y = data
     weights = {"sample_weight": rng.uniform(0.5, 2, 80)} if weighted else {}
-    model = TrajectoryEarlyStoppingCV(members()).fit(X, y, **weights)
+    model = TrajectoryEarlyStoppingCV(members(), patience=None).fit(X, y, **weights)
     alone = {
-        name: clone(member).set_params(risk=False, loo=False, cv=5)
+        name: clone(member).set_params(risk=False, loo=False, cv=FOLDS)
         for name, member in members()
     }
     paths = {name: each.fit(X, y, **weights).cv_path_ for name, each in alone.items()}
@@ -104,7 +112,7 @@ def test_scorers_judge_all_members_on_the_folds(criterion, rule, data):
     values = []
     for name, member in members():
         alone = TrajectoryEarlyStoppingCV(
-            clone(member).set_params(cv=5), criterion=criterion, rule=rule
+            clone(member).set_params(cv=FOLDS), criterion=criterion, rule=rule
         ).fit(X, y)
         np.testing.assert_array_equal(model.paths_[name], alone.path_)
         values.append(alone.best_score_)
@@ -121,7 +129,7 @@ def test_members_are_compared_on_the_rows_that_all_have_held_out(criterion, rng)
     model = TrajectoryEarlyStoppingCV(
         [("ridge", ridge), ("kernel", kernel)], criterion=criterion
     ).fit(X, y)
-    switches = {"cv": 5, "loo": False} if criterion == "cv" else {"loo": True}
+    switches = {"cv": FOLDS, "loo": False} if criterion == "cv" else {"loo": True}
     alone = {
         "ridge": clone(ridge).set_params(risk=False, **switches).fit(X, y),
         "kernel": clone(kernel).set_params(**switches).fit(X, y),
@@ -201,7 +209,7 @@ def test_a_portfolio_costs_the_sum_of_its_members(data, monkeypatch):
     counts, costs = count_products(monkeypatch), []
     for _, member in members():
         before = counts["columns"]
-        member.set_params(cv=5)
+        member.set_params(cv=FOLDS)
         TrajectoryEarlyStoppingCV(member, criterion="cv").fit(X, y)
         costs.append(counts["columns"] - before)
     before = counts["columns"]
@@ -222,7 +230,7 @@ def test_every_member_is_fitted_once(data, monkeypatch):
 
         monkeypatch.setattr(cls, "fit", fit)
     grid = {"net__l1_ratio": [0.5, 0.9]}
-    TrajectoryEarlyStoppingCV(members(), param_grid=grid).fit(X, y)
+    TrajectoryEarlyStoppingCV(members(), param_grid=grid, patience=None).fit(X, y)
     assert fits == [
         "TrajectoryLasso",
         "TrajectoryElasticNet",
@@ -292,16 +300,6 @@ def test_a_grid_changes_the_member_it_names(data):
         ([("a", IterativeRidge())], {"b__alpha": [1.0]}, "one of 'a'"),
         ([("a", IterativeRidge())], {"a__gamma": [1.0]}, "Invalid parameter 'gamma'"),
         ([("a", IterativeRidge(alpha=-1.0))], None, "'alpha'"),
-        (
-            [("a", IterativeRidge()), ("b", TrajectoryHuberRegressor())],
-            None,
-            "'a' by squared error, 'b' by Huber loss.*criterion='neg_mean_absolute",
-        ),
-        (
-            [("a", IterativeRidge(loo=True)), ("b", NestedLeastSquares())],
-            None,
-            "'b' by a loss of its own",
-        ),
     ],
 )
 def test_bad_members_are_refused(estimator, grid, message, data):
@@ -317,14 +315,69 @@ def test_bad_members_are_refused(estimator, grid, message, data):
 # ------------------------------------------------------------------ their losses
 
 
-def test_classifiers_of_different_losses_need_a_scorer():
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = scale(X)[:150], y[:150]
-    pairs = [
+@pytest.mark.parametrize(
+    ("other", "loss"),
+    [
+        (TrajectoryHuberRegressor(), "'b' by Huber loss.*criterion='r2'"),
+        (NestedLeastSquares(), "'b' by a loss of its own"),
+    ],
+)
+def test_members_of_different_losses_have_no_path_in_common(other, loss, data):
+    pairs = [("a", IterativeRidge(loo=True)), ("b", other)]
+    model = TrajectoryEarlyStoppingCV(pairs, criterion="loo")
+    with pytest.raises(ValueError, match=f"'a' by squared error, {loss}"):
+        model.fit(*data)
+
+
+def classifiers():
+    return [
         ("svm", TrajectoryLinearSVC(max_iter=30)),
         ("logistic", TrajectoryLogisticRegression(max_iter=30)),
     ]
-    for criterion in ("auto", "cv", "loo"):
+
+
+def test_members_of_different_losses_are_compared_by_accuracy():
+    """Each at its own best iterate; the first of equals."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = scale(X)[:150], y[:150]
+    model = TrajectoryEarlyStoppingCV(classifiers()).fit(X, y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    accuracy = {}
+    for name, member in classifiers():
+        alone = clone(member).set_params(cv=folds, loo=False).fit(X, y)
+        t = alone.cv_path_.argmin()
+        rows = np.concatenate(alone.cv_indices_)
+        chosen = alone.classes_[(alone.cv_prediction_path_[t] > 0).astype(int)]
+        accuracy[name] = np.mean(chosen == y[rows])
+        np.testing.assert_allclose(model.paths_[name], alone.cv_path_)
+    found = dict(zip(model.results_["member"], model.results_["score"]))
+    assert found == pytest.approx(accuracy)
+    assert model.best_member_ == max(accuracy, key=accuracy.get)
+    assert model.criterion_ == "cv"
+    assert model.best_score_ == model.path_.min()
+    assert np.isfinite(model.best_score_corrected_)
+
+
+def test_numbers_are_compared_by_r2_where_losses_differ(data):
+    X, y = data
+    pairs = [("a", TrajectoryHuberRegressor(1.0)), ("b", TrajectoryHuberRegressor())]
+    alike = TrajectoryEarlyStoppingCV(pairs).fit(X, y)
+    assert alike.results_["score"] == alike.results_["best_score"]
+    pairs[1][1].set_params(epsilon=2.0)
+    model = TrajectoryEarlyStoppingCV(pairs).fit(X, y)
+    scores = dict(zip(model.results_["member"], model.results_["score"]))
+    own = clone(pairs[1][1]).set_params(cv=FOLDS, loo=False).fit(X, y)
+    rows = np.concatenate(own.cv_indices_)
+    predicted = own.cv_prediction_path_[own.cv_path_.argmin()]
+    assert scores["b"] == pytest.approx(r2_score(y[rows], predicted))
+    assert model.best_member_ == max(scores, key=scores.get)
+
+
+def test_classifiers_of_different_losses_by_one_criterion():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = scale(X)[:150], y[:150]
+    pairs = classifiers()
+    for criterion in ("cv", "loo"):
         model = TrajectoryEarlyStoppingCV(pairs, criterion=criterion)
         with pytest.raises(ValueError, match="such as criterion='accuracy'"):
             model.fit(X, y)
@@ -333,20 +386,6 @@ def test_classifiers_of_different_losses_need_a_scorer():
     assert model.best_score_ == max(model.results_["best_score"])
     assert not hasattr(TrajectoryEarlyStoppingCV(pairs), "predict_proba")
     assert hasattr(model, "predict_proba") == (model.best_member_ == "logistic")
-    named = {"svm": "squared hinge loss", "logistic": "log loss"}
-    with pytest.raises(ValueError) as caught:
-        model.set_params(criterion="cv").fit(X, y)
-    for name, loss in named.items():
-        assert f"{name!r} by {loss}" in str(caught.value)
-
-
-def test_huber_losses_of_one_scale_are_compared(data):
-    X, y = data
-    pairs = [("a", TrajectoryHuberRegressor(1.0)), ("b", TrajectoryHuberRegressor())]
-    TrajectoryEarlyStoppingCV(pairs).fit(X, y)
-    pairs[1][1].set_params(epsilon=2.0)
-    with pytest.raises(ValueError, match="Huber loss"):
-        TrajectoryEarlyStoppingCV(pairs).fit(X, y)
 
 
 # ------------------------------------------------------------ the default portfolio
