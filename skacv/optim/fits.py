@@ -47,7 +47,8 @@ class Fits:
         dtype = problem.design.dtype
         self.problem = problem
         self.recentres = weights.recentres
-        self.row_weights = weights.rows.astype(dtype, copy=False)[:, None, :]
+        # In memory fit after fit, as products with an array are.
+        self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.penalty_scale = weights.penalty_scale
         if np.ndim(self.penalty_scale):
             self.penalty_scale = self.penalty_scale.astype(dtype)

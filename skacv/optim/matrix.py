@@ -84,7 +84,7 @@ class MatrixDesign(ColumnDesign):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
         product = self._times(coef)
         if self.center is not None:
-            product -= (self.center * coef).sum(axis=0)
+            product -= self.center.T @ coef
         if self.row_scale is not None:
             product *= self.row_scale
         return product

@@ -196,11 +196,8 @@ class Screen:
 
     def advance(self, update, penalty, state):
         """The state after an update, as ``update.advance`` gives it."""
-        is_screened = update.is_elementwise and not update.n_batches
-        if not (self._is_worth and is_screened) or penalty.is_linear:
-            return update.advance(self.fits, penalty, state)
-        if self._n_left:
-            self._n_left -= 1
+        if self._n_left or not (self._is_worth and _is_screened(update, penalty)):
+            self._n_left = max(self._n_left - 1, 0)
             return update.advance(self.fits, penalty, state)
         point = update.point(state.current.predictor, state.earlier.predictor)
         slopes = self.fits.slopes(point)
@@ -286,6 +283,11 @@ class Screen:
         self._working = None
         self._n_left, self._pause = self._pause, 2 * self._pause
         self._n_products = self._n_taken = 0
+
+
+def _is_screened(update, penalty):
+    """Whether all rows are taken at a time, and coefficients are held at zero."""
+    return update.is_elementwise and not (update.n_batches or penalty.is_linear)
 
 
 def _is_worth(design):
