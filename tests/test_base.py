@@ -166,7 +166,7 @@ def test_exact_risk_is_not_for_batches(rng):
 def test_newton_steps_after_others_are_left_out_exactly(rng):
     """A record has Newton steps wherever they are: nothing is linearised."""
     X, y = drawn(rng, (200, 2))
-    model = TrajectoryLogisticRegression(max_iter=300, tol=0, warm_start=True)
+    model = TrajectoryLogisticRegression(max_iter=300, tol=0, loo=True, warm_start=True)
     refit = clone(model.fit(X, y)).set_params(loo=False, step_size=model.step_size_)
     newton = {"solver": "newton", "max_iter": 4, "step_size": 1.0}
     model.set_params(**newton).fit(X, y)

@@ -136,7 +136,9 @@ default=None
         name, others = type(inner).__name__, {}
         if criterion is not None:
             stopping = last_step(estimator)[0]
-            name, others = stopping.best_member_, dict(stopping.paths_)
+            # Those of another loss have another axis.
+            name, alike = stopping.best_member_, stopping._alike
+            others = {each: stopping.paths_[each] for each in alike}
             # Of members on the rows that all have held out.
             estimates[criterion] = others.pop(name), estimates[criterion][1]
         display = cls(

@@ -52,8 +52,8 @@ default=None
         that of all, and those without a ``random_state`` get a common one.
         None is a portfolio for the ``task``. For numbers: a path of the lasso and
         one of the elastic net, least squares, and a kernel machine. For classes: a
-        path of logistic regression, the same without a penalty, and kernel logistic
-        regression. Members that cannot take the data are left out: kernels if X is
+        path of logistic regression, the same without a penalty, and a kernel
+        machine. Members that cannot take the data are left out: kernels if X is
         sparse or has more than 5000 rows, and what does not take several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
@@ -136,8 +136,10 @@ default=None
         The same of every member, in its best combination.
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
-        "params", "criterion", "best_iter", "best_score", "best_score_se", "n_iter",
-        "fit_time" (seconds for the run and what judges it).
+        "params", "criterion", "best_iter", "best_score", "best_score_se", "score"
+        (what members are compared by: the best score, or where their losses differ
+        the accuracy or R^2), "n_iter", "fit_time" (seconds for the run and what
+        judges it).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, of a linear model.
     intercept_ : float or ndarray of shape (n_outputs,)
@@ -257,11 +259,14 @@ default=None
         }
         self._prepare(members, candidates, judge.estimate, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
-        between = self._between(candidates, X, y)
+        losses = losses_of(candidates, X, y)
+        between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, judge, between = on_common_rows(runs, judge, between)
         compared = Comparison(candidates, runs, judge, RULES[self.rule], between)
         self._keep(compared, compared.corrected_score(rng))
+        own = losses[self.best_member_]
+        self._alike = [name for name, loss in losses.items() if loss == own]
         return self
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
@@ -322,10 +327,9 @@ default=None
         members = {each.member: each.estimator for each in candidates}.values()
         return ScorerJudge.of(criterion, held_out, members, X, y, routed)
 
-    def _between(self, candidates, X, y):
+    def _between(self, candidates, losses, X, y):
         """What compares the choices of members where their losses differ, else None."""
-        losses = losses_of(candidates, X, y) if self.criterion == "auto" else {}
-        if len(losses) < 2 or are_alike(losses):
+        if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
         members = {each.member: each.estimator for each in candidates}.values()
         scorer = usual_scorer(candidates[0].estimator)

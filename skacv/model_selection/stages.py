@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._compat import _num_samples
 from .._estimator.readers import ESTIMATES
 from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
@@ -44,7 +45,8 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
         default = estimate.default(estimator, sample_weight)
         estimator.set_params(**{estimate.parameter: default})
     elif isinstance(setting, str) and setting == "auto" and estimate.sample:
-        n_rows = len(y) if sample_weight is None else np.count_nonzero(sample_weight)
+        weights = sample_weight
+        n_rows = _num_samples(X) if weights is None else np.count_nonzero(weights)
         sample = estimate.sample(estimator, X, y, n_rows)
         estimator.set_params(**{estimate.parameter: sample})
     for other in ESTIMATES.values():
