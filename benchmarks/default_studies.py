@@ -49,7 +49,6 @@ def classification_models(seed):
 CRITERIA = {
     "risk": {"risk": "auto"},
     "loo": {"loo": True},
-    "loo auto": {"loo": "auto"},
     "5 folds": {"cv": 5},
     "10 folds": {"cv": 10},
     "auto": None,
@@ -78,10 +77,8 @@ def stopped(model, name, switches):
         return TrajectoryEarlyStoppingCV(model)
     offered = {k: v for k, v in OFF.items() if k in model.get_params()}
     model.set_params(**{**offered, **switches})
-    criterion = {"loo auto": "loo"}.get(name, name)
-    return TrajectoryEarlyStoppingCV(
-        model, criterion="cv" if "folds" in name else criterion
-    )
+    criterion = "cv" if "folds" in name else name
+    return TrajectoryEarlyStoppingCV(model, criterion=criterion)
 
 
 def judged(data, models, test_losses, seed, stratified):

@@ -46,8 +46,10 @@ class ShuffledFolds:
 
     def split(self, X, y, groups=None):
         """Rows to fit on and rows to judge by, the same for the same data."""
-        y = np.asarray(y)
-        rows = np.arange(len(y)) if self.rows is None else self.rows
+        y, rows = np.asarray(y), self.rows
+        if rows is None:
+            yield from self._splitter(y).split(y, y)
+            return
         for fitted, judged in self._splitter(y[rows]).split(rows, y[rows]):
             yield rows[fitted], rows[judged]
 

@@ -11,7 +11,7 @@ from ..risk.averages import mean_with_error
 ENTRIES_PER_BLOCK = 1 << 20
 # More held-out predictions than these are not gone through row by row: the least over
 # a path is hardly optimistic with so many rows.
-MOST_ENTRIES = 1 << 26
+MOST_ENTRIES = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def costs_of_held_out(estimator, estimate, y):
     Returns
     -------
     HeldOutCosts or None
-        Nothing where this fit has no such predictions, or more than 2^26.
+        Nothing where this fit has no such predictions, or more than 2^23.
     """
     predictions = getattr(estimator, estimate.predictions, None)
     if predictions is None or np.prod(predictions.shape) > MOST_ENTRIES:

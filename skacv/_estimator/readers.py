@@ -67,8 +67,7 @@ class FinishedRun:
     @cached_property
     def train_path(self):
         """Mean cost of every iterate on the training rows, (n_iter + 1,)."""
-        problem = self.data.problem
-        return np.array([problem.average_cost(z) for z in self.trajectory.predictor])
+        return self.data.problem.average_costs(self.trajectory.predictor)
 
 
 @dataclass(frozen=True)

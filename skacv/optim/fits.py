@@ -53,6 +53,7 @@ class Fits:
         if np.ndim(self.penalty_scale):
             self.penalty_scale = self.penalty_scale.astype(dtype)
         self.target = problem.target[:, :, None] if target is None else target
+        self._shares = self.row_weights / self.row_weights.sum(axis=0)
 
     @property
     def n_fits(self):
@@ -72,8 +73,8 @@ class Fits:
         """Linear predictors, with the intercepts of fits that centre for themselves."""
         product = self.linear_predictor(coef)
         if self.recentres:
-            away = (self.row_weights * (product - self.target)).sum(axis=0)
-            product -= away / self.row_weights.sum(axis=0)
+            residual = product - self.target
+            product -= np.einsum("rof,rkf->kf", self._shares, residual)
         return product
 
     def gradient(self, predictor):

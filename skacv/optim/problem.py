@@ -13,6 +13,7 @@ from .penalties import Zero
 # Directions of relatively less curvature are left alone by Newton's method, such
 # as a constant added to the scores of all classes.
 SINGULAR = 1e-10
+ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ class Problem:
         """Average cost of the (weighted) rows and of the targets."""
         cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)
         return float(self.row_weights[:, 0] @ cost)
+
+    def average_costs(self, predictors):
+        """Those of many iterates, (n_iterates, n_rows, n_targets) -> (n_iterates,)."""
+        size = max(1, ENTRIES_PER_BLOCK // predictors[0].size)
+        target, weights = self.target[:, :, None], self.row_weights[:, 0]
+        found = []
+        # So many iterates at a time that what they cost stays in cache.
+        for first in range(0, len(predictors), size):
+            block = np.moveaxis(predictors[first : first + size], 0, 2)
+            cost = self.loss.cost(target, block).mean(axis=1, dtype=np.float64)
+            found.append(weights @ cost)
+        return np.concatenate(found)
 
     def gradient(self, predictor):
         """Gradient of f, (n_columns, n_targets), one product with X."""

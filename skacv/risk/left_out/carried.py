@@ -53,6 +53,10 @@ class LabelsAndFolds:
         self._refits = refit.without(problem, stays)
         self._problem, self.left_out, self.predictors = problem, None, []
         self._begun = self._ended = None
+        judged = [np.empty(0, int), *(rows for _, rows in folds)]
+        # Rows that folds are judged by, fold after fold, and which fold each is of.
+        self._judged = np.concatenate(judged)
+        self._of_judged = np.repeat(np.arange(len(folds)), [len(j) for j in judged[1:]])
         self._is_coupled = problem.loss.is_coupled
         self._n_outputs = problem.target.shape[1]
 
@@ -142,10 +146,7 @@ class LabelsAndFolds:
         if not self.folds:
             return
         self._ended = self._of_folds(predictor)
-        found = [
-            self._ended[judged, :, fold] for fold, (_, judged) in enumerate(self.folds)
-        ]
-        self.predictors.append(np.concatenate(found))
+        self.predictors.append(self._ended[self._judged, :, self._of_judged])
 
     def check_stable(self, trajectory):
         """Raise where a step of the run has been too large for a fold.
