@@ -12,7 +12,7 @@ from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
 from .data import sparse_regression, true_risk
 from .timing import seconds
 
-HELD_OUT = {"loo": ">= 1", "cv": ">= 1"}
+HELD_OUT = {"loo": ">= 1", "cv": ">= 1", "auto": ">= 1"}
 
 
 def large(n_seeds):
@@ -30,20 +30,22 @@ def alpha_path(n, p, n_nonzero, asked, max_iter, n_seeds):
     """
     patience = 2 * max_iter
 
-    def stopping(criterion, max_iter, patience=None, **held_out):
+    def stopping(criterion, max_iter, patience, **held_out):
         inner = TrajectoryLasso("path", max_iter=max_iter, random_state=0, **held_out)
         return TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=patience)
 
     criteria = {
-        "risk": stopping("risk", 20),
+        "risk": stopping("risk", 20, None),
         "loo": stopping("loo", max_iter, patience, loo=True),
         "cv": stopping("cv", max_iter, patience, cv=10),
+        "auto": stopping("auto", max_iter, "auto"),
     }
     settings = f"max_iter={max_iter}, patience={patience},"
     works = {
         "risk": "risk_path_, max_iter=20,",
         "loo": f"exact loo_path_ of all rows, {settings}",
         "cv": f"cv_path_ of 10 folds, {settings}",
+        "auto": f"max_iter={max_iter}, the criterion and patience of default,",
     }
     times, risks = defaultdict(list), defaultdict(list)
     for seed in range(n_seeds):

@@ -57,7 +57,9 @@ def stopped_lasso(criterion, max_iter, seed):
     """Alpha and iteration from one run, as the benchmarks against LassoCV have it."""
     if criterion == "risk":
         inner = TrajectoryLasso("path", max_iter=20, random_state=seed)
-        return TrajectoryEarlyStoppingCV(inner, criterion="risk")
+        return TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=None)
+    if criterion == "auto":
+        return TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=max_iter))
     inner = TrajectoryLasso("path", max_iter=max_iter, cv=10)
     return TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=2 * max_iter)
 
@@ -69,6 +71,7 @@ def sparse_choices(theirs, against):
         works = {
             "risk": "risk_path_, max_iter=20,",
             "cv": f"cv_path_ of 10 folds, {max_iter=}, patience={2 * max_iter},",
+            "auto": f"{max_iter=}, the criterion and patience of default,",
         }
         times, risks = ({name: [] for name in works} for _ in range(2))
         for seed in range(N_SEEDS):

@@ -30,7 +30,7 @@ from .data import (
     true_risk,
 )
 from .default_peers import defaults
-from .default_studies import regret
+from .default_studies import patience, regret
 from .held_out_studies import criteria, intervals
 from .kernel_default_studies import kernel_defaults
 from .kernel_studies import (
@@ -290,6 +290,7 @@ STUDIES = {
     "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
     "regret": regret,
+    "patience": patience,
     "defaults": defaults,
     "optimism": optimism,
     "intervals": intervals,

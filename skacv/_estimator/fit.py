@@ -1,7 +1,5 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
@@ -18,14 +16,15 @@ from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
 from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
+from .begun import BegunRun
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
-from .data import are_equal, column_data
+from .data import column_data
 from .folds import RoutesToFolds
 from .held_out_costs import costs_of_held_out
 from .left_out import check_loo, unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
-from .readers import ESTIMATES, FinishedRun, read
+from .readers import ESTIMATES, read
 from .recording import RecordsTrajectory
 from .sides import on_smaller_side
 from .warm_start import as_recorded, starting_point
@@ -40,75 +39,6 @@ AT_ANY_TIME = (
     "n_jobs",
     "verbose",
 )
-
-
-@dataclass
-class BegunRun:
-    """A run, what it is of, and what it carries beside.
-
-    Attributes
-    ----------
-    data : TrainingData
-    folds : list of (ndarray of int, ndarray of int)
-    seed : int
-        Draws batches, and whatever else belongs to the run.
-    plan : list of Phase
-        All that the parameters ask for.
-    live : LiveRun
-    carried : LabelsAndFolds or None
-    trajectory : Trajectory or None
-        What counts of the record, once the run has gone on.
-    best : int or None
-        The best iterate so far, where the run is judged while it goes on.
-    known : dict of dict
-        By the name of an estimate, what it was judged by.
-    settings : dict or None
-        Parameters that another fit must have to continue it; None where none may.
-    samples : tuple of (Samples, Coded) or None
-        And the data.
-    """
-
-    data: object
-    folds: list
-    seed: int
-    plan: list
-    live: LiveRun
-    carried: object = None
-    trajectory: object = None
-    best: int | None = None
-    known: dict = field(default_factory=dict)
-    settings: dict | None = None
-    samples: object = None
-
-    def is_of(self, samples, coded, settings):
-        """Whether it is the run of these samples and settings."""
-        if settings != self.settings:
-            return False
-        own, own_coded = self.samples
-        arrays = (
-            (samples.rows, own.rows),
-            (samples.y, own.y),
-            (coded.weights, own_coded.weights),
-            (samples.passed, own.passed),
-        )
-        return all(are_equal(*pair) for pair in arrays)
-
-    def with_plan_of(self, n_updates):
-        """The same run, with so many updates at every strength."""
-        plan = [replace(phase, n_updates=n_updates) for phase in self.plan]
-        return replace(self, plan=plan)
-
-    def finished(self, estimator):
-        """What estimates are read from."""
-        return FinishedRun(
-            estimator,
-            self.trajectory,
-            self.data,
-            self.folds,
-            self.carried,
-            self.best,
-            self.known,
-        )
 
 
 class TrajectoryModel(
