@@ -8,6 +8,7 @@ import numpy as np
 from .._estimator.readers import ESTIMATES
 from .criteria import PathJudge
 from .optimism import Judged, corrected_score
+from .preference import preferred
 from .rules import place_of_least
 from .stages import choice_of
 
@@ -60,6 +61,8 @@ class Comparison:
     between : ScorerJudge or None
         What compares the choices of members whose losses differ; None where the judge
         does.
+    paired : PairedErrors or None
+        Where members are in an order of preference, what an earlier one is given up by.
     """
 
     candidates: list
@@ -67,6 +70,7 @@ class Comparison:
     judge: object
     rule: object
     between: object = None
+    paired: object = None
 
     @cached_property
     def choices(self):
@@ -109,12 +113,19 @@ class Comparison:
         judge = self.judge if self.between is None else self.between
         places = list(self._bests().values())
         best = places[place_of_least([judge.sign * self.scores[p] for p in places])]
+        if self.paired is not None and not np.isnan(self.choices[best].score):
+            best = preferred(places, best, self._errors_of, self.paired)
         if np.isnan(self.choices[best].score):
             raise ValueError(
                 f"criterion={self.judge.name} is undefined (NaN) for every iterate of "
                 "every candidate."
             )
         return self.candidates[best], self.runs[best], self.choices[best]
+
+    def _errors_of(self, place):
+        """Errors of the choice in a run, sample by sample."""
+        estimator, choice = self.runs[place].estimator, self.choices[place]
+        return self.paired.of(estimator, choice.iteration)
 
     def paths(self):
         """The path of every member, that of its best combination.

@@ -3,8 +3,9 @@
 from functools import partial
 from numbers import Integral
 
+import numpy as np
 from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -24,6 +25,7 @@ from .composed import ComposedOfMembers
 from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
 from .members import are_alike, check_losses, judge_alike, losses_of, usual_scorer
 from .portfolios import PORTFOLIOS, task_of_estimator
+from .preference import PairedErrors
 from .rules import RULES
 from .splits import draw_once, take_back
 from .stages import Stages, fit_with_callbacks, prepare
@@ -53,8 +55,11 @@ default=None
         None is a portfolio for the ``task``. For numbers: a path of the lasso and
         one of the elastic net, least squares, and a kernel machine. For classes: a
         path of logistic regression, the same without a penalty, and a kernel
-        machine. Members that cannot take the data are left out: kernels if X is
-        sparse or has more than 5000 rows, and what does not take several targets.
+        machine. Where ``criterion="auto"`` a later one of these is kept only if its
+        held-out predictions are better than those of all earlier ones by a standard
+        error of the difference, row by row. Members that cannot take the data are
+        left out: kernels if X is sparse or has more than 5000 rows, and what does
+        not take several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         What the choice is made by: the estimator's ``risk_path_`` (memory
         matrix), ``loo_path_`` (leave-one-out; of up to 500 rows where its ``loo``
@@ -264,7 +269,8 @@ default=None
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, judge, between = on_common_rows(runs, judge, between)
-        compared = Comparison(candidates, runs, judge, RULES[self.rule], between)
+        rule, paired = RULES[self.rule], self._paired(candidates, fit_params, y)
+        compared = Comparison(candidates, runs, judge, rule, between, paired)
         self._keep(compared, compared.corrected_score(rng))
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
@@ -335,6 +341,14 @@ default=None
         members = {each.member: each.estimator for each in candidates}.values()
         scorer = usual_scorer(candidates[0].estimator)
         return ScorerJudge.of(scorer, ESTIMATES["cv"], members, X, y, {})
+
+    def _paired(self, candidates, fit_params, y):
+        """What a member of the default portfolio is given up by, else None."""
+        if self.estimator is not None or self.criterion != "auto":
+            return None
+        weights = fit_params[candidates[0].member].get("sample_weight")
+        weights = np.ones(np.shape(y)[0]) if weights is None else np.asarray(weights)
+        return PairedErrors(y, weights, is_classifier(candidates[0].estimator))
 
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""

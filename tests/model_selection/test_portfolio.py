@@ -36,6 +36,7 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
+from skacv.model_selection.preference import PairedErrors
 
 from .test_early_stopping import Drawn, NestedLeastSquares, count_products
 
@@ -400,7 +401,6 @@ def test_the_default_for_numbers():
     assert is_regressor(model)
     assert model.task_ == "regression"
     assert list(model.paths_) == [name for name, _ in PORTFOLIOS["regression"]()]
-    assert model.best_score_ == min(model.results_["best_score"])
     assert model.best_score_ == model.paths_[model.best_member_].min()
 
 
@@ -572,3 +572,48 @@ def test_callbacks_reach_every_member(data):
     TrajectoryEarlyStoppingCV(pairs).set_callbacks(ProgressBar()).fit(X, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "update"]
     assert len(rows) == 2 * 7
+
+
+def test_a_later_member_of_the_default_has_to_be_better_by_more_than_chance():
+    """By a standard error of the difference of held-out errors, row by row."""
+    for seed, n_rows in ((0, 60), (1, 60), (2, 442), (3, 20)):
+        X, y = load_diabetes(return_X_y=True)
+        rows = np.random.default_rng(seed).permutation(len(y))[:n_rows]
+        X, y = scale(X[rows]), y[rows]
+        model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+        errors = {}
+        for name, member in PORTFOLIOS["regression"]():
+            alone = TrajectoryEarlyStoppingCV([(name, member)], random_state=0)
+            alone.fit(X, y)
+            fitted, t = alone.estimator_, alone.best_iter_
+            held_out = np.concatenate(fitted.cv_indices_)
+            errors[name] = np.empty(n_rows)
+            found = fitted.cv_prediction_path_[t]
+            errors[name][held_out] = (found - y[held_out]) ** 2
+        least = min(errors.values(), key=np.mean)
+        differences = {name: own - least for name, own in errors.items()}
+        kept = [
+            name
+            for name, difference in differences.items()
+            if difference.mean() <= difference.std() / np.sqrt(n_rows)
+        ]
+        assert model.best_member_ == kept[0]
+        assert model.best_score_ == pytest.approx(errors[kept[0]].mean())
+
+
+def test_a_list_has_no_order_of_preference(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(members()[::-1]).fit(X, y)
+    assert model.best_score_ == min(model.results_["best_score"])
+
+
+@pytest.mark.parametrize("margin", [-1.5, 0.0, 0.5, 1.5])
+def test_labels_are_compared_row_by_row(margin):
+    wrong = np.zeros((2, 100))
+    wrong[0, :10], wrong[1, 5:25] = 1, 1
+    paired = PairedErrors(None, np.ones(100), are_labels=True)
+    difference = wrong[1] - wrong[0]
+    error = difference.std() / 10
+    assert paired.is_worse(wrong[1], wrong[0]) == (difference.mean() > error)
+    shifted = wrong[0] + difference - difference.mean() + margin * error
+    assert paired.is_worse(shifted, wrong[0]) == (margin > 1)
