@@ -14,6 +14,7 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
+    _num_samples,
     callback_context,
     has_callbacks,
     with_callbacks,
@@ -347,7 +348,7 @@ default=None
         if self.estimator is not None or self.criterion != "auto":
             return None
         weights = fit_params[candidates[0].member].get("sample_weight")
-        weights = np.ones(np.shape(y)[0]) if weights is None else np.asarray(weights)
+        weights = np.ones(_num_samples(y)) if weights is None else np.asarray(weights)
         return PairedErrors(y, weights, is_classifier(candidates[0].estimator))
 
     def _run(self, judge, candidates, X, y, fit_params, params):

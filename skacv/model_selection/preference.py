@@ -36,10 +36,10 @@ class PairedErrors:
         -------
         ndarray of shape (n_samples,)
         """
-        y = np.asarray(self.y)
+        y = np.asarray(self.y, dtype=None if self.are_labels else np.float64)
         rows = np.concatenate(estimator.cv_indices_)
         held_out = estimator.held_out_estimator(estimator.cv_prediction_path_[t])
-        found = held_out.predict(None) if self.are_labels else held_out.predict(y[rows])
+        found = np.reshape(held_out.predict(None), y[rows].shape)
         error = found != y[rows] if self.are_labels else (found - y[rows]) ** 2
         error = error.reshape(len(rows), -1).mean(axis=1)
         counts = np.bincount(rows, minlength=len(y))
