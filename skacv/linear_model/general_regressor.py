@@ -159,8 +159,8 @@ default="nesterov"
     >>> model.risk_path_.shape == model.loo_path_.shape == (model.n_iter_ + 1,)
     True
     >>> from skacv.optim.losses import Huber
-    >>> robust = TrajectoryRegressor(alpha="path", loss=Huber(50.0), max_iter=5)
-    >>> robust.fit(scale(X), y).loo_path_.shape
+    >>> robust = TrajectoryRegressor("path", loss=Huber(50.0), max_iter=5, cv=5)
+    >>> robust.fit(scale(X), y).cv_path_.shape
     (151,)
     """
 

@@ -162,8 +162,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from skacv import TrajectoryHuberRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = TrajectoryHuberRegressor(max_iter=100).fit(X, y)
-    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> model = TrajectoryHuberRegressor(max_iter=100, cv=5).fit(X, y)
+    >>> best = model.at_iteration(model.cv_path_.argmin())
     >>> best.predict(X[:2]).shape
     (2,)
     """

@@ -157,10 +157,10 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPen
     >>> from sklearn.preprocessing import scale
     >>> from skacv import TrajectoryLogisticRegression
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = TrajectoryLogisticRegression(max_iter=50).fit(scale(X), y)
-    >>> model.loo_path_.shape
+    >>> model = TrajectoryLogisticRegression(max_iter=50, cv=5).fit(scale(X), y)
+    >>> model.cv_path_.shape
     (51,)
-    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> best = model.at_iteration(model.cv_path_.argmin())
     >>> best.predict_proba(scale(X)[:2]).shape
     (2, 2)
     """

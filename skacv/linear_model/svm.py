@@ -159,8 +159,8 @@ class TrajectoryLinearSVC(InverselyPenalized):
     >>> from sklearn.preprocessing import scale
     >>> from skacv import TrajectoryLinearSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = TrajectoryLinearSVC(max_iter=50).fit(scale(X), y)
-    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> model = TrajectoryLinearSVC(max_iter=50, cv=5).fit(scale(X), y)
+    >>> best = model.at_iteration(model.cv_path_.argmin())
     >>> best.decision_function(scale(X)[:2]).shape
     (2,)
     """
