@@ -53,7 +53,8 @@ class Fits:
         if np.ndim(self.penalty_scale):
             self.penalty_scale = self.penalty_scale.astype(dtype)
         self.target = problem.target[:, :, None] if target is None else target
-        self._shares = self.row_weights / self.row_weights.sum(axis=0)
+        if self.recentres:
+            self._shares = self.row_weights / self.row_weights.sum(axis=0)
 
     @property
     def n_fits(self):
