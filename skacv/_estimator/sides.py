@@ -108,7 +108,7 @@ class AskedRun:
         return (
             self.run.is_quadratic
             and not self.estimator.keep_data
-            # Of a single fold the standard error is over its rows.
+            # A single fold has its standard error over its rows.
             and len(self.folds) != 1
             and all(update.is_affine and not update.n_batches for update in updates)
             and all(update.preconditioner is None for update in updates)

@@ -139,7 +139,7 @@ default=None
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
             others = {each: stopping.paths_[each] for each in alike}
-            # Of members on the rows that all have held out.
+            # Members are judged by the rows that all have held out.
             estimates[criterion] = others.pop(name), estimates[criterion][1]
         display = cls(
             estimates=estimates,

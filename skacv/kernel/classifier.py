@@ -310,7 +310,7 @@ default="rbf"
         return True
 
     def _probability(self, decision):
-        """Of the log loss as ever; else the codes that decisions estimate, as shares.
+        """Those of log odds, or the codes that decisions estimate, as shares.
 
         With the squared error they estimate the mean of the codes, which the
         probabilities are, but may be below zero.

@@ -107,7 +107,7 @@ def _halved(candidates, data):
             candidate = candidates[number]
             goes_on[number] = not candidate.fit_up_to(n_updates, *data)
             scores[number] = candidate.cv_path_.min()
-        # Of equal ones the smaller gamma, whose functions are smoother.
+        # Among equals the smaller gamma comes first: its functions are smoother.
         order = np.argsort(scores[left], kind="stable")
         for number in left[order[-(len(left) // 2) :]]:
             candidates[number].release()

@@ -82,7 +82,7 @@ def corrected_score(judged, rule, rng):
     group_of, counts = drawn_groups(all_rows, rng)
     n_groups = counts.shape[1]
     least = np.full(N_DRAWS, np.inf)
-    # Of what every draw chooses: sums of the costs in every group, and their weights.
+    # Sums of the costs in every group of what each draw chooses, and their weights.
     costs, weights = np.zeros((2, N_DRAWS, n_groups))
     for each in judged:
         sums, own_weights = each.costs.sums(group_of(each.costs.rows), n_groups)

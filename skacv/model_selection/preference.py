@@ -61,7 +61,7 @@ class PairedErrors:
         share = self.weights[both] / self.weights[both].sum()
         difference = (errors - others)[both]
         mean = share @ difference
-        # Of a weighted mean.
+        # The standard error of a weighted mean.
         spread = np.sqrt(np.sum((share * (difference - mean)) ** 2))
         return bool(mean > MARGIN * spread)
 

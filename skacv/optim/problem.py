@@ -50,8 +50,7 @@ class Problem:
 
     def average_cost(self, predictor):
         """Average cost of the (weighted) rows and of the targets."""
-        cost = self.loss.cost(self.target, predictor).mean(axis=1, dtype=np.float64)
-        return float(self.row_weights[:, 0] @ cost)
+        return float(self.average_costs(predictor[None])[0])
 
     def average_costs(self, predictors):
         """Those of many iterates, (n_iterates, n_rows, n_targets) -> (n_iterates,)."""
