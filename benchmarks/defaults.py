@@ -127,7 +127,7 @@ def logistic():
         cv=5,
         scoring="neg_log_loss",
     )
-    ours = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression("path", max_iter=20))
+    ours = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression("path", max_iter=60))
     for name, data in sets.items():
         X, y, X_test, y_test = data()
         (own, model), (their_time, peer) = medians(
@@ -135,7 +135,7 @@ def logistic():
         )
         losses = [log_loss(y_test, m.predict_proba(X_test)) for m in (model, peer)]
         yield (
-            f'TrajectoryLogisticRegression("path", max_iter=20), stopped, {name}',
+            f'TrajectoryLogisticRegression("path", max_iter=60), stopped, {name}',
             "GridSearchCV(LogisticRegression, 12 values of C, 5 folds, log loss)",
             own,
             their_time,

@@ -40,7 +40,7 @@ GROUPS = (
         CLASSES,
         CLASSIFICATION,
         log_losses,
-        TrajectoryLogisticRegression("path", max_iter=20),
+        TrajectoryLogisticRegression("path", max_iter=60),
     ),
 )
 

@@ -1,6 +1,7 @@
 """What a run will be: penalties, schedule, step; and what is known of it before."""
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 
@@ -8,11 +9,11 @@ from ..optim.phases import Phase, smoothness_under
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
 from .left_out import FEWEST_ROWS
-from .strengths import N_STRENGTHS, PenaltyStrengths
+from .strengths import PenaltyStrengths
 
-# Strengths of a "path" without an improvement after which it may end: on the data sets
-# of the study of it (benchmarks) that loses nothing.
-PATIENT_STRENGTHS = 5
+# The share of the strengths of a "path" without an improvement after which it may end:
+# on the data sets of the study of it (benchmarks) that loses nothing.
+PATIENT_SHARE = 1 / 6
 
 
 class PlannedModel(PenaltyStrengths):
@@ -109,11 +110,11 @@ class PlannedModel(PenaltyStrengths):
         Returns
         -------
         int or None
-            Those of five strengths along a "path"; None for other runs, whose length
-            a user has chosen.
+            Those of a sixth of the strengths along a "path"; None for other runs, whose
+            length a user has chosen.
         """
         if isinstance(getattr(self, self._strength_name), str):
-            return PATIENT_STRENGTHS * self.max_iter
+            return ceil(PATIENT_SHARE * self._n_strengths()) * self.max_iter
         return None
 
     def _is_of_row_space(self, shape, done=()):
@@ -144,8 +145,7 @@ class PlannedModel(PenaltyStrengths):
 
     def _planned_run(self, shape, y):
         """What is known of a run before it, on X of that shape."""
-        values = getattr(self, self._strength_name)
-        n_values = N_STRENGTHS if isinstance(values, str) else np.size(values)
+        n_values = self._n_strengths()
         n_columns = shape[1] + self._has_constant
         update = self._planned_update(shape[0])
         # Any strengths, if they differ: one update is that of several or not.

@@ -6,8 +6,11 @@ import numpy as np
 
 from ..optim.families import except_last
 
-# Strengths of a "path".
+# Strengths of a "path" along which coefficients become nonzero one after the other; and
+# of one whose penalty is smooth: its iterates on the way from one strength to the next
+# are as good, and more updates at each bring them closer to their ends.
 N_STRENGTHS = 30
+N_SMOOTH_STRENGTHS = 10
 # By how much the first of them is above the largest gradient, in roundings.
 ROUNDINGS = 64
 
@@ -28,6 +31,8 @@ class PenaltyStrengths(ABC):
         objective, or ``_unit(data)``;
     ``_check_strengths(values)``
         raises on values that it does not take;
+    ``_is_smooth``
+        whether the penalty makes no coefficient zero, with fewer strengths on a "path";
     ``_is_sum``
         whether the objective is a sum over the rows and a penalty, which then weighs
         more where rows are left out; else a mean over the rows;
@@ -39,6 +44,7 @@ class PenaltyStrengths(ABC):
     _strength_name = "alpha"
     # Where a "path" of strengths ends, beside where it begins.
     _strength_ratio = 1e-3
+    _is_smooth = False
     _is_sum = False
     _is_quadratic = False
 
@@ -56,6 +62,13 @@ class PenaltyStrengths(ABC):
         if not self._has_constant:
             return self._penalty(strength, n_columns)
         return except_last(self._penalty(strength, n_columns - 1), n_columns)
+
+    def _n_strengths(self):
+        """How many strengths are walked."""
+        values = getattr(self, self._strength_name)
+        if isinstance(values, str):
+            return N_SMOOTH_STRENGTHS if self._is_smooth else N_STRENGTHS
+        return np.size(values)
 
     def _unit(self, data):
         """The parameter's value at which the strength, in the mean form, is one."""
@@ -82,7 +95,7 @@ class PenaltyStrengths(ABC):
             largest *= 1 + ROUNDINGS * np.finfo(problem.design.dtype).eps
             largest = max(largest, np.finfo(float).eps)
             least = self._strength_ratio * largest
-            return list(np.geomspace(largest, least, N_STRENGTHS))
+            return list(np.geomspace(largest, least, self._n_strengths()))
         values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if values.ndim > 1 or not values.size:
             raise ValueError(

@@ -75,6 +75,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     }
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _is_sum = True
+    _is_smooth = True
     # While fits to the same rows share them.
     _distances = None
 

@@ -45,7 +45,7 @@ default="rbf"
         Strength of the ridge penalty alpha ||f||^2 beside the sum of squared errors,
         alpha ||f||^2 / 2 beside that of the log losses; 0 leaves all regularisation to
         stopping. A sequence is walked in one warm-started trajectory, ``max_iter``
-        epochs at each value; "path" is 30 values, geometric.
+        epochs at each value; "path" is 10 values, geometric.
     fit_intercept : bool, default=True
         Whether to fit an intercept that no penalty touches: by centring the kernel and
         the targets for the squared error, by an update of its own for the log loss.

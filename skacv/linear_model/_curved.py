@@ -40,8 +40,12 @@ class CurvedModel(TrajectoryModel):
     def _penalty(self, strength, n_features):
         return SquaredL2(strength)
 
+    @property
+    def _is_smooth(self):
+        return self._penalty(1.0, n_features=1).is_linear
+
     def _schedule(self, step_size, problem, seed):
-        if self.solver == "newton" and not self._penalty(1.0, n_features=1).is_linear:
+        if self.solver == "newton" and not self._is_smooth:
             raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
         if self.solver != "sgd":
             return super()._schedule(step_size, problem, seed)

@@ -65,6 +65,10 @@ class ChosenParts:
     def _penalty(self, strength, n_features):
         return self._chosen_penalty().with_strength(strength)
 
+    @property
+    def _is_smooth(self):
+        return self._chosen_penalty().is_linear
+
     def _strength_of(self, value, data):
         return float(value * self._chosen_penalty().strength)
 

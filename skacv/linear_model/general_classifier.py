@@ -34,8 +34,8 @@ class TrajectoryClassifier(
         What multiplies the strength of the penalty. A sequence is walked in one
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric from the smallest alpha that
-        keeps all penalised coefficients at zero (with "l2" from where its curvature
-        is that of the loss) down to 1e-5 of it.
+        keeps all penalised coefficients at zero down to 1e-5 of it; with "l2" 10
+        values from where its curvature is that of the loss.
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
         The log loss, multinomial for more than two classes; the squared hinge; the
         hinge rounded over a length of .5. Or a loss, such as those of

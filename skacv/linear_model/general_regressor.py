@@ -30,8 +30,8 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
         What multiplies the strength of the penalty. A sequence is walked in one
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
         restarting; "path" is 30 values, geometric from the smallest alpha that
-        keeps all penalised coefficients at zero (with "l2" from where its curvature
-        is that of the loss) down to 1e-3 of it.
+        keeps all penalised coefficients at zero down to 1e-3 of it; with "l2" 10
+        values from where its curvature is that of the loss.
     loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
         Half the squared error; the Huber loss, linear from residuals of 1.35 (in units
         of y) on; half the Poisson deviance with a log link. Or a loss, such as

@@ -27,7 +27,7 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     alpha : float, array-like or "path", default=0.0001
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric, from where the penalty's
+        restarting; "path" is 10 values, geometric, from where the penalty's
         curvature is that of the loss down to 1e-5 of it.
     epsilon : float, default=1.35
         Residuals beyond ``epsilon * scale`` count linearly. At least 1.

@@ -26,9 +26,9 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPen
     C : float, array-like or "path", default=1.0
         Inverse strength of the penalty, positive. A sequence is walked in one
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric, from where the penalty
-        keeps all coefficients at zero (``l1_ratio`` > 0) up to
-        100,000 times as much.
+        restarting; "path" is 30 values, geometric, from where the penalty keeps all
+        coefficients at zero up to 100,000 times as much; without an l1 penalty 10
+        values from where its curvature is that of the loss.
     l1_ratio : float, default=0.0
         Share of the l1 penalty, from 0 (ridge) to 1 (lasso).
     fit_intercept : bool, default=True

@@ -21,7 +21,7 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
     alpha : float, array-like or "path", default=1.0
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric, from where the penalty's
+        restarting; "path" is 10 values, geometric, from where the penalty's
         curvature is that of the loss down to 1e-5 of it.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the coefficient, not penalised, of a column

@@ -48,7 +48,7 @@ class IterativeRidge(SquaredErrorRegressor):
     alpha : float, array-like or "path", default=1.0
         Strength of the penalty. A sequence is walked in one warm-started
         trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric from n times the top
+        restarting; "path" is 10 values, geometric from n times the top
         eigenvalue of X'X / n down to 1e-3 of it.
     fit_intercept : bool, default=True
         Whether to centre X and y by their (weighted) means. X is not copied.
@@ -193,6 +193,7 @@ class IterativeRidge(SquaredErrorRegressor):
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _multi_output = True
     _is_sum = True
+    _is_smooth = True
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
     C : float, array-like or "path", default=1.0
         Inverse strength of the penalty, positive. A sequence is walked in one
         warm-started trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric, from where the penalty's
+        restarting; "path" is 10 values, geometric, from where the penalty's
         curvature is that of the loss up to
         100,000 times as much.
     loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"

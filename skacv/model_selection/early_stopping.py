@@ -86,8 +86,8 @@ default=None
     patience : {"auto"}, int or None, default="auto"
         Stop running when the best iterate has been followed by so many others.
         The run is extended in stages, each going on with the trajectory. "auto"
-        is those of five values of alpha (or C) along a "path", and None for any
-        other run. None runs all updates.
+        is those of a sixth of the values of alpha (or C) along a "path", and None for
+        any other run. None runs all updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
