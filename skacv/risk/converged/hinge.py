@@ -20,6 +20,7 @@ from scipy import sparse
 from scipy.linalg import pinvh
 
 from ...optim.arrays import design_of
+from ...optim.einsum import einsum
 from ...optim.losses import Loss
 from .model import ConvergedModel, HeldOut
 
@@ -99,7 +100,7 @@ def support_stays(model):
     found = own > 0
     shift[V[found]] = model.derivative[V[found], 0] / own[found]
     block = np.hstack([_dense(features[S] @ features[V].T), border[S]])
-    known = np.einsum("ij,jk,ik->i", block, inverse, block, optimize=True)
+    known = einsum("ik,ik->i", block @ inverse, block)
     sizes = design_of(features).squared_row_norms()[S]
     shift[S] = model.derivative[S, 0] * (sizes - known)
     leverages = model.on_margin.astype(float)[:, None]

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...optim.einsum import einsum
+
 # What rows worked on together are shifted by, in all replicas, stays in cache.
 SHIFT_BYTES = 1 << 19
 # Deviations grow little between evaluations. Where one was next to nothing, a
@@ -99,7 +101,7 @@ class Correction:
             own = np.flatnonzero((place >= block.start) & (place < block.stop))
             missed[place[own] - block.start, :, own] = 0
             weighted = np.multiply(missed, weights[block], out=linear)
-            squares[:] += np.einsum("jkr,jkr->r", missed, weighted)
+            squares[:] += einsum("jkr,jkr->r", missed, weighted)
             return weighted
 
         value = gradient_of_slopes(problem.design, point, slopes_of)
@@ -112,8 +114,8 @@ class Correction:
 
     def scale(self, point):
         """Factor of ``value`` at other deviations, (n_replicas,)."""
-        along = np.einsum("jkr,jkr->r", self.point, point)
-        squares = np.einsum("jkr,jkr->r", self.point, self.point)
+        along = einsum("jkr,jkr->r", self.point, point)
+        squares = einsum("jkr,jkr->r", self.point, self.point)
         ratio = along / np.where(squares == 0, np.inf, squares)
         return np.minimum(ratio**2, LARGEST_SCALE)
 

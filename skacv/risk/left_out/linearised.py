@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.problem import Problem, hessian
 from ...optim.trajectory import iterate
@@ -209,7 +210,7 @@ class Replicas:
     def predicted(self, coef):
         """Predictors of the rows left out, less those by ``coef``."""
         deviations = self.current - coef[self.index, :, None]
-        return np.einsum("jr,jkr->rk", self.rows, deviations)
+        return einsum("jr,jkr->rk", self.rows, deviations)
 
     def deviations(self, coef):
         """Coefficients less ``coef``, (n_replicas, n_columns, n_outputs)."""
@@ -236,7 +237,7 @@ class Replicas:
         curvature = curvature_matrix(problem, moment.predictor)
         curved = _curved(problem, curvature, point)
         place = self._place(moment.rows)
-        shift = np.einsum("jr,jkr->rk", self.rows, point)[:, :, None]
+        shift = einsum("jr,jkr->rk", self.rows, point)[:, :, None]
         own = slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
         own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
         steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
@@ -273,7 +274,7 @@ class Replicas:
             curved = _curved(problem, curvature, point)
             off = _lengths(following.value - expected[kept])
             share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
-            shift = np.einsum("jr,jkr->rk", self.rows, point)
+            shift = einsum("jr,jkr->rk", self.rows, point)
             error_estimate = share * np.abs(shift).max(axis=1)
             self.error_estimate = np.maximum(self.error_estimate, error_estimate)
         self.correction = following
@@ -301,7 +302,7 @@ class Replicas:
     def _joining(self, moment, gradient, linearized):
         """Columns outside that the update may move, in a replica or the run."""
         point, curved, own, steepest = linearized
-        stretch = np.einsum("jkr,jkr->r", point, curved).max(initial=0)
+        stretch = einsum("jkr,jkr->r", point, curved).max(initial=0)
         length = np.sqrt(steepest * max(stretch, 0)) * self._growth(moment.rows)
         if self.correction is not None:
             missed = self.correction.length * self.correction.scale(point)
@@ -354,7 +355,7 @@ class Replicas:
 
 def _lengths(array):
     """Euclidean norm of every replica of (n_columns, n_outputs, n_replicas)."""
-    return np.sqrt(np.einsum("jkr,jkr->r", array, array))
+    return np.sqrt(einsum("jkr,jkr->r", array, array))
 
 
 def _part(problem, rows):

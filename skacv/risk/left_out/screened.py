@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.design import Design
+from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.screen import may_move
 from .working_columns import WorkingColumns, whole_gram
@@ -171,7 +172,7 @@ class RowReplicas:
 
     def _hold_out(self, t):
         """Residuals of the rows left out times ``sqrt_weight``, at iterate t."""
-        predicted = np.einsum("ij,ij->i", self.working.left_out, self.current)
+        predicted = einsum("ij,ij->i", self.working.left_out, self.current)
         self.held_out[t] = self.left_out.residual_scale * (predicted - self.target)
 
     def deviations(self, t):
@@ -198,8 +199,8 @@ class RowReplicas:
         """Raise the bound of every column by what the deviations have moved."""
         norms, largest = self.column_sizes
         shift = self.working.gram_of(point)
-        length = np.einsum("ij,ij->i", point, shift)
-        across = np.einsum("ij,ij->i", point, self.shift)
+        length = einsum("ij,ij->i", point, shift)
+        across = einsum("ij,ij->i", point, self.shift)
         moved = np.clip(length + self.length - 2 * across, 0, None)
         moved += ROUNDING * np.finfo(shift.dtype).eps * (length + self.length)
         travelled = np.sqrt(moved.max(initial=0) / self.working.n_rows)

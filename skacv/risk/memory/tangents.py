@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.penalties import SquaredL2
 
@@ -270,7 +271,7 @@ class Tangents:
         penalty, coef = self._set.penalty_on(penalty), self._set.coef(t + 1)
         following = update.tangent(self.current, self.earlier, change, penalty, coef)
         self.earlier, self.current = self.current, following
-        found = np.einsum("jc,jc->c", self._readout, self.current)
+        found = einsum("jc,jc->c", self._readout, self.current)
         self.responses[t + 1] = found
         self.solution[t + 1] += found @ self.mixing
 
