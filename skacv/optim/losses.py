@@ -41,6 +41,8 @@ class Loss:
         A change of the predictor that changes the derivative much.
     labels : tuple of float
         What it calls the two classes, as a loss of classification.
+    cost_factor : float
+        What the paths report of a row, over the value.
     """
 
     name = "loss"
@@ -48,10 +50,11 @@ class Loss:
     scale = 1.0
     is_quadratic = False
     is_coupled = False
+    cost_factor = 1.0
 
     def cost(self, target, predictor):
         """What the paths report of a row: the value, unless another unit is usual."""
-        return self.value(target, predictor)
+        return self.cost_factor * self.value(target, predictor)
 
     def mean(self, predictor):
         """What a regressor predicts where this is its linear predictor."""
@@ -81,13 +84,10 @@ class SquaredError(Loss):
 
     name = "squared error"
     is_quadratic = True
+    cost_factor = 2.0  # the squared error itself
 
     def value(self, target, predictor):
         return 0.5 * (target - predictor) ** 2
-
-    def cost(self, target, predictor):
-        """The squared error itself."""
-        return (target - predictor) ** 2
 
     def derivative(self, target, predictor):
         return predictor - target

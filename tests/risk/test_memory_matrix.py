@@ -198,7 +198,7 @@ def test_modes_of_many_iterates_are_those_of_a_decomposition(n_few, rng, monkeyp
         return row_basis(problem, trajectory, combine)
 
     monkeypatch.setattr(modes, "_row_basis", counted)
-    found = modes.residual_modes(problem, trajectory, 1e-6, 0.0)
+    found = modes.modes_of(modes.residuals_along(problem, trajectory), 1e-6, 0.0)
     assert drawn == ([64] if n_few == 64 else [2, modes.N_COMBINATIONS])
     residuals = (y - trajectory.predictor)[:, :, 0]
     product = found.temporal @ found.spatial[:, :, 0]

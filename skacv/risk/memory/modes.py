@@ -3,9 +3,10 @@
 The residuals of T + 1 iterates, F (iterations x rows), change smoothly along
 the run and have low numerical rank: F = temporal @ spatial with a dozen modes.
 The memory matrix acts on the iterations alone, so an estimate works on the
-temporal factor and never on the rows.
+temporal factor and never on the rows. So do the slopes of any loss.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,16 +23,44 @@ ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
 
 
 @dataclass(frozen=True)
-class ResidualModes:
+class AlongRun:
+    """A quantity of every iterate and row, F, computed a block of rows at a time.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Iterates, rows and outputs.
+    of : callable
+        ``of(rows)`` of a slice is an array (n_iterates, n_block, n_outputs), a new one.
+    is_smooth : bool
+        Whether it is known to have few modes, as linear updates leave.
+    """
+
+    shape: tuple[int, int, int]
+    of: Callable
+    is_smooth: bool = False
+
+    def blocks(self):
+        """Blocks of rows with their F, (n_iterates, block * n_outputs), in float64."""
+        n_iterates, n_rows, n_outputs = self.shape
+        size = max(1, ENTRIES_PER_BLOCK // (n_iterates * n_outputs))
+        for first in range(0, n_rows, size):
+            rows = slice(first, first + size)
+            block = self.of(rows).reshape(n_iterates, -1)
+            yield rows, block.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class Modes:
     """F = temporal @ spatial, with orthonormal rows in ``spatial``.
 
     Attributes
     ----------
     temporal : ndarray of shape (n_iterates, n_modes)
         Columns in decreasing order of size.
-    spatial : ndarray of shape (n_modes, n_rows, n_replicas)
+    spatial : ndarray of shape (n_modes, n_rows, n_outputs)
     squared_norms : ndarray of shape (n_iterates,)
-        Sum of the squared residuals, over rows and replicas, of every iterate.
+        Sum of the squares of F, over rows and outputs, of every iterate.
     """
 
     temporal: np.ndarray
@@ -39,7 +68,7 @@ class ResidualModes:
     squared_norms: np.ndarray
 
     def missing(self):
-        """Squared norm of what the modes miss of every iterate's residuals."""
+        """Squared norm of what the modes miss of F, iterate by iterate."""
         represented = (self.temporal**2).sum(axis=1)
         return np.clip(self.squared_norms - represented, 0, None)
 
@@ -47,14 +76,14 @@ class ResidualModes:
 def n_leading(temporal, squared_norms, tolerance, floor):
     """How many modes represent every iterate to ``tolerance``.
 
-    Relative to the norm of its residuals, or to ``floor`` times their largest norm
-    along the path where that is more: the risk of an iterate that fits its rows
-    closely is not small as its residuals are.
+    Relative to the norm of its F, or to ``floor`` times the largest norm along the
+    path where that is more: the risk of an iterate that fits its rows closely is not
+    small as its residuals are.
 
     Parameters
     ----------
     temporal, squared_norms : ndarray
-        Of :class:`ResidualModes`.
+        Of :class:`Modes`.
     tolerance, floor : float
     """
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
@@ -63,53 +92,89 @@ def n_leading(temporal, squared_norms, tolerance, floor):
     return int(np.argmax(enough)) + 1 if enough.any() else len(enough)
 
 
-def residual_modes(problem, trajectory, tolerance, floor):
-    """Factor the (root-weighted) residuals of every iterate to ``tolerance``.
+def residuals_along(problem, trajectory):
+    """The residuals of every iterate, times the roots of n times the rows' weights.
 
-    Relative to what :func:`n_leading` says of ``floor``.
+    No second copy of the predictors is made.
+    """
+    scale = np.sqrt(len(problem.target) * problem.row_weights)
 
-    The rows are gone through in blocks; no second copy of the predictors is
-    made.
+    def residuals(rows):
+        found = problem.target[rows] - trajectory.predictor[:, rows]
+        found *= scale[rows]
+        return found
+
+    return AlongRun(trajectory.predictor.shape, residuals, trajectory.is_linear())
+
+
+def modes_of(along, tolerance, floor):
+    """Factor F to ``tolerance``, relative to what :func:`n_leading` says of ``floor``.
+
+    Parameters
+    ----------
+    along : AlongRun
+    tolerance, floor : float
 
     Returns
     -------
-    ResidualModes
+    Modes
     """
-    n_iterates, n_rows, n_replicas = trajectory.predictor.shape
-    for combine in _combinations(trajectory):
-        basis, squared_norms = _row_basis(problem, trajectory, combine)
+    n_iterates, n_rows, n_outputs = along.shape
+    for combine in _combinations(along):
+        basis, squared_norms = _row_basis(along, combine)
         if 2 * len(basis) <= combine.shape[0]:
             break
-    if not len(basis):  # no residuals at all
-        return ResidualModes(
-            np.zeros((n_iterates, 1)),
-            np.zeros((1, n_rows, n_replicas)),
-            squared_norms,
+    if not len(basis):  # F is zero
+        return Modes(
+            np.zeros((n_iterates, 1)), np.zeros((1, n_rows, n_outputs)), squared_norms
         )
-    temporal = sum(
-        block @ (basis @ block).T for _, block in _residual_blocks(problem, trajectory)
-    )
+    temporal = sum(block @ (basis @ block).T for _, block in along.blocks())
     n_kept = n_leading(temporal, squared_norms, tolerance, floor)
-    spatial = np.empty((n_kept, n_rows, n_replicas))
-    for rows, block in _residual_blocks(problem, trajectory):
-        spatial[:, rows] = (basis[:n_kept] @ block).reshape(n_kept, -1, n_replicas)
-    return ResidualModes(temporal[:, :n_kept], spatial, squared_norms)
+    spatial = np.empty((n_kept, n_rows, n_outputs))
+    for rows, block in along.blocks():
+        spatial[:, rows] = (basis[:n_kept] @ block).reshape(n_kept, -1, n_outputs)
+    return Modes(temporal[:, :n_kept], spatial, squared_norms)
 
 
-def _combinations(trajectory):
+def all_modes(along, resolution):
+    """The factors of F by a singular value decomposition of all of it.
+
+    Parameters
+    ----------
+    along : AlongRun
+    resolution : float
+        Modes of less size, relative to the largest, are rounding.
+
+    Returns
+    -------
+    Modes
+    """
+    n_iterates, n_rows, n_outputs = along.shape
+    whole = along.of(slice(None)).reshape(n_iterates, n_rows * n_outputs)
+    whole = whole.astype(np.float64)
+    left, size, right = np.linalg.svd(whole, full_matrices=False)
+    kept = size > resolution * size[:1]
+    return Modes(
+        left[:, kept] * size[kept],
+        right[kept].reshape(-1, n_rows, n_outputs),
+        (whole**2).sum(axis=1),
+    )
+
+
+def _combinations(along):
     """Matrices that combine iterates, (n_combinations, n_iterates): few, then more."""
-    n_iterates = len(trajectory.predictor)
+    n_iterates = along.shape[0]
     if n_iterates <= MAX_INNER_PRODUCTS:
         yield sparse.eye(n_iterates, format="csr")
         return
     rng = np.random.default_rng(0)
-    if trajectory.is_linear():
+    if along.is_smooth:
         yield rng.standard_normal((FEW_COMBINATIONS, n_iterates))
     yield rng.standard_normal((N_COMBINATIONS, n_iterates))
 
 
-def _row_basis(problem, trajectory, combine):
-    """An orthonormal basis of what the combined residuals are made of.
+def _row_basis(along, combine):
+    """An orthonormal basis of what the combined F are made of.
 
     Returns
     -------
@@ -118,7 +183,7 @@ def _row_basis(problem, trajectory, combine):
     squared_norms : ndarray of shape (n_iterates,)
     """
     squared_norms, inner = np.zeros(combine.shape[1]), 0.0
-    for _, block in _residual_blocks(problem, trajectory):
+    for _, block in along.blocks():
         squared_norms += np.einsum("ti,ti->t", block, block)
         combined = combine @ block
         inner = inner + combined @ combined.T
@@ -126,15 +191,3 @@ def _row_basis(problem, trajectory, combine):
     kept = np.flatnonzero(values > RESOLUTION**2 * values[-1])[::-1]
     basis = (vectors[:, kept] / np.sqrt(values[kept])).T @ combine
     return np.asarray(basis), squared_norms
-
-
-def _residual_blocks(problem, trajectory):
-    """Blocks of rows with their residuals, (n_iterates, block * n_replicas)."""
-    n_iterates, n_rows, n_replicas = trajectory.predictor.shape
-    block = max(1, ENTRIES_PER_BLOCK // (n_iterates * n_replicas))
-    scale = np.sqrt(n_rows * problem.row_weights)
-    for first in range(0, n_rows, block):
-        rows = slice(first, first + block)
-        residuals = problem.target[rows] - trajectory.predictor[:, rows]
-        residuals *= scale[rows]
-        yield rows, residuals.reshape(n_iterates, -1).astype(np.float64, copy=False)

@@ -114,10 +114,7 @@ def column_working_sets(design, trajectory, n_tangents, dtype):
     WorkingSet
     """
     coef = trajectory.coef[:, :, 0]
-    unions = [
-        (n_updates, _widened(index, design, dtype))
-        for n_updates, index in _unions(trajectory)
-    ]
+    unions = column_unions(design, trajectory, dtype)
     shared, gram = np.empty(0, int), None
     for i, (n_updates, index) in enumerate(unions):
         if not np.isin(index, shared, assume_unique=True).all():
@@ -149,6 +146,25 @@ def _by_columns(columns, tangents):
     product = columns.t_dot(columns.dot(tangents))
     product /= columns.shape[0]
     return product
+
+
+def column_unions(design, trajectory, dtype):
+    """Consecutive numbers of updates, and the columns on which their tangents live.
+
+    Parameters
+    ----------
+    design : Design
+    trajectory : Trajectory
+    dtype : dtype of the tangents
+
+    Returns
+    -------
+    list of (int, ndarray of int)
+    """
+    return [
+        (n_updates, _widened(index, design, dtype))
+        for n_updates, index in _unions(trajectory)
+    ]
 
 
 def _widened(index, design, dtype):
@@ -208,10 +224,10 @@ def _unions(trajectory):
 
 def _active_sets(trajectory):
     """Where the prox derivative is not zero; nowhere at the start."""
-    coef = trajectory.coef[:, :, 0]
-    active = np.zeros(coef.shape, dtype=bool)
+    coef = trajectory.coef
+    active = np.zeros(coef.shape[:2], dtype=bool)
     for t, _, update, penalty in trajectory.updates():
-        active[t + 1] = penalty.support(coef[t + 1], update.step_size)
+        active[t + 1] = penalty.support(coef[t + 1], update.step_size).any(axis=1)
     return active
 
 
@@ -280,17 +296,17 @@ class Tangents:
         self._set = None  # before the columns of the next one are copied
         working_set = next(self._working_sets)
         index = working_set.index
-        self.earlier = _moved_to(index, self._index, self.earlier)
-        self.current = _moved_to(index, self._index, self.current)
+        self.earlier = moved_to(index, self._index, self.earlier)
+        self.current = moved_to(index, self._index, self.current)
         self._index, self._n_left = index, working_set.n_updates
         self._source = self.probes.source[np.ix_(index, self.probe)]
         self._readout = self.probes.readout[np.ix_(index, self.probe)]
         self._set = working_set
 
 
-def _moved_to(index, held, tangents):
+def moved_to(index, held, tangents):
     """Tangents on the columns ``held`` as tangents on the columns ``index``."""
-    moved = np.zeros((len(index), tangents.shape[1]), tangents.dtype)
+    moved = np.zeros((len(index), *tangents.shape[1:]), tangents.dtype)
     _, new, old = np.intersect1d(index, held, assume_unique=True, return_indices=True)
     moved[new] = tangents[old]
     return moved

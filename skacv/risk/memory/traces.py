@@ -16,7 +16,7 @@ from ...optim.trajectory import Trajectory
 from ..eigenbasis import Eigenbasis
 from ..left_out.costs import Run, is_decomposed
 from ..random_labels import random_signs
-from .modes import ResidualModes, n_leading, residual_modes
+from .modes import Modes, modes_of, n_leading, residuals_along
 from .tangents import (
     TangentProbes,
     column_working_sets,
@@ -128,13 +128,13 @@ class Solved(NamedTuple):
     Attributes
     ----------
     solution : Solution
-    modes : ResidualModes
+    modes : Modes
     n_carried : int
         Tangents have carried the first so many modes: (A / n) E is known of these.
     """
 
     solution: Solution
-    modes: ResidualModes
+    modes: Modes
     n_carried: int
 
 
@@ -246,8 +246,9 @@ def _on_modes(run, take, accuracy):
     Solved or None
     """
     floor = accuracy.floor
+    residuals = residuals_along(run.problem, run.trajectory)
     while True:
-        modes = residual_modes(run.problem, run.trajectory, accuracy.kept, floor)
+        modes = modes_of(residuals, accuracy.kept, floor)
         n_carried = n_leading(
             modes.temporal, modes.squared_norms, accuracy.carried, floor
         )
@@ -309,8 +310,8 @@ def in_rounds(run, modes, n_carried, rng):
         None where a complete basis takes about as many.
     """
     target = PROBE_ERROR_SHARE * run.relative_error
-    by_size = partial(_by_size, modes.temporal[:, :n_carried])
-    wanted = by_size(FIRST_ROUND)
+    wanted_of = partial(by_size, modes.temporal[:, :n_carried])
+    wanted = wanted_of(FIRST_ROUND)
     found, n_tangents = _probed(run, modes, wanted, rng), wanted.sum()
     at_most = MAX_PROBES * n_carried
     while n_tangents < at_most and run.represents(
@@ -321,18 +322,18 @@ def in_rounds(run, modes, n_carried, rng):
             break
         # As many as should do by what has been seen so far.
         missing = int(np.ceil(found.n_probes * ((error / target) ** 2 - 1)))
-        n_missing, size = by_size(missing).sum(), run.smaller_side
+        n_missing, size = wanted_of(missing).sum(), run.smaller_side
         # Where a complete basis carries at most twice their tangents.
         if size <= EXACT_INSTEAD_SIZE and size * n_carried <= 2 * n_missing:
             return None
         share = (at_most - n_tangents) / n_missing
-        wanted = by_size(max(int(min(share, 1.0) * missing), MIN_ROUND))
+        wanted = wanted_of(max(int(min(share, 1.0) * missing), MIN_ROUND))
         found = found.pooled_with(_probed(run, modes, wanted, rng))
         n_tangents += wanted.sum()
     return found
 
 
-def _by_size(carried, n_probes):
+def by_size(carried, n_probes):
     """Probes in proportion to the size of a mode, as its error matters."""
     sizes = np.linalg.norm(carried, axis=0)
     wanted = np.ceil(n_probes * sizes / sizes[0]).astype(int)

@@ -1,0 +1,239 @@
+"""W times the slopes of a run, by probes, and what the held-out predictors cost."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..averages import mean_with_error
+from ..random_labels import random_signs
+from .curved_tangents import CurvedTangents, SignProbes
+from .gradient_points import GradientPoints
+from .modes import AlongRun, all_modes, modes_of, n_leading
+from .traces import Accuracy, Solution, by_size
+
+# Rows times outputs that are probed by a complete basis, so that traces are exact.
+EXACT_SIZE = 100
+FIRST_ROUND = 10
+MIN_ROUND = 5
+# At most, on average over the modes.
+MAX_PROBES = 128
+# Random probes are added until their standard error is at most this share of that over
+# the rows, at the iterates within two of these of the least.
+PROBE_ERROR_SHARE = 1.0
+ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
+# Of modes, where traces are exact.
+RESOLUTION = 1e-12
+# Of the low-rank factors of the held-out predictors.
+PREDICTORS = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
+ENTRIES_PER_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Mean cost of every iterate on rows held out, and two standard errors of it."""
+
+    path: np.ndarray
+    row_se: np.ndarray
+    mc_se: np.ndarray
+
+    def missing_probes(self, n_probes):
+        """How many more would bring their error down to that over the rows, or 0.
+
+        Of the iterates within two standard errors of the least.
+        """
+        least = self.path.argmin()
+        near = self.path <= self.path[least] + 2 * self.row_se[least]
+        wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(self.row_se[near] ** 2))
+        error = np.sqrt(np.mean(self.mc_se[near] ** 2))
+        if error <= wanted or wanted == 0:
+            return 0
+        return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
+
+
+@dataclass(frozen=True)
+class CurvedRun:
+    """A run, and the leverage of its rows over that of the average one.
+
+    Attributes
+    ----------
+    points : GradientPoints
+    scales : ndarray of shape (n_rows,)
+    """
+
+    points: GradientPoints
+    scales: np.ndarray
+
+    @property
+    def problem(self):
+        return self.points.problem
+
+    @property
+    def n_groups(self):
+        """Outputs with a W of their own; those that the loss couples share one."""
+        return 1 if self.problem.loss.is_coupled else self.problem.target.shape[1]
+
+    @property
+    def basis_size(self):
+        """Vectors of a complete basis of the rows, and of outputs that are coupled."""
+        return self.problem.target.size // self.n_groups
+
+    def solved(self, method, rng):
+        """The modes of the slopes, and W times them as a :class:`Solution`."""
+        if method == "auto":
+            method = "exact" if self.basis_size <= EXACT_SIZE else "hutchinson"
+        if method == "exact" or not len(self.points.ahead):
+            modes = all_modes(self.points.slopes(), RESOLUTION)
+            return modes, self._exact(modes)
+        modes = modes_of(self.points.slopes(), ACCURACY.kept, ACCURACY.floor)
+        n_carried = n_leading(
+            modes.temporal, modes.squared_norms, ACCURACY.carried, ACCURACY.floor
+        )
+        if method == "hutchinson":
+            return modes, self._in_rounds(modes, n_carried, rng)
+        return modes, self._probed(modes, np.full(n_carried, method), rng)
+
+    def _exact(self, modes):
+        n_rows, n_outputs = self.problem.target.shape
+        size = self.basis_size
+        basis = np.sqrt(size) * np.eye(size)
+        if size == n_rows:
+            basis = np.repeat(basis[:, None], n_outputs, axis=1)
+        signs = basis.reshape(n_rows, n_outputs, size)
+        solution = self._carried(modes, np.full(modes.temporal.shape[1], size), signs)
+        no_error = np.zeros((len(solution.temporal), 0, solution.temporal.shape[1]))
+        return Solution(solution.temporal, no_error)
+
+    def _in_rounds(self, modes, n_carried, rng):
+        """Random signs until their standard error is small enough."""
+        wanted_of = partial(by_size, modes.temporal[:, :n_carried])
+        wanted = wanted_of(FIRST_ROUND)
+        found, n_tangents = self._probed(modes, wanted, rng), wanted.sum()
+        at_most = MAX_PROBES * n_carried
+        while n_tangents < at_most:
+            missing = self.costs(modes, found).missing_probes(found.n_probes)
+            if not missing:
+                break
+            share = min(1.0, (at_most - n_tangents) / wanted_of(missing).sum())
+            wanted = wanted_of(max(int(share * missing), MIN_ROUND))
+            found = found.pooled_with(self._probed(modes, wanted, rng))
+            n_tangents += wanted.sum()
+        return found
+
+    def _probed(self, modes, n_by_mode, rng):
+        """One round of random signs, with the error that they leave."""
+        shape = *self.problem.target.shape, int(n_by_mode.max())
+        signs = random_signs(shape, rng).astype(np.float32)
+        return self._carried(modes, n_by_mode, signs)
+
+    def _carried(self, modes, n_by_mode, signs):
+        """Carry the leading modes; let the others follow what is known then."""
+        n_carried, n_probes = len(n_by_mode), signs.shape[2]
+        probes = SignProbes(signs, n_by_mode)
+        tangents = self.points.trajectory.followed_by(
+            CurvedTangents(
+                self.points, self.scales, modes.temporal[:, :n_carried], probes
+            )
+        )
+        n_iterates, n_groups, _ = tangents.solution.shape
+        temporal = np.zeros((n_iterates, n_groups, modes.temporal.shape[1]))
+        temporal[:, :, :n_carried] = tangents.solution
+        deviations = np.zeros((n_iterates, n_probes, *temporal.shape[1:]))
+        for g in range(n_groups):
+            feedback = Feedback.of(tangents, modes.temporal[:, :n_carried], g)
+            temporal[:, g, n_carried:] = feedback.of_slopes(
+                modes.temporal[:, n_carried:]
+            )
+            for k, n in enumerate(n_by_mode):
+                own = tangents.responses[:, g, probes.mode == k]
+                spread = own - own.mean(axis=1, keepdims=True)
+                spread = feedback.of_errors(spread) / np.sqrt(n * max(n - 1, 1))
+                deviations[:, :n, g, k] = spread
+        flat = temporal.reshape(n_iterates, -1)
+        return Solution(flat, deviations.reshape(n_iterates, n_probes, -1))
+
+    def held_out(self, modes, solution, iterates, rows):
+        """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
+        found = self.points.trajectory.predictor[iterates, rows].astype(np.float64)
+        n_modes = len(modes.spatial)
+        Z = solution.temporal[iterates].reshape(len(found), self.n_groups, n_modes)
+        for k in range(found.shape[2]):
+            own = Z[:, min(k, self.n_groups - 1)]
+            found[:, :, k] -= own @ (modes.spatial[:, rows, k] * self.scales[rows])
+        return found
+
+    def costs(self, modes, solution):
+        """What U costs, with its errors.
+
+        Returns
+        -------
+        Costs
+        """
+        n_iterates, n_rows, n_outputs = self.points.trajectory.predictor.shape
+        size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
+        found = [
+            self._costs(modes, solution, slice(first, first + size))
+            for first in range(0, n_iterates, size)
+        ]
+        return Costs(*map(np.concatenate, zip(*found)))
+
+    def _costs(self, modes, solution, iterates):
+        """Mean cost of some iterates, its error over rows and that of the probes."""
+        problem, weights = self.problem, self.problem.row_weights[:, 0]
+        weights, n_outputs = weights.astype(np.float64), problem.target.shape[1]
+        predictor = self.held_out(modes, solution, iterates, slice(None))
+        predictor = np.moveaxis(predictor, 0, 2)
+        target = problem.target[:, :, None].astype(np.float64)
+        cost = problem.loss.cost(target, predictor)
+        path, row_se = mean_with_error(cost.mean(axis=1).T, weights)
+        slope = problem.loss.derivative(target, predictor)
+        slope *= problem.loss.cost_factor / cost.shape[1]
+        slope *= (weights * self.scales)[:, None, None]
+        # How the mean cost moves with Z, (n_iterates, n_groups * n_modes).
+        moves = np.stack(
+            [-slope[:, k].T @ modes.spatial[:, :, k].T for k in range(n_outputs)], 1
+        )
+        if problem.loss.is_coupled:
+            moves = moves.sum(axis=1)
+        moves = moves.reshape(len(path), solution.temporal.shape[1], 1)
+        change = (solution.deviations[iterates] @ moves)[:, :, 0]
+        return path, row_se, np.sqrt((change**2).sum(axis=1))
+
+    def low_rank(self, modes, solution):
+        """U of all iterates and rows as :class:`Modes`."""
+        held_out = partial(self.held_out, modes, solution, slice(None))
+        along = AlongRun(self.points.trajectory.predictor.shape, held_out)
+        return modes_of(along, PREDICTORS.kept, PREDICTORS.floor)
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """The map from slopes to W slopes, as far as carried modes determine it.
+
+    W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
+    gradients; elsewhere v is taken at its projection on them (Galerkin), and D at its
+    mean over the rows.
+    """
+
+    known: np.ndarray
+    response: np.ndarray
+    closed: np.ndarray
+    mean_bend: np.ndarray
+
+    @classmethod
+    def of(cls, tangents, carried, group):
+        """What the tangents of some modes say, for one group of outputs."""
+        mean_bend = tangents.mean_bend[:, group, None]
+        back = mean_bend * tangents.at_points[:, group]
+        known = np.linalg.pinv(carried + back)
+        closed = np.linalg.pinv(np.eye(carried.shape[1]) - known @ back)
+        return cls(known, tangents.solution[:, group], closed, mean_bend)
+
+    def of_slopes(self, slopes):
+        """W times slopes of other modes, (n_updates, k) -> (n_updates + 1, k)."""
+        return self.response @ (self.closed @ (self.known @ slopes))
+
+    def of_errors(self, errors):
+        """What errors of a reading, (n_updates + 1, k), come to in the end."""
+        driven = self.mean_bend * errors[:-1]
+        return errors + self.response @ (self.closed @ (self.known @ driven))

@@ -1,0 +1,377 @@
+"""The memory matrix of any loss: the textbook with dense Jacobians, and refits."""
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+
+from skacv.optim.arrays import design_of
+from skacv.optim.losses import (
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    SmoothedHinge,
+    SquaredError,
+    SquaredHinge,
+)
+from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
+from skacv.optim.phases import Phase
+from skacv.optim.problem import Problem
+from skacv.optim.run import run
+from skacv.optim.schedules import (
+    GradientDescent,
+    HeavyBall,
+    Nesterov,
+    Newton,
+    StochasticGradient,
+)
+from skacv.risk.left_out.choice import leave_folds_out
+from skacv.risk.memory.curved import CurvedMemoryMatrix
+from skacv.risk.memory.curved_run import CurvedRun
+from skacv.risk.memory.gradient_points import GradientPoints
+from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.reader import Unreadable, read
+from skacv.risk.refit import UNCENTRED
+
+LOSSES = [
+    SquaredError(),
+    Huber(1.0),
+    Logistic(),
+    Multinomial(),
+    SquaredHinge(),
+    SmoothedHinge(0.5),
+    Poisson(),
+]
+NONE = Zero()
+PENALTIES = [NONE, SquaredL2(0.05), L1(0.02), ElasticNet(0.03, 0.5)]
+SCHEDULES = [GradientDescent, Nesterov, lambda step: HeavyBall(step, 0.6)]
+
+
+def drawn(loss, n, p, rng, n_outputs=1, scale=1.0):
+    """Rows and the targets that a loss is for."""
+    X = rng.standard_normal((n, p)) * scale
+    outputs = 3 if loss.is_coupled else n_outputs
+    signal = X[:, :outputs] / scale * 1.5
+    if isinstance(loss, Multinomial):
+        return X, np.eye(3)[(signal + rng.gumbel(size=signal.shape)).argmax(axis=1)]
+    if isinstance(loss, Poisson):
+        return X, rng.poisson(np.exp(0.4 * signal)).astype(float)
+    if loss.labels == (0.0, 1.0):
+        return X, (rng.random(signal.shape) < expit(signal)).astype(float)
+    if isinstance(loss, (SquaredHinge, SmoothedHinge)):
+        return X, np.sign(signal + rng.logistic(size=signal.shape))
+    return X, signal + rng.standard_t(3, signal.shape)
+
+
+def run_of(loss, X, y, penalty=NONE, schedule=GradientDescent, T=12, weights=None):
+    weights = np.ones(len(y)) if weights is None else weights
+    problem = Problem(design_of(X), y, (weights / weights.sum())[:, None], loss)
+    top = problem.smoothness + penalty.curvature
+    phases = [Phase(penalty, schedule(0.8 / top), T)]
+    return problem, run(problem, phases, np.zeros((1, X.shape[1], y.shape[1])))
+
+
+def textbook(X, problem, trajectory, scales):
+    """Slopes at the gradients, and W of the iterates, from dense Jacobians.
+
+    Of one output, or of outputs that the loss couples.
+    """
+    (n, p), K = X.shape, problem.target.shape[1]
+    weight = n * problem.row_weights[:, 0]
+
+    def curvature(predictor):
+        found = problem.loss.curvature_matrix(problem.target, predictor)
+        return found * weight[:, None, None]
+
+    def leverages(response):
+        return np.einsum("ij,jkml,im->ikl", X, response.reshape(p, K, p, K), X)
+
+    def row_of_w(D, responses, bends, known):
+        """W at an iterate, or a gradient, from what W was at the gradients before."""
+        by = scales[:, None, None] * D if D.any() else np.tile(np.eye(K), (n, 1, 1))
+        found = np.zeros(trajectory.n_updates)
+        for s, response in enumerate(responses):
+            q = leverages(response)
+            found[s] += np.einsum("ikl,ilk->", by, q)
+            fed_back = np.einsum("i,ikl,ilm,imk->", scales, by, q, bends[s])
+            found += fed_back * known[s]
+        return found / np.einsum("i,ikk->", scales, by)
+
+    slopes, bends, at_points, at_iterates = [], [], [], []
+    now, former = [], []  # responses of the last two iterates to every shock
+    for t, before, step, penalty in trajectory.updates():
+        if before == t:
+            former = now
+        former = former + [np.zeros((p * K, p * K))] * (len(now) - len(former))
+        points = [a + step.lookahead * (a - b) for a, b in zip(now, former)]
+        own, earlier = trajectory.predictor[t], trajectory.predictor[before]
+        predictor = own + step.lookahead * (own - earlier)
+        D = curvature(predictor)
+        at_iterates.append(row_of_w(D, now, bends, at_points))
+        at_points.append(row_of_w(D, points, bends, at_points))
+        bends.append(D)
+        derivative = problem.loss.derivative(problem.target, predictor)
+        slopes.append(-derivative * weight[:, None])
+        hessian = np.einsum("ij,ikl,im->jkml", X, D, X).reshape(p * K, p * K) / n
+        hessian += np.diag(penalty.smooth_gradient(np.ones(p * K)))
+        prox = penalty.prox_derivative(trajectory.coef[t + 1].ravel(), step.step_size)
+        following = [
+            a + step.momentum * (a - b) - step.step_size * hessian @ point
+            for a, b, point in zip(now, former, points)
+        ]
+        following.append(step.step_size / n * np.eye(p * K))
+        now, former = [prox[:, None] * each for each in following], now
+    D = curvature(trajectory.predictor[-1])
+    at_iterates.append(row_of_w(D, now, bends, at_points))
+    return np.array(slopes), np.array(at_iterates), np.array(at_points)
+
+
+def held_out_by_textbook(X, problem, trajectory, scales):
+    slopes, W, _ = textbook(X, problem, trajectory, scales)
+    lost = scales[:, None] * np.einsum("ts,sik->tik", W, slopes)
+    return trajectory.predictor - lost
+
+
+def held_out(problem, trajectory, scales, method="exact", rng=None):
+    own = CurvedRun(GradientPoints.of(problem, trajectory), scales)
+    modes, solution = own.solved(method, rng)
+    return own.held_out(modes, solution, slice(None), slice(None))
+
+
+def without_each_row(problem, trajectory):
+    """Predictors of rows by runs that never saw them, every row a replica."""
+    n = len(problem.target)
+    folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+    found = leave_folds_out(problem, trajectory, folds, UNCENTRED)
+    return np.concatenate(found, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (20, 24)])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, shape, rng):
+    """With weights and row scales of any kind."""
+    X, y = drawn(loss, *shape, rng)
+    weights, scales = rng.uniform(0.5, 2, len(y)), rng.uniform(0.5, 1.5, len(y))
+    problem, trajectory = run_of(loss, X, y, penalty, schedule, weights=weights)
+    expected = held_out_by_textbook(X, problem, trajectory, scales)
+    found = held_out(problem, trajectory, scales)
+    size = np.abs(expected - trajectory.predictor).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size)
+
+
+# Of one output; and the smoothed hinge has no curvature at the start: K is singular.
+@pytest.mark.parametrize(
+    "loss",
+    [each for each in LOSSES if not isinstance(each, (Multinomial, SmoothedHinge))],
+    ids=repr,
+)
+def test_gradient_descent_is_the_published_triangular_system(loss, rng):
+    """K W = A with A and K of Tan & Bellec (2024), eq. 9 and 10."""
+    X, y = drawn(loss, 30, 8, rng)
+    problem, trajectory = run_of(loss, X, y, SquaredL2(0.05))
+    n, T = len(y), trajectory.n_updates
+    step = trajectory.phases[0].schedule.step_size
+    D = [loss.curvature(y, z)[:, 0] for z in trajectory.predictor]
+    A, K = np.zeros((T + 1, T + 1)), np.diag([d.sum() for d in D])
+    responses = []
+    for t in range(T + 1):
+        for s, Q in enumerate(responses):
+            leverage = np.einsum("ij,jk,ik->i", X, Q, X)
+            A[t, s] = D[t] @ leverage
+            K[t, s] = -(D[t] * leverage) @ D[s]
+        hessian = X.T @ (D[t][:, None] * X) / n + 0.05 * np.eye(8)
+        responses = [Q - step * hessian @ Q for Q in responses]
+        responses.append(step / n * np.eye(8))
+    psi = -np.array([loss.derivative(y, z)[:, 0] for z in trajectory.predictor])
+    expected = trajectory.predictor[:, :, 0] - solve_triangular(K, A, lower=True) @ psi
+    found = held_out(problem, trajectory, np.ones(n))[:, :, 0]
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("penalty", PENALTIES[:2], ids=repr)
+def test_squared_error_is_the_published_estimate(penalty, schedule, rng):
+    """Both are mean squares of the same held-out residuals."""
+    X, y = drawn(SquaredError(), 30, 8, rng)
+    problem, trajectory = run_of(SquaredError(), X, y, penalty, schedule)
+    expected = estimate_risk(problem, trajectory, method="exact").path
+    found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    own = held_out(problem, trajectory, np.ones(30))
+    mean_square = ((y - own) ** 2).mean(axis=(1, 2))
+    np.testing.assert_allclose(mean_square, found, rtol=1e-10)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_held_out_predictors_return_the_recorded_slopes(loss, schedule, rng):
+    """psi_t = -l'(y, U_t + sum_{s<t} W_ts psi_s), one gradient after the other."""
+    X, y = drawn(loss, 20, 24, rng)
+    problem, trajectory = run_of(loss, X, y, L1(0.02), schedule)
+    slopes, _, W = textbook(X, problem, trajectory, np.ones(20))
+    points = GradientPoints.of(problem, trajectory)
+    at = np.array([points.at(t) for t in range(trajectory.n_updates)])
+    U = at - np.einsum("ts,sik->tik", W, slopes)
+    found = np.zeros_like(slopes)
+    for t in range(len(slopes)):
+        found[t] = -loss.derivative(y, U[t] + np.einsum("s,sik->ik", W[t], found))
+    np.testing.assert_allclose(found, slopes, atol=1e-12 * np.abs(slopes).max())
+
+
+@pytest.mark.parametrize("loss", [Huber(1.0), SquaredHinge()], ids=repr)
+def test_outputs_that_are_not_coupled_are_read_one_by_one(loss, rng):
+    X, y = drawn(loss, 30, 8, rng, n_outputs=2)
+    problem, trajectory = run_of(loss, X, y, L1(0.02), Nesterov)
+    found = held_out(problem, trajectory, np.ones(30))
+    for k in range(2):
+        alone, own = run_of(loss, X, y[:, [k]], L1(0.02), Nesterov)
+        own.phases = trajectory.phases
+        own.coef, own.predictor = (
+            trajectory.coef[..., [k]],
+            trajectory.predictor[..., [k]],
+        )
+        expected = held_out_by_textbook(X, alone, own, np.ones(30))
+        np.testing.assert_allclose(found[:, :, [k]], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_random_signs_are_right_on_average_and_say_their_error(loss, rng):
+    """Over 40 draws: no bias beyond the noise, and the spread is as reported."""
+    X, y = drawn(loss, 120, 40, rng)
+    problem, trajectory = run_of(loss, X, y, SquaredL2(0.01), Nesterov, T=20)
+    exact = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
+    found = [
+        read(CurvedMemoryMatrix(10, rng=rng), problem, trajectory, UNCENTRED)
+        for _ in range(40)
+    ]
+    paths = np.array([each.path for each in found])
+    spread = paths.std(axis=0, ddof=1)
+    assert (np.abs(paths.mean(axis=0) - exact)[1:] < 4 * spread[1:] / 40**0.5).all()
+    reported = np.sqrt(np.mean([each.mc_se_path**2 for each in found], axis=0))
+    ratio = reported[2:] / spread[2:]
+    assert 0.7 < np.median(ratio) < 1.4
+    assert all(each.n_probes == 10 for each in found)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_beside_runs_without_each_row(loss, schedule, rng):
+    """Over 3 draws of Gaussian rows: the mean cost within 2%, and row by row."""
+    costs, ones = [], np.ones(200)
+    for _ in range(3):
+        X, y = drawn(loss, 200, 40, rng)
+        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), schedule, T=20)
+        exact = without_each_row(problem, trajectory)
+        found = held_out(problem, trajectory, ones)
+        recorded = trajectory.predictor
+        costs.append([problem.average_costs(z) for z in (found, exact, recorded)])
+        for t in (1, 5, 20):
+            assert np.corrcoef(found[t].ravel(), exact[t].ravel())[0, 1] > 0.99
+    found, exact, recorded = np.mean(costs, axis=0)
+    np.testing.assert_allclose(found, exact, rtol=0.02)
+    assert recorded[-1] < 0.97 * exact[-1]
+
+
+def test_row_scales_read_uneven_rows(rng):
+    """Rows of very uneven norm: without scales the estimate reads low."""
+    X, y = drawn(Logistic(), 200, 60, rng)
+    X *= np.sqrt(rng.gamma(0.5, 2, 200))[:, None]
+    problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=20)
+    exact = problem.average_costs(without_each_row(problem, trajectory))
+    plain, scaled = (
+        read(CurvedMemoryMatrix("exact", on), problem, trajectory, UNCENTRED)
+        for on in (False, True)
+    )
+    assert plain.row_scale_share == 0 < scaled.row_scale_share
+    away = [np.abs(each.path / exact - 1).max() for each in (plain, scaled)]
+    assert away[1] < 0.5 * away[0]
+
+
+def test_low_rank_factors_of_the_predictors(rng):
+    X, y = drawn(Logistic(), 80, 20, rng)
+    problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=40)
+    expected = held_out(problem, trajectory, np.ones(80))
+    found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
+    factors = found.predictors
+    near = np.einsum("tk,kio->tio", factors.temporal, factors.spatial)
+    size = np.abs(expected).max(axis=(1, 2), keepdims=True)
+    assert np.abs((near - expected)[1:] / size[1:]).max() < 1e-3
+    assert len(factors.spatial) < 20
+
+
+def test_columns_that_never_move_are_not_needed(rng):
+    X, y = drawn(Logistic(), 60, 30, rng)
+    y[:] = X[:, :1] > 0
+    problem, trajectory = run_of(Logistic(), X, y, L1(0.15), Nesterov, T=15)
+    assert 0 < np.count_nonzero(trajectory.coef[-1]) < 5
+    found = held_out(problem, trajectory, np.ones(60))
+    expected = held_out_by_textbook(X, problem, trajectory, np.ones(60))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    nothing, still = run_of(Logistic(), X, y, L1(10.0), Nesterov, T=5)
+    found = held_out(nothing, still, np.ones(60), 10, rng)
+    np.testing.assert_array_equal(found, still.predictor)
+
+
+def test_two_products_with_x_in_an_update(rng, monkeypatch):
+    X, y = drawn(Logistic(), 60, 30, rng)
+    problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=20)
+    taken = []
+    for name in ("dot", "t_dot"):
+        plain = getattr(type(problem.design), name)
+
+        def counted(self, array, plain=plain, name=name):
+            taken.append(name)
+            return plain(self, array)
+
+        monkeypatch.setattr(type(problem.design), name, counted)
+    held_out(problem, trajectory, np.ones(60), 10, rng)
+    # One of each in an update and at the end, and one for the signs.
+    assert taken.count("dot") == 21
+    assert taken.count("t_dot") == 22
+
+
+class Straight(Loss):
+    """The absolute error, which has no curvature."""
+
+    def value(self, target, predictor):
+        return np.abs(predictor - target)
+
+    def derivative(self, target, predictor):
+        return np.sign(predictor - target)
+
+    def curvature(self, target, predictor):
+        return np.zeros_like(predictor)
+
+    def curvature_bound(self, target):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("loss", "schedule", "words"),
+    [
+        (Straight(), GradientDescent, "a loss with a curvature: that of Straight"),
+        (Logistic(), Newton, "derivative of every update, and NewtonStep"),
+        (
+            Logistic(),
+            lambda step: StochasticGradient(step, 0.0, 30, 10, 0),
+            "all rows, not batches",
+        ),
+    ],
+)
+def test_what_it_requires(loss, schedule, words, rng):
+    X, _ = drawn(Huber(), 30, 5, rng)
+    y = (X[:, :1] > 0).astype(float)
+    problem, trajectory = run_of(loss, X, y, SquaredL2(0.1), schedule, T=3)
+    with pytest.raises(Unreadable, match=words):
+        read(CurvedMemoryMatrix(), problem, trajectory, UNCENTRED)
+
+
+def test_no_update_at_all(rng):
+    X, y = drawn(Logistic(), 30, 5, rng)
+    problem, trajectory = run_of(Logistic(), X, y, T=2)
+    found = read(CurvedMemoryMatrix(), problem, trajectory.first(0), UNCENTRED)
+    np.testing.assert_allclose(found.path, [np.log(2)])
