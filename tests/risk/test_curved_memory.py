@@ -257,14 +257,13 @@ def test_random_signs_are_right_on_average_and_say_their_error(loss, rng):
     assert all(each.n_probes == 10 for each in found)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_beside_runs_without_each_row(loss, schedule, rng):
-    """Over 3 draws of Gaussian rows: the mean cost within 2%, and row by row."""
+def test_beside_runs_without_each_row(loss, rng):
+    """Over 6 draws of Gaussian rows: the mean cost within 2%, and row by row."""
     costs, ones = [], np.ones(200)
-    for _ in range(3):
+    for _ in range(6):
         X, y = drawn(loss, 200, 40, rng)
-        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), schedule, T=20)
+        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), Nesterov, T=20)
         exact = without_each_row(problem, trajectory)
         found = held_out(problem, trajectory, ones)
         recorded = trajectory.predictor
