@@ -44,7 +44,7 @@ def classification():
     list of (str, estimator)
     """
     return [
-        ("logistic", TrajectoryLogisticRegression("path", max_iter=60)),
+        ("logistic", TrajectoryLogisticRegression("path", max_iter=30)),
         ("logistic, no penalty", TrajectoryLogisticRegression(np.inf, max_iter=200)),
         ("kernel", KernelEigenProClassifier()),
     ]
