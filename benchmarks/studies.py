@@ -42,6 +42,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
+from .memory_studies import curved_memory
 from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
 
@@ -295,6 +296,7 @@ STUDIES = {
     "optimism": optimism,
     "intervals": intervals,
     "curved": curved,
+    "curved-memory": curved_memory,
     "published-levels": published_levels,
     "converged": converged,
     "reach": computational_reach,

@@ -1,20 +1,17 @@
 """Held-out predictions that are computed when an iterate of theirs is asked for."""
 
-from operator import index
-
 import numpy as np
 
 from ..risk.left_out.replicas import replayed
+from .array_path import ArrayPath
 
 
-class HeldOutPath:
+class HeldOutPath(ArrayPath):
     """Predictions of held-out rows by every iterate, where a run has no single rows.
 
-    It is read like an array of shape (n_iterates, n_held_out) or (n_iterates,
-    n_held_out, n_targets). An iterate ``path[t]`` is computed when it is asked for,
-    from the coefficients of all folds; ``np.asarray(path)``, and any other index, takes
-    all of them. X is kept as ``fit`` has had it, without a copy: it must not be changed
-    in place.
+    Of shape (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets), computed
+    from the coefficients of all folds. X is kept as ``fit`` has had it, without a copy:
+    it must not be changed in place.
 
     Parameters
     ----------
@@ -30,39 +27,13 @@ class HeldOutPath:
         self._design, self._offset = data.observed.design, data.offset
         self._judged = [judged for _, judged in data.plain_folds]
         self._is_flat = data.has_flat_predictions
-        self._fitted, self._last = None, (None, None)
+        self._fitted = None
         n_outputs = data.problem.target.shape[1]
         shape = len(trajectory.coef), sum(map(len, self._judged)), n_outputs
         self.shape = shape[:2] if self._is_flat else shape
         self.dtype = data.problem.target.dtype
 
-    @property
-    def ndim(self):
-        """Number of axes."""
-        return len(self.shape)
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, key):
-        try:
-            t = range(len(self))[index(key)]
-        except TypeError:
-            return np.asarray(self)[key]
-        if self._last[0] != t:
-            self._last = t, self._predictions(t)
-        return self._last[1]
-
-    def __array__(self, dtype=None, copy=None):
-        found = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        for t in range(len(self)):
-            found[t] = self._predictions(t)
-        return found
-
-    def __repr__(self):
-        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"
-
-    def _predictions(self, t):
+    def _at(self, t):
         """Those of one iterate, fold after fold."""
         if self._fitted is None:
             self._fitted = _fitted(*self._replicas)

@@ -1,5 +1,6 @@
 """The memory matrix: from a finished run to fitted attributes."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -7,8 +8,11 @@ from sklearn.utils import check_random_state
 
 from .._warnings import warn
 from ..risk.memory import passes
+from ..risk.memory.curved import CurvedMemoryMatrix
 from ..risk.memory.memory_matrix import estimate_risk
 from ..risk.memory.row_norms import uneven_rows_bias
+from ..risk.reader import Unreadable, read
+from .array_path import ArrayPath
 from .parameters import plain
 
 # Warn where uneven rows may make risk_path_ read low by more than this share.
@@ -30,6 +34,33 @@ class LowRankPath(NamedTuple):
     spatial: np.ndarray
 
 
+class LowRankPredictions(ArrayPath):
+    """Held-out predictions of every iterate and row, from low-rank predictors.
+
+    Parameters
+    ----------
+    predictors : LowRankPath
+        With an axis for outputs.
+    data : TrainingData
+        For the shape of a prediction, and what targets are centred by.
+    prediction : callable
+        The prediction of a linear predictor.
+    """
+
+    def __init__(self, predictors, data, prediction):
+        self._predictors, self._offset = predictors, data.offset
+        self._is_flat, self._prediction = data.has_flat_predictions, prediction
+        (n_iterates, _), (_, *shape) = (np.shape(part) for part in predictors)
+        self.shape = (n_iterates, *(shape[:1] if self._is_flat else shape))
+        self.dtype = data.problem.target.dtype
+
+    def _at(self, t):
+        temporal, spatial = self._predictors
+        found = np.tensordot(temporal[t], spatial, axes=1) + self._offset
+        found = found[:, 0] if self._is_flat else found
+        return self._prediction(found.astype(self.dtype, copy=False))
+
+
 def residuals_of_memory_matrix(estimator, t):
     """Targets less predictions without the row, by the memory matrix, at iterate t.
 
@@ -37,8 +68,7 @@ def residuals_of_memory_matrix(estimator, t):
     -------
     ndarray of shape (n_rows,) or (n_rows, n_targets)
     """
-    temporal, spatial = estimator.risk_residual_path_
-    return np.tensordot(temporal[t], spatial, axes=1)
+    return estimator.risk_target_ - estimator.risk_prediction_path_[t]
 
 
 def has_memory_matrix(estimator):
@@ -52,6 +82,8 @@ def has_memory_matrix(estimator):
 def read_memory_matrix(run):
     """Fitted attributes of the memory-matrix estimate of the risk.
 
+    Left to us ("auto") there are none where it cannot be read from a run.
+
     Parameters
     ----------
     run : FinishedRun
@@ -60,6 +92,36 @@ def read_memory_matrix(run):
     -------
     dict
     """
+    if run.data.problem.loss.is_quadratic:
+        return _read_residuals(run)
+    try:
+        return _read_predictors(run)
+    except Unreadable:
+        if plain(run.estimator.risk) == "auto":
+            return {}
+        raise
+
+
+def _read_predictors(run):
+    """Those of any loss: what every row would be predicted."""
+    estimator, data = run.estimator, run.data
+    risk = plain(estimator.risk)
+    reader = CurvedMemoryMatrix(
+        method="auto" if risk is True else risk,
+        row_scales=estimator.risk_row_scales,
+        rng=check_random_state(estimator.random_state),
+    )
+    estimate = read(reader, data.problem, run.trajectory, estimator._refit(data))
+    factors = estimate.predictors
+    predictors = LowRankPath(factors.temporal, factors.spatial)
+    return {
+        **_paths(estimate),
+        **_predictions(run, predictors, np.arange(len(data.rows))),
+    }
+
+
+def _read_residuals(run):
+    """Those of the squared error: what residuals every row would leave."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     rng, risk = check_random_state(estimator.random_state), plain(estimator.risk)
     if trajectory.n_batches():
@@ -90,14 +152,40 @@ def read_memory_matrix(run):
             "not depend on them.",
             UserWarning,
         )
-    spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
+    temporal, spatial = estimate.temporal, estimate.spatial
+    rows = np.setdiff1d(np.arange(len(data.rows)), trajectory.rows_seen())
+    target = data.problem.target[rows]
+    predictors = LowRankPath(
+        np.hstack([np.ones((len(temporal), 1)), -temporal]),
+        np.concatenate([target[None], spatial]),
+    )
+    residuals = spatial[:, :, 0] if data.is_flat else spatial
+    return {
+        **_paths(estimate),
+        **_predictions(run, predictors, rows),
+        "risk_residual_path_": LowRankPath(temporal, residuals),
+    }
+
+
+def _paths(estimate):
+    """What both estimates say of the iterates."""
     return {
         "risk_path_": estimate.path,
         "risk_se_path_": estimate.se_path,
         "risk_mc_se_path_": estimate.mc_se_path,
-        "risk_residual_path_": LowRankPath(estimate.temporal, spatial),
         "n_probes_": estimate.n_probes,
         "row_scale_share_": estimate.row_scale_share,
+    }
+
+
+def _predictions(run, predictors, rows):
+    """What iterates predict that have never seen a row, of some rows."""
+    estimator, data = run.estimator, run.data
+    prediction = partial(type(estimator)._prediction, loss=data.problem.loss)
+    return {
+        "risk_prediction_path_": LowRankPredictions(predictors, data, prediction),
+        "risk_indices_": data.rows[rows],
+        "risk_target_": data.y[rows],
     }
 
 

@@ -26,6 +26,15 @@ RUN_CONSTRAINTS = {
     "random_state": ["random_state"],
     "verbose": ["verbose"],
 }
+# And those with a memory matrix.
+RISK_CONSTRAINTS = {
+    "risk": [
+        StrOptions({"auto", "exact", "hutchinson"}),
+        Interval(Integral, 2, None, closed="left"),
+        "boolean",
+    ],
+    "risk_row_scales": ["boolean"],
+}
 # And those whose objective has alpha times a penalty.
 ALPHA_CONSTRAINT = {
     "alpha": [

@@ -204,7 +204,8 @@ ESTIMATES = {
             label="memory matrix",
             read=read_memory_matrix,
             parameter="risk",
-            limits="The memory matrix is of the squared error and linear models.",
+            limits="The memory matrix is of linear models whose updates have "
+            "derivatives and take all rows.",
             residuals=residuals_of_memory_matrix,
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.

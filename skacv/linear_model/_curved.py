@@ -7,7 +7,7 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedClassifier
 from .._estimator.fit import TrajectoryModel
-from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS
+from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
 from ..exceptions import SeparationWarning
@@ -22,6 +22,7 @@ from ..optim.updates import Pass, ProximalGradient
 
 CURVED_CONSTRAINTS = {
     **RUN_CONSTRAINTS,
+    **RISK_CONSTRAINTS,
     "solver": [StrOptions({"gd", "nesterov", "sgd"})],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "power_t": [Interval(Real, 0, None, closed="left")],
@@ -43,6 +44,11 @@ class CurvedModel(TrajectoryModel):
     @property
     def _is_smooth(self):
         return self._penalty(1.0, n_features=1).is_linear
+
+    @property
+    def _has_memory_matrix(self):
+        """Whether the solver has derivatives, and takes all rows at a time."""
+        return self.solver not in ("newton", "sgd")
 
     def _schedule(self, step_size, problem, seed):
         if self.solver == "newton" and not self._is_smooth:
@@ -90,6 +96,7 @@ class CurvedClassifier(RecordedClassifier, TrajectoryModel):
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
+        **RISK_CONSTRAINTS,
         "loo_correction": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

@@ -69,6 +69,12 @@ class ChosenParts:
     def _is_smooth(self):
         return self._chosen_penalty().is_linear
 
+    @property
+    def _has_memory_matrix(self):
+        """Whether it can be read of a run with these parts."""
+        update = self._planned_update(n_rows=1)
+        return update.is_affine and not update.n_batches
+
     def _strength_of(self, value, data):
         return float(value * self._chosen_penalty().strength)
 

@@ -1,10 +1,7 @@
 """What the linear regressors with the squared error share."""
 
-from numbers import Integral
-
-from .._compat import Interval, StrOptions
 from .._estimator.fit import TrajectoryModel
-from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS
+from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 
 
@@ -17,12 +14,7 @@ class SquaredErrorRegressor(RecordedRegressor, TrajectoryModel):
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
         **ALPHA_CONSTRAINT,
-        "risk": [
-            StrOptions({"auto", "exact", "hutchinson"}),
-            Interval(Integral, 2, None, closed="left"),
-            "boolean",
-        ],
-        "risk_row_scales": ["boolean"],
+        **RISK_CONSTRAINTS,
         "keep_data": ["boolean"],
     }
     _is_quadratic = True

@@ -72,6 +72,15 @@ default="nesterov"
         without any single row, where that is less. It depends on X only: a step that
         looks at y would break the estimates. The concave penalties, "mcp" and "scad",
         take steps below gamma and a - 1: scale the columns to unit variance.
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        How the traces of ``risk_path_`` are taken: exactly; by random signs of the
+        rows, added until their standard error is below that over the rows; by so
+        many random signs. "auto" and True: exactly up to 100 rows, else by random
+        signs. False: no ``risk_path_``; with "newton" "auto" computes none, and
+        the other values raise.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows whose norms are more uneven than those of
+        Gaussian rows leverages in proportion. False: all have that of the average.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
         random, or none (False). "auto": every row where that costs about what
@@ -114,6 +123,24 @@ default="nesterov"
         The objective, at the alpha in force.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss on the training rows.
+    risk_path_ : ndarray of shape (n_iter_ + 1,)
+        Estimated mean loss on unseen rows, from the one run and without leaving
+        out a row: by the memory matrix [2]_ of this loss, the same W for all rows.
+    risk_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows and of the random signs.
+    risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
+        That of the random signs alone; zeros where traces are exact.
+    risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows[, n_classes])
+        Decision of every row by iterates that never saw it: read like an array,
+        computed from low-rank factors an iterate at a time.
+    risk_indices_ : ndarray of shape (n_rows,)
+        Which rows of X these are.
+    risk_target_ : ndarray of shape (n_rows,)
+        Their targets.
+    n_probes_ : int
+        Number of random signs of a row; 0 where traces are exact.
+    row_scale_share_ : float
+        Share of the spread of the rows' norms that scales their leverages.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error: the (weighted) mean over rows of the loss that
         iterate t of this very estimator, same step size and number of
@@ -166,6 +193,9 @@ default="nesterov"
     ----------
     .. [1] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
            ICML, arXiv:2303.02732.
+    .. [2] Tan and Bellec (2024), "Estimating generalization performance along the
+           trajectory of proximal SGD in robust regression", NeurIPS,
+           arXiv:2410.02629, equations 8 to 11.
 
     Examples
     --------
@@ -197,6 +227,8 @@ default="nesterov"
         max_iter=200,
         tol=1e-6,
         step_size="auto",
+        risk="auto",
+        risk_row_scales=True,
         loo="auto",
         loo_correction=True,
         cv=None,
@@ -214,6 +246,8 @@ default="nesterov"
         self.max_iter = max_iter
         self.tol = tol
         self.step_size = step_size
+        self.risk = risk
+        self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.loo_correction = loo_correction
         self.cv = cv

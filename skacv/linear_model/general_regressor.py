@@ -22,7 +22,7 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
     updates, each one of the package or of your own (see "How to add a loss, a penalty,
     a schedule, an estimate" in the documentation). What they say of themselves is
     checked before the run; leave-one-out and folds then hold for every combination, and
-    the memory matrix [1]_ for the squared error.
+    the memory matrix [1]_ where updates have derivatives.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ default="nesterov"
         added until their standard error is below that of the estimate; by so
         many random probes. "auto" and True: exactly where the smaller side of
         X is at most 100 (and the active columns few enough for memory), else
-        by probes. False: no ``risk_path_``. It is read with the squared error
-        and gradient steps: for other runs "auto" computes none, and the other
-        values raise.
+        by probes (with a curved loss up to 100 rows). False: no ``risk_path_``. It is
+        read with gradient steps and losses that have a curvature: for other runs
+        "auto" computes none, and the other values raise.
     risk_row_scales : bool, default=True
         Whether ``risk_path_`` gives rows of uneven norm leverages of their
         own. False: all rows have that of the average row, the published
@@ -117,8 +117,8 @@ default="nesterov"
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
         The alpha that was in force; zeros where there is no penalty.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean squared prediction error on unseen rows [1]_, with the squared
-        error alone.
+        Estimated mean loss on unseen rows, in the loss of ``train_path_`` [1]_: by
+        the memory matrix of that loss [3]_.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error of every iterate, in the loss of ``train_path_``. Exact with
         the squared error, and with others where linearising would save little
@@ -148,6 +148,9 @@ default="nesterov"
            arXiv:2404.17856.
     .. [2] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
            ICML, arXiv:2303.02732.
+    .. [3] Tan and Bellec (2024), "Estimating generalization performance along the
+           trajectory of proximal SGD in robust regression", NeurIPS,
+           arXiv:2410.02629, equations 8 to 11.
 
     Examples
     --------
@@ -221,12 +224,6 @@ default="nesterov"
     @property
     def _is_quadratic(self):
         return self._chosen_loss().is_quadratic
-
-    @property
-    def _has_memory_matrix(self):
-        """Whether it can be read of a run with these parts."""
-        update = self._planned_update(n_rows=1)
-        return self._is_quadratic and update.is_affine and not update.n_batches
 
     @property
     def _positive_only(self):

@@ -59,6 +59,15 @@ class TrajectoryHuberRegressor(CurvedRegressor):
     power_t : float, default=0.0
         The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant
         step it ends in a neighbourhood of the optimum.
+    risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
+        How the traces of ``risk_path_`` are taken: exactly; by random signs of the
+        rows, added until their standard error is below that over the rows; by so
+        many random signs. "auto" and True: exactly up to 100 rows, else by random
+        signs. False: no ``risk_path_``; with "sgd" and "newton" "auto" computes none,
+        and the other values raise.
+    risk_row_scales : bool, default=True
+        Whether ``risk_path_`` gives rows whose norms are more uneven than those of
+        Gaussian rows leverages in proportion. False: all have that of the average.
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path: every row (True), so many rows drawn at
         random, or none (False). "auto": every row where that costs about what
@@ -103,6 +112,24 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         The objective times scale_, over twice the sum of weights.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean Huber loss on the training rows.
+    risk_path_ : ndarray of shape (n_iter_ + 1,)
+        Estimated mean Huber loss on unseen rows, from the one run and without leaving
+        out a row: by the memory matrix [3]_ of this loss, the same W for all rows.
+    risk_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Its standard error, over the rows and of the random signs.
+    risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
+        That of the random signs alone; zeros where traces are exact.
+    risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows)
+        Prediction of every row by iterates that never saw it: read like an array,
+        computed from low-rank factors an iterate at a time.
+    risk_indices_ : ndarray of shape (n_rows,)
+        Which rows of X these are.
+    risk_target_ : ndarray of shape (n_rows,)
+        Their targets.
+    n_probes_ : int
+        Number of random signs of a row; 0 where traces are exact.
+    row_scale_share_ : float
+        Share of the spread of the rows' norms that scales their leverages.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error: the (weighted) mean over rows of the Huber loss that
         iterate t of this very estimator, same step size and number of
@@ -156,6 +183,9 @@ class TrajectoryHuberRegressor(CurvedRegressor):
            ICML, arXiv:2303.02732.
     .. [2] Gower et al. (2019), "SGD: general analysis and improved rates", ICML,
            section 3.1.
+    .. [3] Tan and Bellec (2024), "Estimating generalization performance along the
+           trajectory of proximal SGD in robust regression", NeurIPS,
+           arXiv:2410.02629, equations 8 to 11.
 
     Examples
     --------
@@ -188,6 +218,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         step_size="auto",
         batch_size=32,
         power_t=0.0,
+        risk="auto",
+        risk_row_scales=True,
         loo="auto",
         loo_correction=True,
         cv=None,
@@ -207,6 +239,8 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         self.step_size = step_size
         self.batch_size = batch_size
         self.power_t = power_t
+        self.risk = risk
+        self.risk_row_scales = risk_row_scales
         self.loo = loo
         self.loo_correction = loo_correction
         self.cv = cv

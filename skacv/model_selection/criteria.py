@@ -17,7 +17,7 @@ from .._estimator.readers import ESTIMATES, Estimate
 # In the order in which they are taken where candidates are told to compute them.
 ASKED_FOR = ("cv", "loo", "risk")
 # Those with held-out predictions, which scorers judge.
-WITH_PREDICTIONS = ("cv", "loo")
+WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
 def automatic(candidates, X, y, names=ASKED_FOR):

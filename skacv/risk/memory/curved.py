@@ -31,7 +31,7 @@ from .row_scales import scales_of_rows
 
 
 @dataclass(frozen=True)
-class HeldOutPath:
+class CurvedRiskEstimate:
     """What every iterate would predict and cost on rows that it has not seen.
 
     Attributes
@@ -110,14 +110,14 @@ class CurvedMemoryMatrix:
             )
 
     def read(self, problem, trajectory, refit):
-        """The HeldOutPath of a run."""
+        """The CurvedRiskEstimate of a run."""
         scales, share = np.ones(len(problem.target)), 0.0
         if self.row_scales:
             scales, share = scales_of_rows(problem.design)
         run = CurvedRun(GradientPoints.of(problem, trajectory), scales)
         modes, solution = run.solved(self.method, self.rng)
         costs = run.costs(modes, solution)
-        return HeldOutPath(
+        return CurvedRiskEstimate(
             path=costs.path,
             se_path=np.hypot(costs.row_se, costs.mc_se),
             mc_se_path=costs.mc_se,

@@ -14,7 +14,9 @@ from .traces import Accuracy, Solution, by_size
 
 # Rows times outputs that are probed by a complete basis, so that traces are exact.
 EXACT_SIZE = 100
-FIRST_ROUND = 10
+# Random signs of the first round: more where they cost next to nothing.
+FIRST_ROUND, CHEAP_ROUND = 10, 60
+CHEAP_PRODUCTS = 1 << 20
 MIN_ROUND = 5
 # At most, on average over the modes.
 MAX_PROBES = 128
@@ -107,7 +109,8 @@ class CurvedRun:
     def _in_rounds(self, modes, n_carried, rng):
         """Random signs until their standard error is small enough."""
         wanted_of = partial(by_size, modes.temporal[:, :n_carried])
-        wanted = wanted_of(FIRST_ROUND)
+        cheap = CHEAP_PRODUCTS // np.prod(self.problem.design.shape)
+        wanted = wanted_of(int(np.clip(cheap, FIRST_ROUND, CHEAP_ROUND)))
         found, n_tangents = self._probed(modes, wanted, rng), wanted.sum()
         at_most = MAX_PROBES * n_carried
         while n_tangents < at_most:
