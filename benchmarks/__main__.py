@@ -8,10 +8,12 @@ ours over the reference where a cost is bounded.
 import argparse
 import sys
 import tracemalloc
+from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 
-from skacv import TrajectoryLasso
+from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import L1
 from skacv.optim.phases import Phase
@@ -112,6 +114,32 @@ def bare_loop():
     )
 
 
+def curved_memory():
+    """A logistic run with risk="auto" against the run alone: ridge, and sparse."""
+    X, signal, _ = sparse_regression(2000, 3000, 200, 0)
+    y = (signal > 0).astype(int)
+    for name, settings in (
+        ("ridge", {"C": 0.01}),
+        ("l1", {"C": 0.02, "l1_ratio": 1.0}),
+    ):
+        shared = {"max_iter": 100, "tol": 0, "loo": False, "random_state": 0}
+        model = TrajectoryLogisticRegression(**settings, **shared)
+        (fit_time, fitted), (run_time, _) = medians(
+            partial(model.fit, X, y),
+            partial(clone(model).set_params(risk=False).fit, X, y),
+            repeats=5,
+        )
+        yield (
+            f'TrajectoryLogisticRegression, {name}, risk="auto", 2000 x 3000, T=100',
+            "the same, risk=False (cost)",
+            fit_time,
+            run_time,
+            fit_time / run_time,
+            "<= 4",
+            f"{fitted.n_probes_} probes",
+        )
+
+
 def memory():
     """Peak of a fit, X included, over X; the recorded path not counted."""
     for dtype in (np.float64, np.float32):
@@ -138,6 +166,7 @@ def memory():
 BENCHMARKS = {
     "textbook": textbook_memory_matrix,
     "bare": bare_loop,
+    "curved": curved_memory,
     "path": lambda: large(n_seeds=3),
     "path-small": lambda: small(n_seeds=5),
     "loo": leave_one_out,

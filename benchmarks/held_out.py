@@ -166,7 +166,13 @@ def logistic(n=1000, p=20, n_updates=1000):
 
     def model(loo):
         return TrajectoryLogisticRegression(
-            C=1.0, solver="gd", max_iter=n_updates, tol=0, fit_intercept=False, loo=loo
+            C=1.0,
+            solver="gd",
+            max_iter=n_updates,
+            tol=0,
+            fit_intercept=False,
+            risk=False,
+            loo=loo,
         )
 
     step_size = model(False).fit(X, y).step_size_

@@ -185,17 +185,24 @@ def residuals_of_rows_left_out(estimator, t):
     return estimator.loo_target_ - estimator.loo_prediction_path_[t]
 
 
-def coefficients_without_rows(estimator):
-    """The iterate in use without each held-out row, target by target.
+def kept_run(estimator, n_updates):
+    """The beginning of a fitted estimator's run, from the data that it has kept.
 
-    Yields
+    Parameters
+    ----------
+    estimator : fitted estimator with keep_data=True
+    n_updates : int
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
     ------
-    coef : ndarray of shape (n_left_out, n_features)
-    intercept : ndarray of shape (n_left_out,)
+    ValueError
+        If the data have been changed in place since fit.
     """
     data = estimator._data
-    rows = data.places_of(estimator.loo_indices_)
-    n_updates = estimator.iteration_
     trajectory = Trajectory.recorded(
         data.problem,
         data.iterates(
@@ -210,6 +217,20 @@ def coefficients_without_rows(estimator):
             "X or y has been changed in place since fit, which has kept them as they "
             "were passed (keep_data=True). Fit again, on a copy of what will change."
         )
+    return trajectory
+
+
+def coefficients_without_rows(estimator):
+    """The iterate in use without each held-out row, target by target.
+
+    Yields
+    ------
+    coef : ndarray of shape (n_left_out, n_features)
+    intercept : ndarray of shape (n_left_out,)
+    """
+    data = estimator._data
+    rows = data.places_of(estimator.loo_indices_)
+    trajectory = kept_run(estimator, estimator.iteration_)
     settings = _replaying(estimator, data)
     request = Request(data.problem, trajectory, rows, **settings)
     for k, part in enumerate(request.outputs()):

@@ -1,11 +1,12 @@
 """What the linear regressors with the squared error share."""
 
 from .._estimator.fit import TrajectoryModel
+from .._estimator.inference import CoefficientInference
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 
 
-class SquaredErrorRegressor(RecordedRegressor, TrajectoryModel):
+class SquaredErrorRegressor(CoefficientInference, RecordedRegressor, TrajectoryModel):
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.

@@ -155,6 +155,62 @@ class ChosenIterate:
         """
         return self._chosen().predict_interval(X, coverage, method)
 
+    @available_if(_estimator_has("coef_interval"))
+    def coef_interval(self, columns=None, coverage=0.95, **settings):
+        """Confidence intervals of the chosen iterate's coefficients.
+
+        Parameters
+        ----------
+        columns : array-like of int, str or bool, default=None
+            The columns of X that are asked for; None is all.
+        coverage : float, default=0.95
+            How often an interval should cover the true coefficient, whatever has been
+            chosen: the iterate is debiased.
+        **settings : dict
+            ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
+            method, such as :meth:`TrajectoryLasso.coef_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, 2) or (n_columns, n_targets, 2)
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            As the estimator's own method does: it needs ``keep_data=True`` and
+            ``risk=True``.
+        """
+        return self._chosen().coef_interval(columns, coverage, **settings)
+
+    @available_if(_estimator_has("coef_table"))
+    def coef_table(self, columns=None, coverage=0.95, **settings):
+        """Estimates, standard errors, tests and intervals of coefficients.
+
+        Parameters
+        ----------
+        columns : array-like of int, str or bool, default=None
+            The columns of X that are asked for; None is all.
+        coverage : float, default=0.95
+            How often an interval should cover the true coefficient.
+        **settings : dict
+            As :meth:`coef_interval` takes them.
+
+        Returns
+        -------
+        dict of ndarray
+            As :meth:`TrajectoryLasso.coef_table` gives it.
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            As :meth:`coef_interval` does.
+        """
+        return self._chosen().coef_table(columns, coverage, **settings)
+
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
     classes_ = _fitted(

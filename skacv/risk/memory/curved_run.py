@@ -95,14 +95,19 @@ class CurvedRun:
             return modes, self._in_rounds(modes, n_carried, rng)
         return modes, self._probed(modes, np.full(n_carried, method), rng)
 
-    def _exact(self, modes):
+    def complete_basis(self):
+        """A complete basis in the place of random signs."""
         n_rows, n_outputs = self.problem.target.shape
         size = self.basis_size
         basis = np.sqrt(size) * np.eye(size)
         if size == n_rows:
             basis = np.repeat(basis[:, None], n_outputs, axis=1)
-        signs = basis.reshape(n_rows, n_outputs, size)
-        solution = self._carried(modes, np.full(modes.temporal.shape[1], size), signs)
+        return basis.reshape(n_rows, n_outputs, size)
+
+    def _exact(self, modes):
+        signs = self.complete_basis()
+        n_by_mode = np.full(modes.temporal.shape[1], signs.shape[2])
+        solution = self._carried(modes, n_by_mode, signs)
         no_error = np.zeros((len(solution.temporal), 0, solution.temporal.shape[1]))
         return Solution(solution.temporal, no_error)
 

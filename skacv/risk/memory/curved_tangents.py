@@ -143,15 +143,21 @@ class CurvedTangents:
         self._note(t, reading)
 
         self.at_points[t] = self._read(point, reading) @ self._mixing
-        change -= self._source * self._temporal[t, self._mode].astype(change.dtype)
-        follows = self.at_points[t][:, self._mode].astype(change.dtype)
-        change -= bent[:, :, self._probe] * follows
+        change -= self._shocks(t, bent, reading[1])
         change /= len(self._signs)
         self._advance(taken, change)
         if t + 1 == len(self._temporal):
             bend = self._points.curvature(t + 1).astype(self._signs.dtype)
             bent, _ = self._pulled(bend, self._current)
             self._note(t + 1, self._reading(bend, bent)[0])
+
+    def _shocks(self, t, bent, total):
+        """X'(r (V + c D Z)) at gradient t, of every tangent."""
+        dtype = bent.dtype
+        shocks = self._source * self._temporal[t, self._mode].astype(dtype)
+        follows = self.at_points[t][:, self._mode].astype(dtype)
+        shocks += bent[:, :, self._probe] * follows
+        return shocks
 
     def _note(self, t, reading):
         """Read Z at iterate t."""
@@ -235,6 +241,21 @@ class CurvedTangents:
         n_rows, *others = self._signs.shape
         source = self._set.columns.t_dot(self._signs.reshape(n_rows, -1))
         self._source = source.reshape(len(source), *others)[:, :, self._probe]
+
+
+class ScoreTangents(CurvedTangents):
+    """The same for K^-1 V, which drives the debiased iterates.
+
+    With y = K^-1 V, sum_i D_ti y_t = V_t + sum_s sum_i D_ti x_i'Q_{t,s} x_i D_si y_s:
+    what ``solution`` and ``at_points`` hold is y at the gradients, and what follows
+    from earlier gradients of y at the iterates. All rows have the same leverage.
+    """
+
+    def _shocks(self, t, bent, total):
+        """X'(r D y) at gradient t."""
+        self.at_points[t] += self._temporal[t] / total[:, None]
+        follows = self.at_points[t][:, self._mode].astype(bent.dtype)
+        return bent[:, :, self._probe] * follows
 
 
 def _bent(bend, array):

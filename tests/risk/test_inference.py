@@ -1,0 +1,250 @@
+"""Debiased coefficients: dense systems, the published setting, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular, toeplitz
+
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryPoissonRegressor,
+)
+from skacv._estimator.directions import nodewise
+from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
+from skacv.optim.penalties import SquaredL2
+from skacv.optim.schedules import Nesterov
+from skacv.risk.inference.scores import scores_at_the_end
+from skacv.risk.memory.memory_matrix import estimate_risk
+
+from .test_curved_memory import drawn, run_of
+
+LOSSES = [SquaredError(), Huber(1.0), Logistic(), SquaredHinge(), Poisson()]
+
+
+def system(X, problem, trajectory, penalty):
+    """K and Psi of gradient descent, Tan & Bellec (2024), eq. 10."""
+    n, p = X.shape
+    loss, y = problem.loss, problem.target
+    step = trajectory.phases[0].schedule.step_size
+    D = [loss.curvature(y, z)[:, 0] for z in trajectory.predictor]
+    K, responses = np.diag([d.sum() for d in D]), []
+    for t in range(len(D)):
+        for s, Q in enumerate(responses):
+            K[t, s] = -np.einsum("ij,jk,ik,i,i->", X, Q, X, D[t], D[s])
+        hessian = X.T @ (D[t][:, None] * X) / n + penalty.strength * np.eye(p)
+        responses = [Q - step * hessian @ Q for Q in responses]
+        responses.append(step / n * np.eye(p))
+    psi = -np.array([loss.derivative(y, z)[:, 0] for z in trajectory.predictor])
+    return K, psi
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_scores_solve_the_published_system(loss, rng):
+    X, y = drawn(loss, 30, 8, rng)
+    penalty = SquaredL2(0.05)
+    problem, trajectory = run_of(loss, X, y, penalty)
+    K, psi = system(X, problem, trajectory, penalty)
+    expected = 30 * solve_triangular(K, psi, lower=True)[-1]
+    found = scores_at_the_end(problem, trajectory, "exact")[:, 0]
+    np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("loss", [Huber(1.0), Logistic()], ids=repr)
+def test_random_signs_agree_with_exact_traces(loss, rng):
+    X, y = drawn(loss, 200, 60, rng)
+    problem, trajectory = run_of(loss, X, y, SquaredL2(0.05), Nesterov, T=20)
+    exact = scores_at_the_end(problem, trajectory, "exact")
+    found = [scores_at_the_end(problem, trajectory, 40, rng) for _ in range(20)]
+    spread = np.std(found, axis=0) / np.sqrt(20)
+    away = np.abs(np.mean(found, axis=0) - exact)
+    assert np.median(away / spread) < 2
+    assert np.linalg.norm(found[0] - exact) < 0.1 * np.linalg.norm(exact)
+
+
+def test_scores_of_the_squared_error_are_its_held_out_residuals(rng):
+    X, y = drawn(SquaredError(), 60, 20, rng)
+    problem, trajectory = run_of(SquaredError(), X, y, SquaredL2(0.05), Nesterov)
+    scores = scores_at_the_end(problem, trajectory, "exact")
+    risk = estimate_risk(problem, trajectory, method="exact").path[-1]
+    assert (scores**2).mean() == pytest.approx(risk, rel=1e-7)
+
+
+def test_the_published_notebook():
+    """n = 200, p = 400, ten equal coefficients, iterate 9 of ISTA, 100 seeds."""
+    n, p, sigma = 200, 400, 0.5
+    beta = np.zeros(p)
+    beta[:10] = sigma * np.sqrt(0.5 / 10)
+    found = []
+    for seed in range(100):
+        rng = np.random.RandomState(seed)
+        X = rng.randn(n, p)
+        y = X @ beta + sigma * rng.randn(n)
+        model = TrajectoryLasso(
+            0.1,
+            solver="ista",
+            fit_intercept=False,
+            step_size=n / np.linalg.norm(X, 2) ** 2,
+            max_iter=14,
+            tol=0,
+            loo=False,
+            risk=20,
+            risk_row_scales=False,
+            keep_data=True,
+            random_state=seed,
+        ).fit(X, y)
+        table = model.coef_table(iteration=9, covariance=np.eye(p))
+        covers = (table["lower"] < beta) & (beta < table["upper"])
+        estimate, error = table["estimate"], table["standard_error"]
+        first = [table["coef"][0], estimate[0], error[0], covers[0]]
+        found.append([*first, covers.mean(), np.std((estimate - beta) / error)])
+    coef, estimate, error, covers, all_cover, spread = np.array(found).T
+    assert coef.mean() == pytest.approx(0.0124, abs=5e-5)
+    assert (coef == 0).mean() == pytest.approx(0.51, abs=0.005)
+    assert estimate.mean() == pytest.approx(0.1016, abs=0.001)
+    assert estimate.std(ddof=1) == pytest.approx(0.0405, abs=0.001)
+    assert error.mean() == pytest.approx(0.0413, abs=0.0005)
+    assert covers.mean() == pytest.approx(0.94, abs=0.02)
+    assert all_cover.mean() == pytest.approx(0.9495, abs=0.003)
+    assert spread.mean() == pytest.approx(1.002, abs=0.01)
+
+
+@pytest.fixture
+def fitted(rng):
+    X = rng.standard_normal((80, 12))
+    y = X[:, 0] + rng.standard_normal(80)
+    return TrajectoryLasso(0.05, keep_data=True, random_state=0).fit(X, y)
+
+
+def test_table_says_what_the_interval_says(fitted):
+    model = fitted
+    table = model.coef_table([0, -1], 0.9)
+    np.testing.assert_array_equal(table["column"], [0, 11])
+    interval = model.coef_interval([0, 11], 0.9)
+    ends = np.stack([table["lower"], table["upper"]], axis=1)
+    np.testing.assert_array_equal(ends, interval)
+    np.testing.assert_allclose(table["coef"], model.coef_[[0, 11]])
+    np.testing.assert_allclose(interval.mean(axis=1), table["estimate"])
+    np.testing.assert_allclose(table["z"] * table["standard_error"], table["estimate"])
+    assert table["p_value"][0] < 1e-4 < table["p_value"][1]
+    mask = np.arange(12) < 2
+    np.testing.assert_array_equal(
+        model.coef_interval(mask), model.coef_interval([0, 1])
+    )
+    assert model.coef_interval().shape == (12, 2)
+    earlier = model.coef_interval([0], iteration=3)
+    np.testing.assert_allclose(model.at_iteration(3).coef_interval([0]), earlier)
+
+
+def test_names_several_targets_and_the_stopped_one(rng):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(rng.standard_normal((80, 5)), columns=list("abcde"))
+    y = np.stack([X["a"], 2 * X["b"]], axis=1) + rng.standard_normal((80, 2))
+    model = IterativeRidge(1.0, keep_data=True).fit(X, y)
+    found = model.coef_interval(["b", "a"])
+    assert found.shape == (2, 2, 2)
+    assert (found[0, 1] > 1).all()
+    stopped = TrajectoryEarlyStoppingCV(
+        TrajectoryLasso("path", max_iter=20, risk=True, keep_data=True, random_state=0)
+    ).fit(X, y[:, 0])
+    table = stopped.coef_table()
+    assert list(table["column"]) == list("abcde")
+    assert table["p_value"][0] < 1e-4
+    np.testing.assert_array_equal(
+        stopped.coef_interval(), stopped.estimator_.coef_interval()
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TrajectoryHuberRegressor(0.01, max_iter=60),
+        TrajectoryPoissonRegressor(0.01, max_iter=60),
+    ],
+)
+def test_other_losses_cover(model, rng):
+    """Nominal 90% of 40 columns over 8 draws, with an intercept, covariance known."""
+    covers = []
+    for seed in range(8):
+        X = rng.standard_normal((300, 40))
+        beta = np.zeros(40)
+        beta[:5] = 0.3
+        if isinstance(model, TrajectoryPoissonRegressor):
+            y = rng.poisson(np.exp(X @ beta + 0.5))
+        else:
+            y = X @ beta + 2 + rng.standard_t(3, 300)
+        model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
+        interval = model.fit(X, y).coef_interval(coverage=0.9, covariance=np.eye(40))
+        covers.append((interval[:, 0] < beta) & (beta < interval[:, 1]))
+    # Five standard errors of 320 independent ones.
+    assert np.mean(covers) == pytest.approx(0.9, abs=0.085)
+
+
+def test_unlabelled_rows_stand_for_the_covariance(rng):
+    L = np.linalg.cholesky(toeplitz(0.5 ** np.arange(12)))
+    X = rng.standard_normal((80, 12)) @ L.T
+    y = X[:, 0] + rng.standard_normal(80)
+    model = TrajectoryLasso(0.05, keep_data=True, random_state=0).fit(X, y)
+    more = rng.standard_normal((20_000, 12)) @ L.T
+    known = model.coef_table(covariance=L @ L.T)
+    found = model.coef_table(X_unlabelled=more)
+    np.testing.assert_allclose(
+        found["standard_error"], known["standard_error"], rtol=0.03
+    )
+    away = np.abs(found["estimate"] - known["estimate"])
+    assert (away < 0.2 * known["standard_error"]).all()
+
+
+def test_nodewise_residuals_are_nearly_orthogonal_to_the_others(rng):
+    X = rng.standard_normal((200, 30))
+    found = nodewise(X, np.array([3]))
+    along = X.T @ found.vectors[:, 0]
+    assert along[3] == pytest.approx(1)
+    assert np.abs(np.delete(along, 3)).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"coverage": 1.0}, "between 0 and 1"),
+        ({"columns": [12]}, "below 12"),
+        ({"columns": ["a"]}, "no columns"),
+        ({"columns": [True]}, "1 entries for 12"),
+        ({"covariance": np.eye(3)}, r"shape \(12, 12\)"),
+        ({"covariance": -np.eye(12)}, "positive definite"),
+        ({"covariance": np.tri(12)}, "symmetric"),
+        ({"covariance": "lasso"}, "'nodewise' or an array"),
+        ({"X_unlabelled": np.ones((3, 4))}, "4 features"),
+        ({"covariance": np.eye(12), "X_unlabelled": np.ones((9, 12))}, "not both"),
+    ],
+)
+def test_bad_input(arguments, words, fitted):
+    with pytest.raises(ValueError, match=words):
+        fitted.coef_interval(**arguments)
+
+
+def test_fits_that_have_nothing_to_say(rng):
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    lasso = TrajectoryLasso(0.05, random_state=0)
+    with pytest.raises(ValueError, match="keep_data=True"):
+        lasso.fit(X, y).coef_interval()
+    lasso.set_params(keep_data=True, risk=False)
+    with pytest.raises(ValueError, match="risk=True"):
+        lasso.fit(X, y).coef_interval()
+    lasso.set_params(risk=True)
+    with pytest.raises(ValueError, match="weigh the same"):
+        lasso.fit(X, y, sample_weight=rng.uniform(1, 2, 30)).coef_interval()
+    X[:, 2] = 1.0
+    for settings in ({}, {"covariance": np.eye(4)}):
+        with pytest.raises(ValueError, match=r"Columns \[2\] are constant"):
+            lasso.fit(X, y).coef_interval(**settings)
+    assert lasso.coef_interval([0, 1]).shape == (2, 2)
+    batches = IterativeRidge(solver="eigenpro", n_components=1, keep_data=True)
+    with pytest.raises(ValueError, match="without batches and a preconditioner"):
+        batches.fit(X, y).coef_interval([0])
+    wide = rng.standard_normal((30, 60))
+    free = IterativeRidge(0.0, max_iter=3000, tol=0, keep_data=True).fit(wide, y)
+    with pytest.raises(ValueError, match="fits every row"):
+        free.coef_interval([0])
+    assert free.coef_interval([0], iteration=5).shape == (1, 2)
