@@ -35,30 +35,25 @@ class LowRankPath(NamedTuple):
 
 
 class LowRankPredictions(ArrayPath):
-    """Held-out predictions of every iterate and row, from low-rank predictors.
+    """Held-out predictions of every iterate and row, from low-rank factors.
 
     Parameters
     ----------
-    predictors : LowRankPath
-        With an axis for outputs.
-    data : TrainingData
-        For the shape of a prediction, and what targets are centred by.
+    factors : LowRankPath
+        Of the predictors; or of the residuals, less which the targets are predictions.
     prediction : callable
-        The prediction of a linear predictor.
+        ``prediction(found)`` of a row of the factors' product.
+    dtype : dtype
     """
 
-    def __init__(self, predictors, data, prediction):
-        self._predictors, self._offset = predictors, data.offset
-        self._is_flat, self._prediction = data.has_flat_predictions, prediction
-        (n_iterates, _), (_, *shape) = (np.shape(part) for part in predictors)
-        self.shape = (n_iterates, *(shape[:1] if self._is_flat else shape))
-        self.dtype = data.problem.target.dtype
+    def __init__(self, factors, prediction, dtype):
+        self._factors, self._prediction, self.dtype = factors, prediction, dtype
+        self.shape = len(factors.temporal), *factors.spatial.shape[1:]
 
     def _at(self, t):
-        temporal, spatial = self._predictors
-        found = np.tensordot(temporal[t], spatial, axes=1) + self._offset
-        found = found[:, 0] if self._is_flat else found
-        return self._prediction(found.astype(self.dtype, copy=False))
+        temporal, spatial = self._factors
+        found = self._prediction(np.tensordot(temporal[t], spatial, axes=1))
+        return found.astype(self.dtype, copy=False)
 
 
 def residuals_of_memory_matrix(estimator, t):
@@ -112,11 +107,14 @@ def _read_predictors(run):
         rng=check_random_state(estimator.random_state),
     )
     estimate = read(reader, data.problem, run.trajectory, estimator._refit(data))
-    factors = estimate.predictors
-    predictors = LowRankPath(factors.temporal, factors.spatial)
+    temporal, spatial = estimate.predictors.temporal, estimate.predictors.spatial
+    factors = LowRankPath(
+        temporal, spatial[:, :, 0] if data.has_flat_predictions else spatial
+    )
+    prediction = partial(type(estimator)._prediction, loss=data.problem.loss)
     return {
         **_paths(estimate),
-        **_predictions(run, predictors, np.arange(len(data.rows))),
+        **_predictions(factors, prediction, data.rows, data.y),
     }
 
 
@@ -152,18 +150,15 @@ def _read_residuals(run):
             "not depend on them.",
             UserWarning,
         )
-    temporal, spatial = estimate.temporal, estimate.spatial
+    spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
+    factors = LowRankPath(estimate.temporal, spatial)
     rows = np.setdiff1d(np.arange(len(data.rows)), trajectory.rows_seen())
-    target = data.problem.target[rows]
-    predictors = LowRankPath(
-        np.hstack([np.ones((len(temporal), 1)), -temporal]),
-        np.concatenate([target[None], spatial]),
-    )
-    residuals = spatial[:, :, 0] if data.is_flat else spatial
+    target = data.y[rows]
+    prediction = partial(np.subtract, target)
     return {
         **_paths(estimate),
-        **_predictions(run, predictors, rows),
-        "risk_residual_path_": LowRankPath(temporal, residuals),
+        **_predictions(factors, prediction, data.rows[rows], target),
+        "risk_residual_path_": factors,
     }
 
 
@@ -178,14 +173,13 @@ def _paths(estimate):
     }
 
 
-def _predictions(run, predictors, rows):
-    """What iterates predict that have never seen a row, of some rows."""
-    estimator, data = run.estimator, run.data
-    prediction = partial(type(estimator)._prediction, loss=data.problem.loss)
+def _predictions(factors, prediction, samples, target):
+    """What iterates predict that have never seen a row, for all rows that are read."""
+    dtype = factors.spatial.dtype
     return {
-        "risk_prediction_path_": LowRankPredictions(predictors, data, prediction),
-        "risk_indices_": data.rows[rows],
-        "risk_target_": data.y[rows],
+        "risk_prediction_path_": LowRankPredictions(factors, prediction, dtype),
+        "risk_indices_": samples,
+        "risk_target_": target,
     }
 
 

@@ -110,6 +110,13 @@ class TrajectoryLasso(SquaredErrorRegressor):
         ``spatial`` (n_modes, n_rows); rows of zero weight are left out.
         ``risk_path_`` is the (weighted) mean of their squares, and the little that
         modes dropped from the factors add to it.
+    risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows)
+        Prediction of every row by iterates that never saw it, targets less these
+        residuals: read like an array, computed an iterate at a time.
+    risk_indices_ : ndarray of shape (n_rows,)
+        Which rows of X these are.
+    risk_target_ : ndarray of shape (n_rows,)
+        Their targets.
     risk_gram_ : ndarray of shape (n_iter_ + 1, n_iter_ + 1)
         The risk of any affine combination of iterates, w' risk_gram_ w: the
         (weighted) mean over rows of these residuals' products. Its diagonal is

@@ -123,8 +123,8 @@ default=None
         the held-out ones with replacement, 200 times; the choice is made again by
         the rows drawn, over all members and combinations, and judged by those that
         were not. More than 1000 rows are drawn in 1000 groups. NaN where it is not
-        known what single rows cost, with ``criterion="risk"`` and with scorers; and
-        where there are more than 8 million held-out predictions.
+        known what single rows cost, as with scorers; and where there are more than
+        8 million held-out predictions.
     best_score_corrected_se_ : float
         Its standard error, over rows.
     best_member_ : str

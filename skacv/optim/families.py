@@ -213,7 +213,10 @@ class GroupL2(Grouped):
         length = np.where(moves, norms + threshold, 1)  # ||u||
         kept = np.where(moves, norms / length, threshold == 0)
         direction = coef / np.where(moves, norms, 1)[self.groups]
-        along = self._members @ (direction * tangents)
+        product = direction * tangents
+        n_others = int(np.prod(product.shape[1:]))
+        along = self._members @ product.reshape(len(product), n_others)
+        along = along.reshape(len(along), *product.shape[1:])
         found = kept[self.groups] * tangents
         found += direction * (threshold / length * along)[self.groups]
         return found.astype(tangents.dtype, copy=False)

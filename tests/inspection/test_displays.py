@@ -227,8 +227,9 @@ def test_without_any_estimate(data):
 
 def test_only_estimates_that_the_class_has_are_named(data):
     X, y = data
-    model = TrajectoryLogisticRegression(loo=False).fit(X, y > np.median(y))
-    with pytest.raises(ValueError, match="Switch one on: loo, cv"):
+    model = TrajectoryLogisticRegression(risk=False, loo=False)
+    model.fit(X, y > np.median(y))
+    with pytest.raises(ValueError, match="Switch one on: risk, loo, cv"):
         RiskPathDisplay.from_estimator(model)
 
 

@@ -238,7 +238,8 @@ def test_paths_are_what_they_say(name, rng):
             stopped.predict(X), list(model.staged_predict(X))[t]
         )
     assert np.all(np.diff(model.objective_path_[:3]) < 0)
-    assert not hasattr(model, "risk_path_")
+    has_memory = model.get_params().get("solver") not in ("sgd", "newton")
+    assert hasattr(model, "risk_path_") == has_memory
 
 
 # ---------------------------------------------------- rows and folds left out
@@ -521,8 +522,12 @@ def test_jackknife_plus_of_curved_losses(name, shape, rng):
     lower = np.sort(replicas - residuals, axis=0)[len(y) - rank]
     upper = np.sort(replicas + residuals, axis=0)[rank - 1]
     np.testing.assert_allclose(found, np.stack([lower, upper], axis=1), rtol=1e-4)
-    with pytest.raises(ValueError, match="memory matrix"):
-        model.predict_interval(X, method="risk")
+    around = model.predict_interval(X[:5], coverage=0.8, method="risk")
+    residuals = np.sort(np.abs(y - model.risk_prediction_path_[-1]))
+    prediction = model.predict(X[:5])
+    expected = np.stack([prediction - residuals[rank - 1]] * 2, axis=1)
+    expected[:, 1] = prediction + residuals[rank - 1]
+    np.testing.assert_allclose(around, expected)
 
 
 # ------------------------------------------------------------------ bad input
@@ -577,9 +582,12 @@ def test_bad_parameters_are_refused(params, message, rng):
 
 def test_the_memory_matrix_is_refused_with_a_reason(rng):
     X, y = drawn("binary", rng)
-    model = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression(), criterion="risk")
-    with pytest.raises(ValueError, match="memory matrix is of the squared error"):
+    inner = TrajectoryLogisticRegression(solver="sgd")
+    model = TrajectoryEarlyStoppingCV(inner, criterion="risk")
+    with pytest.raises(ValueError, match="updates have derivatives and take all rows"):
         model.fit(X, y)
+    with pytest.raises(ValueError, match="where updates take all rows, not batches"):
+        inner.set_params(risk=True).fit(X, y)
 
 
 def test_a_scorer_of_probabilities_is_refused_where_there_are_none(rng):

@@ -127,7 +127,7 @@ def test_columns_of_very_little_variance_in_some_directions(name, sides, rng):
 def test_beyond_a_full_decomposition_the_step_is_the_same(sides, rng):
     """Lanczos iterations start from the same vector of the rows."""
     X, y = drawn(rng, "logistic", (150, 700))
-    model = model_of("logistic").set_params(loo=False, max_iter=100)
+    model = model_of("logistic").set_params(risk=False, loo=False, max_iter=100)
     assert sides.fitted(model, X, y) == "RowSpaceData"
     assert_same(model, sides.plainly(clone(model), X, y), EXACT)
 

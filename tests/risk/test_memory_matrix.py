@@ -193,9 +193,9 @@ def test_modes_of_many_iterates_are_those_of_a_decomposition(n_few, rng, monkeyp
     drawn = []
     row_basis = modes._row_basis
 
-    def counted(problem, trajectory, combine):
+    def counted(along, combine):
         drawn.append(len(combine))
-        return row_basis(problem, trajectory, combine)
+        return row_basis(along, combine)
 
     monkeypatch.setattr(modes, "_row_basis", counted)
     found = modes.modes_of(modes.residuals_along(problem, trajectory), 1e-6, 0.0)

@@ -27,6 +27,8 @@ ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
 # Of modes, where traces are exact.
 RESOLUTION = 1e-12
 # Of the low-rank factors of the held-out predictors.
+# Where all of them together have no more entries, by a decomposition.
+MOST_DECOMPOSED = 1 << 20
 PREDICTORS = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
 ENTRIES_PER_BLOCK = 1 << 20
 
@@ -114,7 +116,9 @@ class CurvedRun:
     def _in_rounds(self, modes, n_carried, rng):
         """Random signs until their standard error is small enough."""
         wanted_of = partial(by_size, modes.temporal[:, :n_carried])
-        cheap = CHEAP_PRODUCTS // np.prod(self.problem.design.shape)
+        n_rows, n_columns = self.problem.design.shape
+        # The same on few columns that stand for many.
+        cheap = CHEAP_PRODUCTS // (n_rows * min(n_rows, n_columns))
         wanted = wanted_of(int(np.clip(cheap, FIRST_ROUND, CHEAP_ROUND)))
         found, n_tangents = self._probed(modes, wanted, rng), wanted.sum()
         at_most = MAX_PROBES * n_carried
@@ -211,7 +215,9 @@ class CurvedRun:
         """U of all iterates and rows as :class:`Modes`."""
         held_out = partial(self.held_out, modes, solution, slice(None))
         along = AlongRun(self.points.trajectory.predictor.shape, held_out)
-        return modes_of(along, PREDICTORS.kept, PREDICTORS.floor)
+        if np.prod(along.shape) > MOST_DECOMPOSED:
+            return modes_of(along, PREDICTORS.kept, PREDICTORS.floor)
+        return all_modes(along, PREDICTORS.kept)
 
 
 @dataclass(frozen=True)

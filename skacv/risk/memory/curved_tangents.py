@@ -216,18 +216,12 @@ class CurvedTangents:
         return found / total[:, None]
 
     def _advance(self, taken, change):
-        """The tangents after the update, output by output."""
+        """The tangents after the update, of all outputs."""
         penalty = self._penalty_on(taken.penalty)
         coef = self._points.trajectory.coef[taken.t + 1, self._index]
-        following = np.empty_like(change)
-        for k in range(change.shape[1]):
-            following[:, k] = taken.update.tangent(
-                self._current[:, k],
-                self._earlier[:, k],
-                change[:, k],
-                penalty,
-                coef[:, [k]],
-            )
+        following = taken.update.tangent(
+            self._current, self._earlier, change, penalty, coef[:, :, None]
+        )
         self._earlier, self._current = self._current, following
 
     def _enter_next_set(self):
