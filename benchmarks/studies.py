@@ -32,6 +32,7 @@ from .data import (
 from .default_peers import defaults
 from .default_studies import patience, regret
 from .held_out_studies import criteria, intervals
+from .inference_studies import coverage
 from .kernel_default_studies import kernel_defaults
 from .kernel_studies import (
     batch_sizes,
@@ -297,6 +298,7 @@ STUDIES = {
     "intervals": intervals,
     "curved": curved,
     "curved-memory": curved_memory,
+    "coverage": coverage,
     "published-levels": published_levels,
     "converged": converged,
     "reach": computational_reach,
