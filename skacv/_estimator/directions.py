@@ -17,9 +17,10 @@ from sklearn.linear_model import Lasso
 
 # The lasso of a column of unit variance on the others has this times
 # sqrt(log(p) / n) as its alpha.
-NODEWISE_ALPHA = 0.3
-# A column with less beyond the others, as a share of its norm, is made of them.
-COLLINEAR = 1e-6
+NODEWISE_ALPHA = 0.45
+# What is left of a column may be as close to another one as this share of how close it
+# is to the column itself: else the two are not told apart.
+MOST_ALIKE = 0.5
 
 
 class Directions(NamedTuple):
@@ -89,24 +90,25 @@ def nodewise(X, columns):
     Raises
     ------
     ValueError
-        If an asked column is a combination of the others.
+        If an asked column is too like the others to be told from them.
     """
     n_rows, n_columns = X.shape
     scale = np.sqrt((X**2).mean(axis=0))
     scaled = X / np.where(scale > 0, scale, 1.0)
     alpha = NODEWISE_ALPHA * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
     lasso = Lasso(alpha, fit_intercept=False, max_iter=10_000)
-    vectors = np.empty((n_rows, len(columns)))
+    vectors, alike = np.empty((n_rows, len(columns))), []
     for place, j in enumerate(columns):
-        others = np.delete(scaled, j, axis=1)
-        left = scaled[:, j]
+        others, left = np.delete(scaled, j, axis=1), scaled[:, j]
         if others.shape[1]:
             left = left - others @ lasso.fit(others, left).coef_
-        along = left @ X[:, j]
-        if along <= COLLINEAR * np.linalg.norm(left) * np.linalg.norm(X[:, j]):
-            raise ValueError(
-                f"Column {j} is a combination of the others: it has no coefficient of "
-                "its own."
-            )
-        vectors[:, place] = left / along
+        across = np.abs(others.T @ left).max(initial=0)
+        if across >= MOST_ALIKE * (left @ scaled[:, j]):
+            alike.append(int(j))
+        vectors[:, place] = left / (left @ X[:, j])
+    if alike:
+        raise ValueError(
+            f"Columns {alike} are so like others that their coefficients are not told "
+            "apart: ask for other columns, or fit without one of each."
+        )
     return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows))

@@ -85,8 +85,8 @@ default="nodewise"
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
         >>> model = TrajectoryLasso(1.0, keep_data=True, random_state=0).fit(X, y)
         >>> model.coef_interval(["bmi", "s5"]).round(-1)
-        array([[410., 700.],
-               [480., 890.]])
+        array([[430., 720.],
+               [500., 850.]])
         """
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")

@@ -196,12 +196,22 @@ def test_unlabelled_rows_stand_for_the_covariance(rng):
     assert (away < 0.2 * known["standard_error"]).all()
 
 
-def test_nodewise_residuals_are_nearly_orthogonal_to_the_others(rng):
-    X = rng.standard_normal((200, 30))
+def test_nodewise_residuals_are_those_of_a_lasso(rng):
+    """Equally near to all columns that it takes, and nearer to none (KKT)."""
+    X = (
+        rng.standard_normal((200, 30))
+        @ np.linalg.cholesky(toeplitz(0.5 ** np.arange(30))).T
+    )
     found = nodewise(X, np.array([3]))
-    along = X.T @ found.vectors[:, 0]
-    assert along[3] == pytest.approx(1)
-    assert np.abs(np.delete(along, 3)).max() < 0.05
+    assert X[:, 3] @ found.vectors[:, 0] == pytest.approx(1)
+    scale = np.sqrt((X**2).mean(axis=0))
+    across = np.delete(np.abs(X.T @ found.vectors[:, 0]) / scale, 3)
+    taken = across > 0.999 * across.max()
+    assert taken[[2, 3]].all()  # its neighbours
+    assert across.max() < 0.2
+    np.testing.assert_allclose(
+        found.sizes, np.linalg.norm(found.vectors, axis=0) / np.sqrt(200)
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,6 +232,16 @@ def test_nodewise_residuals_are_nearly_orthogonal_to_the_others(rng):
 def test_bad_input(arguments, words, fitted):
     with pytest.raises(ValueError, match=words):
         fitted.coef_interval(**arguments)
+
+
+def test_columns_that_are_not_told_apart(rng):
+    X = rng.standard_normal((100, 5))
+    X[:, 3] = 2 * X[:, 1]
+    model = TrajectoryLasso(0.05, keep_data=True, random_state=0)
+    model.fit(X, X[:, 0] + rng.standard_normal(100))
+    with pytest.raises(ValueError, match=r"Columns \[1, 3\] are so like others"):
+        model.coef_interval()
+    assert model.coef_interval([0, 2, 4]).shape == (3, 2)
 
 
 def test_fits_that_have_nothing_to_say(rng):
