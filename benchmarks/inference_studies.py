@@ -5,8 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import toeplitz
+from scipy.special import expit
+from scipy.stats import norm
 
-from skacv import IterativeRidge, TrajectoryHuberRegressor, TrajectoryLasso
+from skacv import (
+    IterativeRidge,
+    TrajectoryHuberRegressor,
+    TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
+)
 
 N_REPEATS, N_ASKED = 200, 14
 COVERAGE = 0.95
@@ -60,6 +68,57 @@ def coverage(n_repeats=N_REPEATS):
             covered, length = np.mean([each[name] for each in found], axis=0)
             cells = [setting.name, "{} x {}".format(*setting.shape), *name]
             yield f"| {' | '.join(cells)} | {covered:.3f} | {length:.3f} |"
+
+
+CLASSIFIERS = {
+    "logistic, Nesterov": (TrajectoryLogisticRegression(1e6), (400, 200)),
+    "logistic, l1, FISTA": (
+        TrajectoryLogisticRegression(0.2, l1_ratio=1.0),
+        (400, 600),
+    ),
+    "squared hinge, Nesterov": (TrajectoryLinearSVC(0.1), (400, 200)),
+}
+
+
+def nulls(n_repeats=N_REPEATS):
+    """Tests of coefficients that are zero, of classifiers.
+
+    Columns correlated as an AR(.5), 20 of them matter by as much, strength 2, an
+    intercept of 1; 200 repeats, iterate 20. The share of the others whose z is within
+    1.96, by the covariance as it is known (all of them) and by the nodewise lasso (five
+    of a repeat), which should be .95; and the standard deviation of z, which should be
+    1.
+    """
+    yield "| run | rows x columns | covariance | within 1.96 | sd of z |"
+    yield "|---|---|---|---|---|"
+    for name, (model, shape) in CLASSIFIERS.items():
+        rng, found = np.random.default_rng(0), {"known": [], "nodewise": []}
+        model.set_params(**{**RUN, "max_iter": 20})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(n_repeats):
+                for how, z in _z_of_nulls(model, shape, rng).items():
+                    found[how].extend(z)
+        for how, z in found.items():
+            share, spread = np.mean(np.abs(z) < norm.ppf(0.975)), np.std(z)
+            size = "{} x {}".format(*shape)
+            yield f"| {name} | {size} | {how} | {share:.3f} | {spread:.3f} |"
+
+
+def _z_of_nulls(model, shape, rng):
+    """The z of columns that do not matter, on one draw."""
+    n, p = shape
+    covariance, beta = toeplitz(0.5 ** np.arange(p)), np.zeros(p)
+    beta[rng.choice(p, 20, replace=False)] = 1.0
+    beta *= 2 / np.sqrt(beta @ covariance @ beta)
+    X = rng.standard_normal((n, p)) @ np.linalg.cholesky(covariance).T
+    y = rng.random(n) < expit(X @ beta + 1)
+    model.set_params(random_state=int(rng.integers(1 << 30))).fit(X, y)
+    null = np.flatnonzero(beta == 0)
+    return {
+        "known": model.coef_table(null, covariance=covariance)["z"],
+        "nodewise": model.coef_table(null[:5])["z"],
+    }
 
 
 def _repeat(setting, rng):

@@ -32,7 +32,7 @@ from .data import (
 from .default_peers import defaults
 from .default_studies import patience, regret
 from .held_out_studies import criteria, intervals
-from .inference_studies import coverage
+from .inference_studies import coverage, nulls
 from .kernel_default_studies import kernel_defaults
 from .kernel_studies import (
     batch_sizes,
@@ -299,6 +299,7 @@ STUDIES = {
     "curved": curved,
     "curved-memory": curved_memory,
     "coverage": coverage,
+    "nulls": nulls,
     "published-levels": published_levels,
     "converged": converged,
     "reach": computational_reach,

@@ -15,7 +15,84 @@ INTERPOLATES = 1e-3
 CONSTANT = 1e-12
 
 
-class CoefficientInference:
+class DebiasesCoefficients:
+    """The iterates of a linear model, debiased."""
+
+    def _debiased(self, columns, iteration, covariance, X_unlabelled):
+        """Places of the asked columns, and their coefficients as :class:`Debiased`."""
+        check_is_fitted(self)
+        if self._data is None:
+            raise ValueError("Intervals of coefficients need keep_data=True.")
+        t = self.iteration_ if iteration is None else range(self.n_iter_ + 1)[iteration]
+        index = self._places_of_columns(columns)
+        if self._data.problem.loss.is_coupled or len(getattr(self, "classes_", ())) > 2:
+            raise ValueError("Coefficients of more than two classes are not debiased.")
+        data, trajectory = self._data, kept_run(self, t)
+        _check_debiasable(data.problem, trajectory)
+        X = _features(data, self.n_features_in_, index)
+        directions = _directions(X, index, covariance, X_unlabelled, self.fit_intercept)
+        scores = self._scores(trajectory, t)
+        coef = trajectory.coef[-1][index].astype(np.float64)
+        return index, Debiased.of(coef, scores, directions)
+
+    def _scores(self, trajectory, t):
+        """What debiases iterate t, (n_rows, n_outputs)."""
+        if not hasattr(self, "risk_path_"):
+            raise ValueError("Intervals of coefficients need risk=True.")
+        if not self._is_quadratic:
+            rng = check_random_state(self.random_state)
+            return scores_at_the_end(self._data.problem, trajectory, rng=rng)
+        temporal, spatial = self.risk_residual_path_
+        found = np.tensordot(temporal[t], spatial, axes=1)
+        return found.reshape(len(found), -1)
+
+    def _places_of_columns(self, columns):
+        """The asked columns as an array of int.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or names were not seen in fit.
+        """
+        n_features = self.n_features_in_
+        if columns is None:
+            return np.arange(n_features)
+        columns = np.atleast_1d(np.asarray(columns))
+        if columns.dtype == bool:
+            if columns.shape != (n_features,):
+                raise ValueError(
+                    f"columns has {len(columns)} entries for {n_features} features."
+                )
+            return np.flatnonzero(columns)
+        if columns.dtype.kind in "OU":
+            names = list(getattr(self, "feature_names_in_", []))
+            unknown = [name for name in columns if name not in names]
+            if unknown:
+                raise ValueError(f"There are no columns {unknown} in the X of fit.")
+            return np.array([names.index(name) for name in columns])
+        if ((columns < -n_features) | (columns >= n_features)).any():
+            raise ValueError(
+                f"columns must be below {n_features}, the features of fit, got "
+                f"{columns.tolist()}."
+            )
+        return columns % n_features
+
+    def _table(self, index, found, is_flat):
+        """What is said of every asked column, as arrays."""
+        parts = {
+            "coef": found.coef,
+            "estimate": found.estimate,
+            "standard_error": found.standard_error,
+            "z": found.z,
+            "p_value": found.p_value,
+        }
+        if is_flat:
+            parts = {name: part[:, 0] for name, part in parts.items()}
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return {"column": names[index], **parts}
+
+
+class CoefficientInference(DebiasesCoefficients):
     """What regressors with linear predictors say of the true coefficients."""
 
     def coef_interval(
@@ -140,79 +217,65 @@ default="nodewise"
             X_unlabelled=X_unlabelled,
         )
         index, found = self._debiased(columns, iteration, covariance, X_unlabelled)
-        parts = {
-            "coef": found.coef,
-            "estimate": found.estimate,
-            "standard_error": found.standard_error,
-            "z": found.z,
-            "p_value": found.p_value,
-        }
-        if self._data.is_flat:
-            parts = {name: part[:, 0] for name, part in parts.items()}
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return {
-            "column": names[index],
-            **parts,
+            **self._table(index, found, self._data.is_flat),
             "lower": interval[..., 0],
             "upper": interval[..., 1],
         }
 
-    def _debiased(self, columns, iteration, covariance, X_unlabelled):
-        """Places of the asked columns, and their coefficients as :class:`Debiased`."""
-        check_is_fitted(self)
-        if self._data is None:
-            raise ValueError("Intervals of coefficients need keep_data=True.")
-        t = self.iteration_ if iteration is None else range(self.n_iter_ + 1)[iteration]
-        index = self._places_of_columns(columns)
-        data, trajectory = self._data, kept_run(self, t)
-        _check_debiasable(data.problem, trajectory)
-        X = _features(data, self.n_features_in_, index)
-        directions = _directions(X, index, covariance, X_unlabelled, self.fit_intercept)
-        scores = self._scores(trajectory, t)
-        coef = trajectory.coef[-1][index].astype(np.float64)
-        return index, Debiased.of(coef, scores, directions)
 
-    def _scores(self, trajectory, t):
-        """What debiases iterate t, (n_rows, n_outputs)."""
-        if not hasattr(self, "risk_path_"):
-            raise ValueError("Intervals of coefficients need risk=True.")
-        if not self._is_quadratic:
-            rng = check_random_state(self.random_state)
-            return scores_at_the_end(self._data.problem, trajectory, rng=rng)
-        temporal, spatial = self.risk_residual_path_
-        found = np.tensordot(temporal[t], spatial, axes=1)
-        return found.reshape(len(found), -1)
+class CoefficientTests(DebiasesCoefficients):
+    """Tests of coefficients of classifiers of two classes: whether they are zero.
 
-    def _places_of_columns(self, columns):
-        """The asked columns as an array of int.
+    Their size is known up to a factor: that of the debiased iterate.
+    """
+
+    def coef_table(
+        self, columns=None, *, iteration=None, covariance="nodewise", X_unlabelled=None
+    ):
+        """Tests of coefficients that are zero, from the one run.
+
+        Where the classes depend on the features through one x'b alone, a debiased
+        iterate is normal about a multiple of b, whatever the loss [1]_. Of a zero
+        coefficient z is standard normal.
+
+        Parameters
+        ----------
+        columns : array-like of int, str or bool, default=None
+            The columns of X that are asked for; None is all. By "nodewise" each costs
+            a lasso.
+        iteration : int, default=None
+            The iterate that is debiased; None is the one in use.
+        covariance : "nodewise" or array-like of shape (n_features, n_features), \
+default="nodewise"
+            The covariance of the features, where it is known.
+        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
+            Rows without a target, by which the covariance is estimated together with
+            those of fit: more rows than features.
+
+        Returns
+        -------
+        dict of ndarray of shape (n_columns,)
+            ``column`` (names where X had them), ``coef`` of the iterate, ``estimate``
+            debiased, up to a factor that all share, its ``standard_error``, ``z`` and
+            the two-sided ``p_value`` of a coefficient of zero.
+            :class:`pandas.DataFrame` takes it.
 
         Raises
         ------
         ValueError
-            If there is no such column, or names were not seen in fit.
+            If there are more than two classes; if fit has not kept what is needed
+            (``keep_data=True``, and ``risk`` on); if rows have weights of their own;
+            if a column is constant, or the covariance none of these columns.
+
+        References
+        ----------
+        .. [1] Tan and Bellec (2024), arXiv:2410.02629; single-index models: Bellec
+               (2022), "Observable adjustments in single-index models for regularized
+               M-estimators", arXiv:2204.06990.
         """
-        n_features = self.n_features_in_
-        if columns is None:
-            return np.arange(n_features)
-        columns = np.atleast_1d(np.asarray(columns))
-        if columns.dtype == bool:
-            if columns.shape != (n_features,):
-                raise ValueError(
-                    f"columns has {len(columns)} entries for {n_features} features."
-                )
-            return np.flatnonzero(columns)
-        if columns.dtype.kind in "OU":
-            names = list(getattr(self, "feature_names_in_", []))
-            unknown = [name for name in columns if name not in names]
-            if unknown:
-                raise ValueError(f"There are no columns {unknown} in the X of fit.")
-            return np.array([names.index(name) for name in columns])
-        if ((columns < -n_features) | (columns >= n_features)).any():
-            raise ValueError(
-                f"columns must be below {n_features}, the features of fit, got "
-                f"{columns.tolist()}."
-            )
-        return columns % n_features
+        index, found = self._debiased(columns, iteration, covariance, X_unlabelled)
+        return self._table(index, found, is_flat=True)
 
 
 def _check_debiasable(problem, trajectory):

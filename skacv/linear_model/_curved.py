@@ -7,7 +7,7 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedClassifier
 from .._estimator.fit import TrajectoryModel
-from .._estimator.inference import CoefficientInference
+from .._estimator.inference import CoefficientInference, CoefficientTests
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
@@ -92,13 +92,14 @@ class CurvedRegressor(CoefficientInference, RecordedRegressor, CurvedModel):
     }
 
 
-class CurvedClassifier(RecordedClassifier, TrajectoryModel):
+class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
     """A classifier; a subclass says ``_class_loss(n_classes)``."""
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
         **RISK_CONSTRAINTS,
         "loo_correction": ["boolean"],
+        "keep_data": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _strength_ratio = CURVED_STRENGTH_RATIO

@@ -92,6 +92,8 @@ default="nesterov"
     cv : int, splitter or iterable, default=None
         Folds, as scikit-learn takes them; all are replicas of the one run.
         None: no ``cv_path_``.
+    keep_data : bool, default=False
+        Whether to keep the training data, which :meth:`coef_table` needs.
     warm_start : bool, default=False
         Fitting again goes on with the recorded trajectory: with a larger
         ``max_iter`` as one longer run, with another alpha or other parts
@@ -232,6 +234,7 @@ default="nesterov"
         loo="auto",
         loo_correction=True,
         cv=None,
+        keep_data=False,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -251,6 +254,7 @@ default="nesterov"
         self.loo = loo
         self.loo_correction = loo_correction
         self.cv = cv
+        self.keep_data = keep_data
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state

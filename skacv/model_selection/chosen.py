@@ -185,22 +185,21 @@ class ChosenIterate:
         return self._chosen().coef_interval(columns, coverage, **settings)
 
     @available_if(_estimator_has("coef_table"))
-    def coef_table(self, columns=None, coverage=0.95, **settings):
+    def coef_table(self, columns=None, **settings):
         """Estimates, standard errors, tests and intervals of coefficients.
 
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
             The columns of X that are asked for; None is all.
-        coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
         **settings : dict
-            As :meth:`coef_interval` takes them.
+            Of the estimator's own method: ``iteration``, ``covariance`` and
+            ``X_unlabelled``, and ``coverage`` where it has intervals.
 
         Returns
         -------
         dict of ndarray
-            As :meth:`TrajectoryLasso.coef_table` gives it.
+            As :meth:`TrajectoryLasso.coef_table` gives it, or a classifier's own.
 
         Raises
         ------
@@ -209,7 +208,7 @@ class ChosenIterate:
         ValueError
             As :meth:`coef_interval` does.
         """
-        return self._chosen().coef_table(columns, coverage, **settings)
+        return self._chosen().coef_table(columns, **settings)
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from scipy.linalg import solve_triangular, toeplitz
+from scipy.special import expit
 
 from skacv import (
     IterativeRidge,
     TrajectoryEarlyStoppingCV,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
+    TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
 from skacv._estimator.directions import nodewise
@@ -20,6 +23,7 @@ from skacv.risk.memory.memory_matrix import estimate_risk
 
 from .test_curved_memory import drawn, run_of
 
+ESTIMATED = "coef", "estimate", "standard_error", "z", "p_value"
 LOSSES = [SquaredError(), Huber(1.0), Logistic(), SquaredHinge(), Poisson()]
 
 
@@ -179,6 +183,41 @@ def test_other_losses_cover(model, rng):
         covers.append((interval[:, 0] < beta) & (beta < interval[:, 1]))
     # Five standard errors of 320 independent ones.
     assert np.mean(covers) == pytest.approx(0.9, abs=0.085)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TrajectoryLogisticRegression(1e6, max_iter=20),
+        TrajectoryLogisticRegression(0.3, l1_ratio=1.0, max_iter=20),
+        TrajectoryLinearSVC(0.1, max_iter=20),
+    ],
+    ids=["logistic", "l1", "svc"],
+)
+def test_classifiers_test_their_coefficients(model, rng):
+    """Over 8 draws: z of 160 columns that do not matter, and of two that do."""
+    null, others = [], []
+    for seed in range(8):
+        X = rng.standard_normal((300, 22))
+        y = rng.random(300) < expit(1 + X[:, 0] - X[:, 1])
+        model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
+        table = model.fit(X, y).coef_table(covariance=np.eye(22))
+        assert set(table) == {*ESTIMATED, "column"}
+        others.append(table["z"][:2])
+        null.extend(table["z"][2:])
+    # Five standard errors of so many independent ones.
+    assert np.mean(np.abs(null) < 1.645) == pytest.approx(0.9, abs=0.12)
+    assert np.std(null) == pytest.approx(1, abs=0.28)
+    assert (np.array(others) * [1, -1] > 3).all()
+
+
+def test_several_classes_are_not_debiased(rng):
+    X, y = rng.standard_normal((60, 3)), np.arange(60) % 3
+    for cls in (TrajectoryLogisticRegression, TrajectoryLinearSVC):
+        model = cls(risk=True, keep_data=True).fit(X, y)
+        with pytest.raises(ValueError, match="more than two classes"):
+            model.coef_table()
+        assert not hasattr(model, "coef_interval")
 
 
 def test_unlabelled_rows_stand_for_the_covariance(rng):
