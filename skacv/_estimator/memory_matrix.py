@@ -74,6 +74,23 @@ def has_memory_matrix(estimator):
     return getattr(estimator, "_has_memory_matrix", True)
 
 
+def whatever_it_costs(estimator, X, y, n_rows):
+    """What ``risk="auto"`` becomes where the memory matrix is asked for.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory
+    X, y : as passed to fit
+    n_rows : int
+        Rows of positive weight.
+
+    Returns
+    -------
+    "auto" or True
+    """
+    return "auto" if getattr(estimator, "_is_quadratic", True) else True
+
+
 def read_memory_matrix(run):
     """Fitted attributes of the memory-matrix estimate of the risk.
 
@@ -102,7 +119,7 @@ def _read_predictors(run):
     estimator, data = run.estimator, run.data
     risk = plain(estimator.risk)
     reader = CurvedMemoryMatrix(
-        method="auto" if risk is True else risk,
+        method="hutchinson" if risk is True else risk,
         row_scales=estimator.risk_row_scales,
         rng=check_random_state(estimator.random_state),
     )

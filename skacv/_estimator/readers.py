@@ -27,6 +27,7 @@ from .memory_matrix import (
     has_memory_matrix,
     read_memory_matrix,
     residuals_of_memory_matrix,
+    whatever_it_costs,
 )
 from .parameters import plain
 
@@ -206,6 +207,7 @@ ESTIMATES = {
             parameter="risk",
             limits="The memory matrix is of linear models whose updates have "
             "derivatives and take all rows.",
+            sample=whatever_it_costs,
             residuals=residuals_of_memory_matrix,
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.

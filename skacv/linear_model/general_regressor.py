@@ -68,7 +68,8 @@ default="nesterov"
         added until their standard error is below that of the estimate; by so
         many random probes. "auto" and True: exactly where the smaller side of
         X is at most 100 (and the active columns few enough for memory), else
-        by probes (with a curved loss up to 100 rows). False: no ``risk_path_``. It is
+        by probes; of a curved loss by probes, and "auto" where that costs about what
+        folds do. False: no ``risk_path_``. It is
         read with gradient steps and losses that have a curvature: for other runs
         "auto" computes none, and the other values raise.
     risk_row_scales : bool, default=True

@@ -60,11 +60,12 @@ class TrajectoryHuberRegressor(CurvedRegressor):
         The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant
         step it ends in a neighbourhood of the optimum.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly; by random signs of the
-        rows, added until their standard error is below that over the rows; by so
-        many random signs. "auto" and True: exactly up to 100 rows, else by random
-        signs. False: no ``risk_path_``; with "sgd" and "newton" "auto" computes none,
-        and the other values raise.
+        How the traces of ``risk_path_`` are taken: exactly, which takes a tangent of
+        the run for every row; by random signs of the rows, added until their standard
+        error is below that over the rows (True is the same); by so many random signs.
+        "auto": by random signs, where that costs about what folds do, else none.
+        False: no ``risk_path_``. With "sgd" and "newton"
+        "auto" computes none, and the other values raise.
     risk_row_scales : bool, default=True
         Whether ``risk_path_`` gives rows whose norms are more uneven than those of
         Gaussian rows leverages in proportion. False: all have that of the average.

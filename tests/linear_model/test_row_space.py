@@ -47,7 +47,7 @@ MODELS = {
         solver="sgd", batch_size=7, random_state=0
     ),
     "logistic_newton": TrajectoryLogisticRegression(solver="newton"),
-    "multinomial": TrajectoryLogisticRegression(),
+    "multinomial": TrajectoryLogisticRegression(risk="exact"),
     "svc": TrajectoryLinearSVC(),
 }
 

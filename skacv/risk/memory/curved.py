@@ -66,8 +66,9 @@ class CurvedMemoryMatrix:
     method : "auto", "exact", "hutchinson" or int
         How traces are taken. "exact": by a complete basis of the rows. "hutchinson":
         by random signs, added until the standard error that they leave is below that
-        over the rows. An int is a number of random signs. "auto": exact where rows are
-        few, else random signs.
+        over the rows; by a complete basis, of few modes, where rows are as few. An int
+        is a number of random signs. "auto": "hutchinson", refused where that costs more
+        than is spent on leaving rows out unasked.
     row_scales : bool
         Whether rows whose norms are more uneven than Gaussian rows' have leverages in
         proportion.

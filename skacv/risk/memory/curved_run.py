@@ -6,14 +6,17 @@ from functools import partial
 import numpy as np
 
 from ..averages import mean_with_error
+from ..left_out.costs import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Run
 from ..random_labels import random_signs
+from ..reader import Unreadable
 from .curved_tangents import CurvedTangents, SignProbes
 from .gradient_points import GradientPoints
 from .modes import AlongRun, all_modes, modes_of, n_leading
 from .traces import Accuracy, Solution, by_size
 
-# Rows times outputs that are probed by a complete basis, so that traces are exact.
-EXACT_SIZE = 100
+# In single precision and side by side, so many tangents take as long as a replica; but
+# only one where every row has a small matrix of curvatures.
+TANGENTS_PER_REPLICA, COUPLED_TANGENTS = 2, 1
 # Random signs of the first round: more where they cost next to nothing.
 FIRST_ROUND, CHEAP_ROUND = 10, 60
 CHEAP_PRODUCTS = 1 << 20
@@ -83,19 +86,36 @@ class CurvedRun:
         return self.problem.target.size // self.n_groups
 
     def solved(self, method, rng):
-        """The modes of the slopes, and W times them as a :class:`Solution`."""
-        if method == "auto":
-            method = "exact" if self.basis_size <= EXACT_SIZE else "hutchinson"
+        """The modes of the slopes, and W times them as a :class:`Solution`.
+
+        Raises
+        ------
+        Unreadable
+            If that is left to us ("auto"), and costs more than it is worth.
+        """
         if method == "exact" or not len(self.points.ahead):
             modes = all_modes(self.points.slopes(), RESOLUTION)
-            return modes, self._exact(modes)
+            return modes, self._exact(modes, modes.temporal.shape[1])
         modes = modes_of(self.points.slopes(), ACCURACY.kept, ACCURACY.floor)
         n_carried = n_leading(
             modes.temporal, modes.squared_norms, ACCURACY.carried, ACCURACY.floor
         )
-        if method == "hutchinson":
-            return modes, self._in_rounds(modes, n_carried, rng)
-        return modes, self._probed(modes, np.full(n_carried, method), rng)
+        if method not in ("auto", "hutchinson"):
+            return modes, self._probed(modes, np.full(n_carried, method), rng)
+        at_most = MAX_PROBES * n_carried
+        if method == "auto":
+            at_most = min(at_most, self._n_worth())
+        return modes, self._in_rounds(modes, n_carried, at_most, rng)
+
+    def _n_worth(self):
+        """Tangents that cost as much as is spent on leaving rows out, at most."""
+        trajectory = self.points.trajectory
+        width = np.count_nonzero(trajectory.coef.any(axis=2), axis=1).max()
+        run = Run.recorded(self.problem, trajectory)
+        replica = trajectory.n_updates * run.exact_cost(int(width))
+        spent = max(WORTH_REPLICAS, WORTH_MULTIPLICATIONS / replica)
+        is_coupled = self.problem.loss.is_coupled
+        return int(spent * (COUPLED_TANGENTS if is_coupled else TANGENTS_PER_REPLICA))
 
     def complete_basis(self):
         """A complete basis in the place of random signs."""
@@ -106,22 +126,38 @@ class CurvedRun:
             basis = np.repeat(basis[:, None], n_outputs, axis=1)
         return basis.reshape(n_rows, n_outputs, size)
 
-    def _exact(self, modes):
+    def _exact(self, modes, n_carried):
+        """Traces without error, on so many modes."""
         signs = self.complete_basis()
-        n_by_mode = np.full(modes.temporal.shape[1], signs.shape[2])
-        solution = self._carried(modes, n_by_mode, signs)
+        solution = self._carried(modes, np.full(n_carried, signs.shape[2]), signs)
         no_error = np.zeros((len(solution.temporal), 0, solution.temporal.shape[1]))
         return Solution(solution.temporal, no_error)
 
-    def _in_rounds(self, modes, n_carried, rng):
-        """Random signs until their standard error is small enough."""
+    def _in_rounds(self, modes, n_carried, at_most, rng):
+        """Random signs until their standard error is small enough.
+
+        A complete basis of the rows where these are as few.
+
+        Raises
+        ------
+        Unreadable
+            If the least number of signs takes more than ``at_most`` tangents.
+        """
         wanted_of = partial(by_size, modes.temporal[:, :n_carried])
         n_rows, n_columns = self.problem.design.shape
         # The same on few columns that stand for many.
         cheap = CHEAP_PRODUCTS // (n_rows * min(n_rows, n_columns))
-        wanted = wanted_of(int(np.clip(cheap, FIRST_ROUND, CHEAP_ROUND)))
+        cheap = int(np.clip(cheap, FIRST_ROUND, CHEAP_ROUND))
+        wanted = wanted_of(cheap)
+        if self.basis_size <= cheap and self.basis_size * n_carried <= at_most:
+            return self._exact(modes, n_carried)
+        if wanted.sum() > at_most:
+            wanted = wanted_of(FIRST_ROUND)
+        if wanted.sum() > at_most:
+            raise Unreadable(
+                "The memory matrix of this run costs more than is spent on it unasked."
+            )
         found, n_tangents = self._probed(modes, wanted, rng), wanted.sum()
-        at_most = MAX_PROBES * n_carried
         while n_tangents < at_most:
             missing = self.costs(modes, found).missing_probes(found.n_probes)
             if not missing:
