@@ -75,20 +75,8 @@ def has_memory_matrix(estimator):
 
 
 def whatever_it_costs(estimator, X, y, n_rows):
-    """What ``risk="auto"`` becomes where the memory matrix is asked for.
-
-    Parameters
-    ----------
-    estimator : estimator that records its trajectory
-    X, y : as passed to fit
-    n_rows : int
-        Rows of positive weight.
-
-    Returns
-    -------
-    "auto" or True
-    """
-    return "auto" if getattr(estimator, "_is_quadratic", True) else True
+    """What ``risk="auto"`` becomes where the memory matrix is asked for: True."""
+    return True
 
 
 def read_memory_matrix(run):

@@ -29,10 +29,10 @@ PROBE_ERROR_SHARE = 1.0
 ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
 # Of modes, where traces are exact.
 RESOLUTION = 1e-12
-# Of the low-rank factors of the held-out predictors.
-# Where all of them together have no more entries, by a decomposition.
-MOST_DECOMPOSED = 1 << 20
+# Of the low-rank factors of the held-out predictors; where these have no more entries,
+# by a decomposition.
 PREDICTORS = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
+MOST_DECOMPOSED = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 20
 
 
