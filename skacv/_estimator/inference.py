@@ -11,7 +11,7 @@ from .left_out import kept_run
 
 # Residuals of so small a share of the target's are those of an interpolating iterate.
 INTERPOLATES = 1e-3
-# Columns that differ from their mean by so small a share of it are constant.
+# Columns whose entries differ by so small a share of their mean are constant.
 CONSTANT = 1e-12
 
 
@@ -22,8 +22,9 @@ class DebiasesCoefficients:
         """Places of the asked columns, and their coefficients as :class:`Debiased`."""
         check_is_fitted(self)
         if self._data is None:
-            raise ValueError("Intervals of coefficients need keep_data=True.")
-        t = self.iteration_ if iteration is None else range(self.n_iter_ + 1)[iteration]
+            raise ValueError("Coefficients are debiased with keep_data=True only.")
+        iterate = self if iteration is None else self.at_iteration(iteration)
+        t = iterate.iteration_
         index = self._places_of_columns(columns)
         if self._data.problem.loss.is_coupled or len(getattr(self, "classes_", ())) > 2:
             raise ValueError("Coefficients of more than two classes are not debiased.")
@@ -38,7 +39,7 @@ class DebiasesCoefficients:
     def _scores(self, trajectory, t):
         """What debiases iterate t, (n_rows, n_outputs)."""
         if not hasattr(self, "risk_path_"):
-            raise ValueError("Intervals of coefficients need risk=True.")
+            raise ValueError("Coefficients are debiased with risk=True only.")
         if not self._is_quadratic:
             rng = check_random_state(self.random_state)
             return scores_at_the_end(self._data.problem, trajectory, rng=rng)
@@ -165,11 +166,14 @@ default="nodewise"
         array([[430., 720.],
                [500., 850.]])
         """
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        _, found = self._debiased(columns, iteration, covariance, X_unlabelled)
-        interval = found.interval(coverage)
-        return interval[:, 0] if self._data.is_flat else interval
+        table = self.coef_table(
+            columns,
+            coverage,
+            iteration=iteration,
+            covariance=covariance,
+            X_unlabelled=X_unlabelled,
+        )
+        return np.stack([table["lower"], table["upper"]], axis=-1)
 
     def coef_table(
         self,
@@ -209,19 +213,14 @@ default="nodewise"
         ValueError
             As :meth:`coef_interval` does.
         """
-        interval = self.coef_interval(
-            columns,
-            coverage,
-            iteration=iteration,
-            covariance=covariance,
-            X_unlabelled=X_unlabelled,
-        )
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
         index, found = self._debiased(columns, iteration, covariance, X_unlabelled)
-        return {
-            **self._table(index, found, self._data.is_flat),
-            "lower": interval[..., 0],
-            "upper": interval[..., 1],
-        }
+        lower, upper = np.moveaxis(found.interval(coverage), -1, 0)
+        if self._data.is_flat:
+            lower, upper = lower[:, 0], upper[:, 0]
+        table = self._table(index, found, self._data.is_flat)
+        return {**table, "lower": lower, "upper": upper}
 
 
 class CoefficientTests(DebiasesCoefficients):
@@ -281,11 +280,11 @@ default="nodewise"
 def _check_debiasable(problem, trajectory):
     """Raise where the debiased iterate would not be what it says."""
     if np.ptp(problem.row_weights) > 1e-9 * problem.row_weights.max():
-        raise ValueError("Intervals of coefficients are of rows that weigh the same.")
+        raise ValueError("Coefficients are debiased where rows weigh the same.")
     if trajectory.n_batches() or len(trajectory.rows_seen()):
         raise ValueError(
-            "Intervals of coefficients are of runs on all rows, without batches and a "
-            "preconditioner."
+            "Coefficients are debiased where updates take all rows, without batches "
+            "and a preconditioner."
         )
     n_rows, n_columns = problem.design.shape
     is_free = all(p.penalty.strength == 0 for p in trajectory.phases)
@@ -312,15 +311,16 @@ def _features(data, n_features, index):
     """
     design = data.problem.design
     X = design.dense_columns(np.arange(n_features), np.float64)
-    means = X.mean(axis=0) if design.center is None else design.center[:, 0]
-    away = X - X.mean(axis=0)
-    is_constant = np.abs(away).max(axis=0) <= CONSTANT * np.abs(means)
-    constant = [int(j) for j in index if is_constant[j]]
+    means = X.mean(axis=0)
+    sizes = np.abs(means if design.center is None else design.center[:, 0])
+    constant = [int(j) for j in index if np.ptp(X[:, j]) <= CONSTANT * sizes[j]]
     if constant:
         raise ValueError(
             f"Columns {constant} are constant: they have no coefficient of their own."
         )
-    return away if data.has_constant else X
+    if data.has_constant:
+        X -= means
+    return X
 
 
 def _directions(X, index, covariance, X_unlabelled, is_centered):

@@ -1,11 +1,16 @@
 """The memory matrix of any loss: the textbook with dense Jacobians, and refits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
 from skacv.optim.arrays import design_of
+from skacv.optim.families import GroupL2
 from skacv.optim.losses import (
     Huber,
     Logistic,
@@ -28,6 +33,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.risk.left_out.choice import leave_folds_out
+from skacv.risk.memory import curved_run, curved_tangents
 from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import GradientPoints
@@ -74,7 +80,7 @@ def run_of(loss, X, y, penalty=NONE, schedule=GradientDescent, T=12, weights=Non
     return problem, run(problem, phases, np.zeros((1, X.shape[1], y.shape[1])))
 
 
-def textbook(X, problem, trajectory, scales):
+def textbook(X, problem, trajectory, scales, of_prox=None):
     """Slopes at the gradients, and W of the iterates, from dense Jacobians.
 
     Of one output, or of outputs that the loss couples.
@@ -117,20 +123,21 @@ def textbook(X, problem, trajectory, scales):
         slopes.append(-derivative * weight[:, None])
         hessian = np.einsum("ij,ikl,im->jkml", X, D, X).reshape(p * K, p * K) / n
         hessian += np.diag(penalty.smooth_gradient(np.ones(p * K)))
-        prox = penalty.prox_derivative(trajectory.coef[t + 1].ravel(), step.step_size)
+        of_coef = of_prox or oracles.elementwise_jacobian
+        prox = of_coef(penalty, trajectory.coef[t + 1].ravel(), step.step_size)
         following = [
             a + step.momentum * (a - b) - step.step_size * hessian @ point
             for a, b, point in zip(now, former, points)
         ]
         following.append(step.step_size / n * np.eye(p * K))
-        now, former = [prox[:, None] * each for each in following], now
+        now, former = [prox @ each for each in following], now
     D = curvature(trajectory.predictor[-1])
     at_iterates.append(row_of_w(D, now, bends, at_points))
     return np.array(slopes), np.array(at_iterates), np.array(at_points)
 
 
-def held_out_by_textbook(X, problem, trajectory, scales):
-    slopes, W, _ = textbook(X, problem, trajectory, scales)
+def held_out_by_textbook(X, problem, trajectory, scales, of_prox=None):
+    slopes, W, _ = textbook(X, problem, trajectory, scales, of_prox)
     lost = scales[:, None] * np.einsum("ts,sik->tik", W, slopes)
     return trajectory.predictor - lost
 
@@ -164,7 +171,65 @@ def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, shape, rng)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size)
 
 
-# Of one output; and the smoothed hinge has no curvature at the start: K is singular.
+def test_groups_and_several_strengths(rng):
+    """A prox that couples columns; momentum restarts where the strength changes."""
+    X, y = drawn(Logistic(), 30, 8, rng)
+    problem, _ = run_of(Logistic(), X, y)
+    step = 0.8 / problem.smoothness
+    groups, weights = np.repeat(np.arange(4), 2), np.full(4, np.sqrt(2))
+    phases = [
+        Phase(GroupL2(strength, groups, weights), Nesterov(step), 7)
+        for strength in (0.05, 0.01)
+    ]
+    trajectory = run(problem, phases, np.zeros((1, 8, 1)))
+    assert 0 < np.count_nonzero(trajectory.coef[6]) < 8
+    expected = held_out_by_textbook(
+        X, problem, trajectory, np.ones(30), oracles.group_jacobian
+    )
+    found = held_out(problem, trajectory, np.ones(30))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
+def test_blocks_of_rows_and_sparse_rows(loss, rng, monkeypatch):
+    X, y = drawn(loss, 60, 12, rng)
+    X[np.abs(X) < 0.8] = 0
+    problem, trajectory = run_of(loss, X, y, L1(0.01), Nesterov)
+    expected = held_out(problem, trajectory, np.ones(60))
+    monkeypatch.setattr(curved_tangents, "ENTRIES_PER_BLOCK", 60 * 60 * 3 * 7)
+    found = held_out(problem, trajectory, np.ones(60))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    thin = replace(problem, design=design_of(sparse.csr_matrix(X)))
+    found = held_out(thin, trajectory, np.ones(60))
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_few_modes_are_enough(loss, rng):
+    """A complete basis on the leading modes: the others follow, to half a percent."""
+    X, y = drawn(loss, 20 if loss.is_coupled else 40, 12, rng)
+    problem, trajectory = run_of(loss, X, y, SquaredL2(0.05), Nesterov, T=30)
+    exact, few = (
+        read(CurvedMemoryMatrix(method), problem, trajectory, UNCENTRED)
+        for method in ("exact", "hutchinson")
+    )
+    assert few.n_probes == 0
+    np.testing.assert_allclose(few.path, exact.path, rtol=0.005)
+
+
+def test_unasked_it_keeps_to_what_folds_cost(rng, monkeypatch):
+    X, y = drawn(Logistic(), 200, 20, rng)
+    model = TrajectoryLogisticRegression(max_iter=20, loo=False, random_state=0)
+    assert hasattr(model.fit(X, y[:, 0]), "risk_path_")
+    monkeypatch.setattr(curved_run, "WORTH_MULTIPLICATIONS", 0)
+    monkeypatch.setattr(curved_run, "WORTH_REPLICAS", 1)
+    assert not hasattr(model.fit(X, y[:, 0]), "risk_path_")
+    stopped = TrajectoryEarlyStoppingCV(model, criterion="risk").fit(X, y[:, 0])
+    assert len(stopped.path_) == stopped.estimator_.n_iter_ + 1
+
+
+# The system is of one output, and singular where no row has a curvature: the smoothed
+# hinge has none at the start.
 @pytest.mark.parametrize(
     "loss",
     [each for each in LOSSES if not isinstance(each, (Multinomial, SmoothedHinge))],
@@ -292,7 +357,9 @@ def test_row_scales_read_uneven_rows(rng):
     assert away[1] < 0.5 * away[0]
 
 
-def test_low_rank_factors_of_the_predictors(rng):
+@pytest.mark.parametrize("most", [0, curved_run.MOST_DECOMPOSED])
+def test_low_rank_factors_of_the_predictors(most, rng, monkeypatch):
+    monkeypatch.setattr(curved_run, "MOST_DECOMPOSED", most)
     X, y = drawn(Logistic(), 80, 20, rng)
     problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=40)
     expected = held_out(problem, trajectory, np.ones(80))

@@ -27,10 +27,10 @@ MAX_PROBES = 128
 # the rows, at the iterates within two of these of the least.
 PROBE_ERROR_SHARE = 1.0
 ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
-# Of modes, where traces are exact.
+# Smaller modes, beside the largest, are rounding where traces are exact.
 RESOLUTION = 1e-12
-# Of the low-rank factors of the held-out predictors; where these have no more entries,
-# by a decomposition.
+# How well low-rank factors have the held-out predictors; a decomposition gives them
+# where these have no more entries.
 PREDICTORS = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
 MOST_DECOMPOSED = 1 << 20
 ENTRIES_PER_BLOCK = 1 << 20
@@ -47,7 +47,7 @@ class Costs:
     def missing_probes(self, n_probes):
         """How many more would bring their error down to that over the rows, or 0.
 
-        Of the iterates within two standard errors of the least.
+        The iterates within two standard errors of the least are looked at.
         """
         least = self.path.argmin()
         near = self.path <= self.path[least] + 2 * self.row_se[least]
