@@ -40,7 +40,7 @@ class DebiasesCoefficients:
         """What debiases iterate t, (n_rows, n_outputs)."""
         if not hasattr(self, "risk_path_"):
             raise ValueError("Coefficients are debiased with risk=True only.")
-        if not self._is_quadratic:
+        if not hasattr(self, "risk_residual_path_"):
             rng = check_random_state(self.random_state)
             return scores_at_the_end(self._data.problem, trajectory, rng=rng)
         temporal, spatial = self.risk_residual_path_
@@ -281,11 +281,8 @@ def _check_debiasable(problem, trajectory):
     """Raise where the debiased iterate would not be what it says."""
     if np.ptp(problem.row_weights) > 1e-9 * problem.row_weights.max():
         raise ValueError("Coefficients are debiased where rows weigh the same.")
-    if trajectory.n_batches() or len(trajectory.rows_seen()):
-        raise ValueError(
-            "Coefficients are debiased where updates take all rows, without batches "
-            "and a preconditioner."
-        )
+    if len(trajectory.rows_seen()):
+        raise ValueError("Coefficients are debiased without a preconditioner.")
     n_rows, n_columns = problem.design.shape
     is_free = all(p.penalty.strength == 0 for p in trajectory.phases)
     if is_free and n_columns > n_rows:

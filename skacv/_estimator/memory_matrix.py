@@ -92,7 +92,7 @@ def read_memory_matrix(run):
     -------
     dict
     """
-    if run.data.problem.loss.is_quadratic:
+    if run.data.problem.loss.is_quadratic and not _in_any_batches(run):
         return _read_residuals(run)
     try:
         return _read_predictors(run)
@@ -100,6 +100,17 @@ def read_memory_matrix(run):
         if plain(run.estimator.risk) == "auto":
             return {}
         raise
+
+
+def _in_any_batches(run):
+    """Whether a run takes batches, but not by linear passes that are all alike."""
+    if not run.trajectory.n_batches():
+        return False
+    try:
+        passes.PassRisk().requires(run.data.problem, run.trajectory)
+    except Unreadable:
+        return True
+    return False
 
 
 def _read_predictors(run):

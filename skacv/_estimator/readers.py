@@ -206,7 +206,7 @@ ESTIMATES = {
             read=read_memory_matrix,
             parameter="risk",
             limits="The memory matrix is of linear models whose updates have "
-            "derivatives and take all rows.",
+            "derivatives.",
             sample=whatever_it_costs,
             residuals=residuals_of_memory_matrix,
             applies=has_memory_matrix,

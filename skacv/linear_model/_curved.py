@@ -48,8 +48,8 @@ class CurvedModel(TrajectoryModel):
 
     @property
     def _has_memory_matrix(self):
-        """Whether the solver has derivatives, and takes all rows at a time."""
-        return self.solver not in ("newton", "sgd")
+        """Whether the solver has derivatives."""
+        return self.solver != "newton"
 
     def _schedule(self, step_size, problem, seed):
         if self.solver == "newton" and not self._is_smooth:

@@ -72,8 +72,7 @@ class ChosenParts:
     @property
     def _has_memory_matrix(self):
         """Whether it can be read of a run with these parts."""
-        update = self._planned_update(n_rows=1)
-        return update.is_affine and not update.n_batches
+        return self._planned_update(n_rows=1).is_affine
 
     def _strength_of(self, value, data):
         return float(value * self._chosen_penalty().strength)

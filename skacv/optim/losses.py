@@ -184,6 +184,37 @@ class Huber(Loss):
 
 
 @dataclass(frozen=True)
+class PseudoHuber(Loss):
+    """The Huber loss without a corner in its slope.
+
+    l(y, z) = threshold^2 (sqrt(1 + (r / threshold)^2) - 1), with r = y - z.
+    """
+
+    name = "pseudo-Huber loss"
+    threshold: float = 1.0
+
+    @property
+    def scale(self):
+        """The length on which the derivative rises."""
+        return self.threshold
+
+    def value(self, target, predictor):
+        residual = (target - predictor) / self.threshold
+        # r^2 / (1 + sqrt(1 + r^2)): small residuals keep their digits.
+        return self.threshold**2 * residual**2 / (1 + np.hypot(1, residual))
+
+    def derivative(self, target, predictor):
+        residual = predictor - target
+        return residual / np.hypot(1, residual / self.threshold)
+
+    def curvature(self, target, predictor):
+        return np.hypot(1, (target - predictor) / self.threshold) ** -3.0
+
+    def curvature_bound(self, target):
+        return 1.0
+
+
+@dataclass(frozen=True)
 class SquaredHinge(Loss):
     """Squared hinge of a label -1 or 1, l(y, z) = max(0, 1 - y z)^2."""
 
@@ -277,6 +308,7 @@ LOSSES = (
     Logistic(),
     Multinomial(),
     Huber(),
+    PseudoHuber(),
     SquaredHinge(),
     SmoothedHinge(),
     Poisson(),

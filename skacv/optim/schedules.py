@@ -132,6 +132,35 @@ class StochasticGradient:
         return 2 / smoothness
 
 
+@dataclass(frozen=True)
+class RandomBatches:
+    """One step on a batch of rows, drawn anew for every update, without replacement.
+
+    Parameters
+    ----------
+    step_size : float
+    n_rows, batch_size : int
+    seed : int
+        Draws the batches: they are the same every time.
+    """
+
+    step_size: float
+    n_rows: int
+    batch_size: int
+    seed: int
+
+    def updates(self):
+        rng = np.random.default_rng(self.seed)
+        step = ProximalGradient(self.step_size)
+        while True:
+            yield Pass(step, (rng.permutation(self.n_rows)[: self.batch_size],))
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        """Largest stable step of a batch of all rows: smaller ones bear no more."""
+        return 2 / smoothness
+
+
 @dataclass(frozen=True, eq=False)
 class EigenPro(ComparesArrays):
     """b_{t+1} = b_t - step_size P gradient(b_t), all rows at a time or in batches.

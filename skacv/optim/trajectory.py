@@ -168,6 +168,13 @@ class Trajectory:
         rows = [P.rows for P in made if P is not None]
         return np.unique(np.concatenate([np.empty(0, int), *rows]))
 
+    def batches(self):
+        """The batches that every update goes through, a tuple each; none is of all."""
+        return [
+            taken.update.batches if taken.update.n_batches else ()
+            for taken in self.updates()
+        ]
+
     def n_batches(self):
         """Batches of rows that an update goes through at most, 0 if it takes all."""
         return max((update.n_batches for update, _ in self.first_updates()), default=0)

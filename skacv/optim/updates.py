@@ -287,6 +287,14 @@ class Pass(ComparesArrays, Update):
     def check(self, penalty):
         self.update.check(penalty)
 
+    def point(self, current, earlier):
+        """Where the gradient of a step is taken: without momentum, where it starts."""
+        return self.update.point(current, earlier)
+
+    def tangent(self, current, earlier, d_gradient, penalty, coef):
+        """The derivative of the step on one batch, as of :class:`ProximalGradient`."""
+        return self.update.tangent(current, earlier, d_gradient, penalty, coef)
+
     def multipliers(self, curvature):
         """Multipliers of a pass whose batches are all alike."""
         own, _ = self.update.multipliers(curvature)

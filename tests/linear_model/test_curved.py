@@ -582,10 +582,10 @@ def test_bad_parameters_are_refused(params, message, rng):
 
 def test_the_memory_matrix_is_refused_with_a_reason(rng):
     X, y = drawn("binary", rng)
-    inner = TrajectoryLogisticRegression(solver="sgd")
+    inner = TrajectoryLogisticRegression(solver="newton")
     model = TrajectoryEarlyStoppingCV(inner, criterion="risk")
     for asked in (model, inner.set_params(risk=True)):
-        with pytest.raises(ValueError, match="updates take all rows, not batches"):
+        with pytest.raises(ValueError, match="NewtonStep has none here"):
             asked.fit(X, y)
 
 

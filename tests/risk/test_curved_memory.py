@@ -1,12 +1,12 @@
 """The memory matrix of any loss: the textbook with dense Jacobians, and refits."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import solve_triangular
-from scipy.special import expit
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
 from skacv.optim.arrays import design_of
@@ -16,68 +16,35 @@ from skacv.optim.losses import (
     Logistic,
     Loss,
     Multinomial,
-    Poisson,
     SmoothedHinge,
     SquaredError,
     SquaredHinge,
 )
-from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.phases import Phase
-from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import (
     GradientDescent,
-    HeavyBall,
     Nesterov,
     Newton,
-    StochasticGradient,
 )
-from skacv.risk.left_out.choice import leave_folds_out
+from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.memory import curved_run, curved_tangents
 from skacv.risk.memory.curved import CurvedMemoryMatrix
-from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import GradientPoints
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable, read
 from skacv.risk.refit import UNCENTRED
 from tests import oracles
-
-LOSSES = [
-    SquaredError(),
-    Huber(1.0),
-    Logistic(),
-    Multinomial(),
-    SquaredHinge(),
-    SmoothedHinge(0.5),
-    Poisson(),
-]
-NONE = Zero()
-PENALTIES = [NONE, SquaredL2(0.05), L1(0.02), ElasticNet(0.03, 0.5)]
-SCHEDULES = [GradientDescent, Nesterov, lambda step: HeavyBall(step, 0.6)]
-
-
-def drawn(loss, n, p, rng, n_outputs=1, scale=1.0):
-    """Rows and the targets that a loss is for."""
-    X = rng.standard_normal((n, p)) * scale
-    outputs = 3 if loss.is_coupled else n_outputs
-    signal = X[:, :outputs] / scale * 1.5
-    if isinstance(loss, Multinomial):
-        return X, np.eye(3)[(signal + rng.gumbel(size=signal.shape)).argmax(axis=1)]
-    if isinstance(loss, Poisson):
-        return X, rng.poisson(np.exp(0.4 * signal)).astype(float)
-    if loss.labels == (0.0, 1.0):
-        return X, (rng.random(signal.shape) < expit(signal)).astype(float)
-    if isinstance(loss, (SquaredHinge, SmoothedHinge)):
-        return X, np.sign(signal + rng.logistic(size=signal.shape))
-    return X, signal + rng.standard_t(3, signal.shape)
-
-
-def run_of(loss, X, y, penalty=NONE, schedule=GradientDescent, T=12, weights=None):
-    weights = np.ones(len(y)) if weights is None else weights
-    problem = Problem(design_of(X), y, (weights / weights.sum())[:, None], loss)
-    top = problem.smoothness + penalty.curvature
-    phases = [Phase(penalty, schedule(0.8 / top), T)]
-    return problem, run(problem, phases, np.zeros((1, X.shape[1], y.shape[1])))
+from tests.curved_runs import (
+    LOSSES,
+    PENALTIES,
+    SCHEDULES,
+    drawn,
+    held_out,
+    run_of,
+    without_each_row,
+)
 
 
 def textbook(X, problem, trajectory, scales, of_prox=None):
@@ -140,20 +107,6 @@ def held_out_by_textbook(X, problem, trajectory, scales, of_prox=None):
     slopes, W, _ = textbook(X, problem, trajectory, scales, of_prox)
     lost = scales[:, None] * np.einsum("ts,sik->tik", W, slopes)
     return trajectory.predictor - lost
-
-
-def held_out(problem, trajectory, scales, method="exact", rng=None):
-    own = CurvedRun(GradientPoints.of(problem, trajectory), scales)
-    modes, solution = own.solved(method, rng)
-    return own.held_out(modes, solution, slice(None), slice(None))
-
-
-def without_each_row(problem, trajectory):
-    """Predictors of rows by runs that never saw them, every row a replica."""
-    n = len(problem.target)
-    folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
-    found = leave_folds_out(problem, trajectory, folds, UNCENTRED)
-    return np.concatenate(found, axis=1)
 
 
 @pytest.mark.parametrize("shape", [(30, 8), (20, 24)])
@@ -418,16 +371,24 @@ class Straight(Loss):
         return 1.0
 
 
+@dataclass(frozen=True)
+class PartOfTheRows:
+    """Passes through two batches that leave rows out."""
+
+    step_size: float
+
+    def updates(self):
+        return repeat(
+            Pass(ProximalGradient(self.step_size), (np.arange(9), np.arange(9, 20)))
+        )
+
+
 @pytest.mark.parametrize(
     ("loss", "schedule", "words"),
     [
         (Straight(), GradientDescent, "a loss with a curvature: that of Straight"),
         (Logistic(), Newton, "derivative of every update, and NewtonStep"),
-        (
-            Logistic(),
-            lambda step: StochasticGradient(step, 0.0, 30, 10, 0),
-            "all rows, not batches",
-        ),
+        (Logistic(), PartOfTheRows, "or all rows once, batch by batch"),
     ],
 )
 def test_what_it_requires(loss, schedule, words, rng):

@@ -20,8 +20,7 @@ from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
 from skacv.risk.inference.scores import scores_at_the_end
 from skacv.risk.memory.memory_matrix import estimate_risk
-
-from .test_curved_memory import drawn, run_of
+from tests.curved_runs import drawn, run_of
 
 ESTIMATED = "coef", "estimate", "standard_error", "z", "p_value"
 LOSSES = [SquaredError(), Huber(1.0), Logistic(), SquaredHinge(), Poisson()]
@@ -310,7 +309,7 @@ def test_fits_that_have_nothing_to_say(rng):
             lasso.fit(X, y).coef_interval(**settings)
     assert lasso.coef_interval([0, 1]).shape == (2, 2)
     batches = IterativeRidge(solver="eigenpro", n_components=1, keep_data=True)
-    with pytest.raises(ValueError, match="without batches and a"):
+    with pytest.raises(ValueError, match="without a preconditioner"):
         batches.fit(X, y).coef_interval([0])
     wide = rng.standard_normal((30, 60))
     free = IterativeRidge(0.0, max_iter=3000, tol=0, keep_data=True).fit(wide, y)

@@ -1,11 +1,16 @@
 """What debiases an iterate, row by row: n K^-1 Psi."""
 
+from dataclasses import dataclass, replace
+from itertools import islice
+
 import numpy as np
 
-from ..memory.curved_run import ACCURACY, RESOLUTION, CurvedRun
-from ..memory.curved_tangents import ScoreTangents, SignProbes
-from ..memory.gradient_points import GradientPoints
-from ..memory.modes import all_modes, modes_of
+from ...optim.fits import Fits
+from ...optim.trajectory import Trajectory
+from ...optim.updates import Pass
+from ..memory.curved_run import ACCURACY, CurvedRun
+from ..memory.curved_tangents import SignProbes
+from ..memory.gradient_points import BatchPoints, GradientPoints
 from ..random_labels import random_signs
 from ..reader import Unreadable
 
@@ -38,7 +43,12 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
     Unreadable
         If no row has a curvature at the last iterate.
     """
-    points, last = GradientPoints.of(problem, trajectory), trajectory.n_updates
+    if trajectory.n_batches():
+        trajectory = steps_of(problem, trajectory)
+        points = BatchPoints.of(problem, trajectory)
+    else:
+        points = GradientPoints.of(problem, trajectory)
+    last = trajectory.n_updates
     target, at_end = problem.target, points.at(last)
     slopes = -problem.loss.derivative(target, at_end) * len(target)
     slopes *= problem.row_weights
@@ -62,14 +72,76 @@ def _followed(run, method, rng):
     """What follows at the end from the slopes at all gradients."""
     points, target = run.points, run.problem.target
     if method == "exact":
-        modes, signs = all_modes(points.slopes(), RESOLUTION), run.complete_basis()
+        modes, signs = points.slope_modes(None), run.complete_basis()
     else:
-        modes = modes_of(points.slopes(), ACCURACY.kept, ACCURACY.floor)
+        modes = points.slope_modes(ACCURACY)
         shape = *target.shape, method
         signs = random_signs(shape, rng).astype(np.float32)
     n_modes = modes.temporal.shape[1]
     probes = SignProbes(signs, np.full(n_modes, signs.shape[2]))
-    tangents = ScoreTangents(points, run.scales, modes.temporal, probes)
-    points.trajectory.followed_by(tangents)
+    tangents = points.tangents(run.scales, modes.temporal, probes, shocks_of_scores)
     shares = np.broadcast_to(tangents.solution[-1], (target.shape[1], n_modes))
     return np.einsum("ok,kio->io", shares, modes.spatial)
+
+
+def shocks_of_scores(temporal, follows, total):
+    """The shocks r D y of :class:`CurvedTangents`, with y = K^-1 V.
+
+    sum_i D_ti y_t = V_t + sum_s sum_i D_ti x_i'Q_{t,s} x_i D_si y_s: ``follows`` is the
+    second part over sum_i D_ti, ``total``. All rows have the same leverage.
+    """
+    return np.zeros_like(temporal), follows + temporal / total[:, None]
+
+
+@dataclass(frozen=True)
+class SingleBatches:
+    """A schedule of passes, every step an update of its own.
+
+    Attributes
+    ----------
+    schedule : object
+        Its updates are passes.
+    """
+
+    schedule: object
+
+    def updates(self):
+        for taken in self.schedule.updates():
+            for batch in taken.batches:
+                yield Pass(taken.update, (batch,))
+
+
+class Steps:
+    """The coefficients after every step on a batch, from the start on."""
+
+    def __init__(self, problem, trajectory):
+        self._fits, self._starts = Fits(problem), trajectory.coef
+        self.coef = [trajectory.coef[0]]
+
+    def take(self, taken):
+        """Go through the steps of a pass."""
+        start = self._starts[taken.t, :, :, None]
+        parts = taken.update.parts(self._fits, taken.penalty, start)
+        self.coef += [part.following[:, :, 0] for part in parts]
+
+
+def steps_of(problem, trajectory):
+    """A run of passes as a run whose every update takes one batch.
+
+    Parameters
+    ----------
+    problem : Problem
+    trajectory : Trajectory
+        Its updates are passes.
+
+    Returns
+    -------
+    Trajectory
+    """
+    coef = np.array(trajectory.followed_by(Steps(problem, trajectory)).coef)
+    n_steps, phases = map(len, trajectory.batches()), []
+    for phase in trajectory.phases:
+        n_updates = sum(islice(n_steps, phase.n_updates))
+        schedule = SingleBatches(phase.schedule)
+        phases.append(replace(phase, schedule=schedule, n_updates=n_updates))
+    return Trajectory.recorded(problem, coef, phases)

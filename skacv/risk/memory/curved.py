@@ -25,7 +25,7 @@ import numpy as np
 
 from ..reader import Unreadable
 from .curved_run import CurvedRun
-from .gradient_points import GradientPoints
+from .gradient_points import points_of
 from .modes import Modes
 from .row_scales import scales_of_rows
 
@@ -81,7 +81,7 @@ class CurvedMemoryMatrix:
     rng: object = None
 
     def requires(self, problem, trajectory):
-        """Columns, derivatives of all updates, all rows in each, and a curvature."""
+        """Columns, derivatives of all updates, and a curvature."""
         if not problem.design.has_columns:
             raise Unreadable(
                 "The memory matrix reads low where every row has a coefficient of its "
@@ -93,16 +93,11 @@ class CurvedMemoryMatrix:
                     "The memory matrix needs the derivative of every update, and "
                     f"{type(update).__name__} has none here."
                 )
-            if update.n_batches:
-                raise Unreadable(
-                    "The memory matrix of this loss is read where updates take all "
-                    "rows, not batches."
-                )
             if update.preconditioner is not None:
                 raise Unreadable(
                     "The memory matrix of this loss is read without a preconditioner."
                 )
-        points = GradientPoints.of(problem, trajectory)
+        points = points_of(problem, trajectory)
         ends = [0, trajectory.n_updates - 1] if trajectory.n_updates else []
         if ends and not any(points.curvature(t).any() for t in ends):
             raise Unreadable(
@@ -115,7 +110,9 @@ class CurvedMemoryMatrix:
         scales, share = np.ones(len(problem.target)), 0.0
         if self.row_scales:
             scales, share = scales_of_rows(problem.design)
-        run = CurvedRun(GradientPoints.of(problem, trajectory), scales)
+        n_rows = len(problem.target)
+        inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
+        run = CurvedRun(points_of(problem, trajectory), scales, inflation)
         modes, solution = run.solved(self.method, self.rng)
         costs = run.costs(modes, solution)
         return CurvedRiskEstimate(

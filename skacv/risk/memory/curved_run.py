@@ -9,7 +9,7 @@ from ..averages import mean_with_error
 from ..left_out.costs import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Run
 from ..random_labels import random_signs
 from ..reader import Unreadable
-from .curved_tangents import CurvedTangents, SignProbes
+from .curved_tangents import SignProbes
 from .gradient_points import GradientPoints
 from .modes import AlongRun, all_modes, modes_of, n_leading
 from .traces import Accuracy, Solution, by_size
@@ -27,8 +27,6 @@ MAX_PROBES = 128
 # the rows, at the iterates within two of these of the least.
 PROBE_ERROR_SHARE = 1.0
 ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
-# Smaller modes, beside the largest, are rounding where traces are exact.
-RESOLUTION = 1e-12
 # How well low-rank factors have the held-out predictors; a decomposition gives them
 # where these have no more entries.
 PREDICTORS = Accuracy(carried=0.0, kept=1e-4, floor=0.01)
@@ -66,10 +64,14 @@ class CurvedRun:
     ----------
     points : GradientPoints
     scales : ndarray of shape (n_rows,)
+    inflation : float
+        What multiplies held-out residuals: a run that centres the target by its own
+        rows centres it without the row that is held out.
     """
 
     points: GradientPoints
     scales: np.ndarray
+    inflation: float = 1.0
 
     @property
     def problem(self):
@@ -93,10 +95,10 @@ class CurvedRun:
         Unreadable
             If that is left to us ("auto"), and costs more than it is worth.
         """
-        if method == "exact" or not len(self.points.ahead):
-            modes = all_modes(self.points.slopes(), RESOLUTION)
+        if method == "exact" or not self.points.n_updates:
+            modes = self.points.modes(None)
             return modes, self._exact(modes, modes.temporal.shape[1])
-        modes = modes_of(self.points.slopes(), ACCURACY.kept, ACCURACY.floor)
+        modes = self.points.modes(ACCURACY)
         n_carried = n_leading(
             modes.temporal, modes.squared_norms, ACCURACY.carried, ACCURACY.floor
         )
@@ -178,36 +180,38 @@ class CurvedRun:
         """Carry the leading modes; let the others follow what is known then."""
         n_carried, n_probes = len(n_by_mode), signs.shape[2]
         probes = SignProbes(signs, n_by_mode)
-        tangents = self.points.trajectory.followed_by(
-            CurvedTangents(
-                self.points, self.scales, modes.temporal[:, :n_carried], probes
-            )
-        )
+        carried = modes.temporal[:, :n_carried]
+        tangents = self.points.tangents(self.scales, carried, probes)
         n_iterates, n_groups, _ = tangents.solution.shape
         temporal = np.zeros((n_iterates, n_groups, modes.temporal.shape[1]))
         temporal[:, :, :n_carried] = tangents.solution
         deviations = np.zeros((n_iterates, n_probes, *temporal.shape[1:]))
-        for g in range(n_groups):
-            feedback = Feedback.of(tangents, modes.temporal[:, :n_carried], g)
-            temporal[:, g, n_carried:] = feedback.of_slopes(
+        for g in range(self.n_groups):
+            alike = slice(g, None, self.n_groups)  # at all places in a pass
+            feedback = Feedback.of(tangents, carried, alike)
+            temporal[:, alike, n_carried:] = feedback.of_slopes(
                 modes.temporal[:, n_carried:]
             )
             for k, n in enumerate(n_by_mode):
-                own = tangents.responses[:, g, probes.mode == k]
-                spread = own - own.mean(axis=1, keepdims=True)
+                own = tangents.responses[:, alike, probes.mode == k]
+                spread = own - own.mean(axis=2, keepdims=True)
                 spread = feedback.of_errors(spread) / np.sqrt(n * max(n - 1, 1))
-                deviations[:, :n, g, k] = spread
+                deviations[:, :n, alike, k] = np.moveaxis(spread, 2, 1)
         flat = temporal.reshape(n_iterates, -1)
         return Solution(flat, deviations.reshape(n_iterates, n_probes, -1))
 
     def held_out(self, modes, solution, iterates, rows):
         """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
         found = self.points.trajectory.predictor[iterates, rows].astype(np.float64)
-        n_modes = len(modes.spatial)
-        Z = solution.temporal[iterates].reshape(len(found), self.n_groups, n_modes)
+        n_positions, n_modes = self.points.n_positions, len(modes.spatial)
+        shape = len(found), n_positions, self.n_groups, n_modes
+        Z = solution.temporal[iterates].reshape(shape)
         for k in range(found.shape[2]):
-            own = Z[:, min(k, self.n_groups - 1)]
-            found[:, :, k] -= own @ (modes.spatial[:, rows, k] * self.scales[rows])
+            own = Z[:, :, min(k, self.n_groups - 1)]
+            spatial = modes.spatial[:, rows, k] * self.scales[rows]
+            found[:, :, k] -= self.points.taken_off(own, spatial, iterates, rows)
+        if self.inflation != 1:
+            found += (self.inflation - 1) * (found - self.problem.target[rows])
         return found
 
     def costs(self, modes, solution):
@@ -235,14 +239,16 @@ class CurvedRun:
         cost = problem.loss.cost(target, predictor)
         path, row_se = mean_with_error(cost.mean(axis=1).T, weights)
         slope = problem.loss.derivative(target, predictor)
-        slope *= problem.loss.cost_factor / cost.shape[1]
+        slope *= problem.loss.cost_factor * self.inflation / cost.shape[1]
         slope *= (weights * self.scales)[:, None, None]
-        # How the mean cost moves with Z, (n_iterates, n_groups * n_modes).
-        moves = np.stack(
-            [-slope[:, k].T @ modes.spatial[:, :, k].T for k in range(n_outputs)], 1
-        )
+        # How the mean cost moves with Z, (n_iterates, n_positions, n_groups, n_modes).
+        moves = [
+            self.points.put_on(-slope[:, k].T, modes.spatial[:, :, k], iterates)
+            for k in range(n_outputs)
+        ]
+        moves = np.stack(moves, axis=2)
         if problem.loss.is_coupled:
-            moves = moves.sum(axis=1)
+            moves = moves.sum(axis=2)
         moves = moves.reshape(len(path), solution.temporal.shape[1], 1)
         change = (solution.deviations[iterates] @ moves)[:, :, 0]
         return path, row_se, np.sqrt((change**2).sum(axis=1))
@@ -261,8 +267,15 @@ class Feedback:
     """The map from slopes to W slopes, as far as carried modes determine it.
 
     W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
-    gradients; elsewhere v is taken at its projection on them (Galerkin), and D at its
-    mean over the rows.
+    gradients; elsewhere v is taken at its projection on them (Galerkin), and D and z at
+    their means over the rows.
+
+    Attributes
+    ----------
+    known : ndarray of shape (n_modes, n_updates)
+    response : ndarray of shape (n_updates + 1, n_groups, n_modes)
+    closed : ndarray of shape (n_modes, n_modes)
+    mean_bend : ndarray of shape (n_updates, n_groups, 1)
     """
 
     known: np.ndarray
@@ -271,19 +284,19 @@ class Feedback:
     mean_bend: np.ndarray
 
     @classmethod
-    def of(cls, tangents, carried, group):
-        """What the tangents of some modes say, for one group of outputs."""
-        mean_bend = tangents.mean_bend[:, group, None]
-        back = mean_bend * tangents.at_points[:, group]
+    def of(cls, tangents, carried, groups):
+        """What the tangents of some modes say, for one output at all places."""
+        mean_bend = tangents.mean_bend[:, groups, None]
+        back = (mean_bend * tangents.at_points[:, groups]).mean(axis=1)
         known = np.linalg.pinv(carried + back)
         closed = np.linalg.pinv(np.eye(carried.shape[1]) - known @ back)
-        return cls(known, tangents.solution[:, group], closed, mean_bend)
+        return cls(known, tangents.solution[:, groups], closed, mean_bend)
 
     def of_slopes(self, slopes):
-        """W times slopes of other modes, (n_updates, k) -> (n_updates + 1, k)."""
+        """W times other slopes, (n_updates, k) -> (n_updates + 1, n_groups, k)."""
         return self.response @ (self.closed @ (self.known @ slopes))
 
     def of_errors(self, errors):
-        """What errors of a reading, (n_updates + 1, k), come to in the end."""
-        driven = self.mean_bend * errors[:-1]
-        return errors + self.response @ (self.closed @ (self.known @ driven))
+        """What reading errors (n_updates + 1, n_groups, k) come to in the end."""
+        driven = (self.mean_bend * errors[:-1]).mean(axis=1)
+        return errors + self.of_slopes(driven)

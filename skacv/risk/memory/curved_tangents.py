@@ -13,13 +13,14 @@ vector: the tangent at t of all shocks X'(r (V_s + c D_s Z_s)) so far. No Q and 
 ever formed; an update takes two products with X.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.families import OnColumns
+from ...optim.fits import Fits
 from .tangents import column_unions, moved_to
 
 # Predictors of tangents, rows times tangents, that are worked on together.
@@ -83,6 +84,126 @@ class ColumnSet:
             yield ColumnSet(n_updates, index, columns)
 
 
+@dataclass(frozen=True)
+class SignedRows:
+    """Rows of X on some columns, their signs, and their leverages.
+
+    Attributes
+    ----------
+    columns : Design
+    signs : ndarray of shape (n_rows, n_outputs, n_probes)
+    scales : ndarray of shape (n_rows,)
+        c.
+    """
+
+    columns: Design
+    signs: np.ndarray
+    scales: np.ndarray
+
+    def some(self, rows):
+        """Some of them."""
+        return SignedRows(self.columns.rows(rows), self.signs[rows], self.scales[rows])
+
+    def source(self):
+        """X'r of every probe, (n_working, n_outputs, n_probes)."""
+        n_rows, *others = self.signs.shape
+        found = self.columns.t_dot(self.signs.reshape(n_rows, -1))
+        return found.reshape(len(found), *others)
+
+    def pulled(self, bend, tangents):
+        """X'(c D r) of every probe, and X'(D X tangents): one block of rows at a time.
+
+        Returns
+        -------
+        bent : ndarray of shape (n_working, n_outputs, n_probes)
+        curved : ndarray of shape (n_working, n_outputs, n_tangents)
+        """
+        columns, signs, found = self.columns, self.signs, 0.0
+        (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
+        flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
+        size = max(1, ENTRIES_PER_BLOCK // (n_outputs * (n_probes + n_tangents)))
+        for first in range(0, n_rows, size):
+            rows = slice(first, first + size)
+            block = columns if size >= n_rows else columns.rows(rows)
+            moved = block.dot(flat).reshape(block.shape[0], n_outputs, n_tangents)
+            scaled = signs[rows] * self.scales[rows, None, None]
+            slopes = _bent(bend[rows], np.concatenate([scaled, moved], axis=2))
+            found = found + block.t_dot(slopes.reshape(len(slopes), -1))
+        found = found.reshape(len(tangents), n_outputs, n_probes + n_tangents)
+        return found[:, :, :n_probes], found[:, :, n_probes:].copy()
+
+    def reading(self, bend, bent, is_coupled):
+        """How Z is read by these rows: by their signs alone where none bends.
+
+        Parameters
+        ----------
+        bend : ndarray
+            D of the rows.
+        bent : ndarray of shape (n_working, n_outputs, n_probes)
+            X'(c D r).
+        is_coupled : bool
+            Whether the loss couples the outputs.
+
+        Returns
+        -------
+        Reading
+        """
+        scales, n_outputs = self.scales, self.signs.shape[1]
+        if is_coupled:
+            total = np.einsum("n,nkk->", scales**2, bend)[None]
+            squares = np.einsum("n,nkl,nkl->", scales**3, bend, bend)[None]
+        else:
+            total, squares = scales**2 @ bend, scales**3 @ bend**2
+        if (total > 0).all():
+            return Reading(bent, total, squares / total)
+        plain = np.full(len(total), scales.sum() * (n_outputs if is_coupled else 1))
+        return Reading(self.source(), plain, np.zeros(len(total)))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What Z is read by: products of tangents with ``by``, over ``total``.
+
+    Attributes
+    ----------
+    by : ndarray of shape (n_working, n_outputs, n_probes)
+    total, mean_bend : ndarray of shape (n_groups,)
+        The curvature that divides, and that by which Z is fed back, on average.
+    """
+
+    by: np.ndarray
+    total: np.ndarray
+    mean_bend: np.ndarray
+
+    def of(self, tangents, probe):
+        """What every tangent says of Z, (n_groups, n_tangents)."""
+        found = einsum("jkc,jkc->kc", self.by[:, :, probe], tangents)
+        if len(self.total) < len(found):  # outputs that are coupled
+            found = found.sum(axis=0, keepdims=True)
+        return found / self.total[:, None]
+
+
+def shocks_of_w(temporal, follows, total):
+    """The shocks r (V + c D Z), by which W V is found.
+
+    Parameters
+    ----------
+    temporal : ndarray of shape (n_modes,)
+        V at a gradient.
+    follows : ndarray of shape (n_groups, n_modes)
+        Z there.
+    total : ndarray of shape (n_groups,)
+
+    Returns
+    -------
+    plain : ndarray of shape (n_modes,)
+        What the signs are multiplied by.
+    bent : ndarray of shape (n_groups, n_modes)
+        What signs times the curvature are multiplied by.
+    """
+    return temporal, follows
+
+
 class CurvedTangents:
     """The tangents of all probes and modes, one update after the other.
 
@@ -94,6 +215,8 @@ class CurvedTangents:
     temporal : ndarray of shape (n_updates, n_modes)
         V.
     probes : SignProbes
+    shocks : callable
+        :func:`shocks_of_w`, or another of its kind.
 
     Attributes
     ----------
@@ -108,24 +231,22 @@ class CurvedTangents:
         The curvature that Z is fed back by, on average as it is read.
     """
 
-    def __init__(self, points, row_scales, temporal, probes):
-        self._points, self._temporal, self._signs = points, temporal, probes.signs
-        n_outputs = probes.signs.shape[1]
-        dtype = probes.signs.dtype
-        self._row_scales = row_scales.astype(dtype)
+    def __init__(self, points, row_scales, temporal, probes, shocks=shocks_of_w):
+        self._points, self._temporal, self._shocks_of = points, temporal, shocks
+        n_outputs, dtype = probes.signs.shape[1], probes.signs.dtype
+        self._signs, self._row_scales = probes.signs, row_scales.astype(dtype)
         self._probe, self._mode = probes.probe, probes.mode
         share = np.diag(1 / probes.n_by_mode)
         self._mixing = np.repeat(share, probes.n_by_mode, axis=0)
         self._is_coupled = points.problem.loss.is_coupled
         (n_updates, n_modes), n_tangents = temporal.shape, len(self._mode)
-        n_groups = 1 if self._is_coupled else n_outputs
+        n_groups = (1 if self._is_coupled else n_outputs) * points.n_positions
         self.solution = np.zeros((n_updates + 1, n_groups, n_modes))
         self.at_points = np.zeros((n_updates, n_groups, n_modes))
         self.responses = np.zeros((n_updates + 1, n_groups, n_tangents))
         self.mean_bend = np.zeros((n_updates, n_groups))
-        trajectory, design = points.trajectory, points.problem.design
-        self._column_sets = ColumnSet.all_of(design, trajectory, dtype)
-        self._set, self._n_left, self._index = None, 0, np.empty(0, int)
+        self._column_sets = points.column_sets(dtype)
+        self._rows, self._n_left, self._index = None, 0, np.empty(0, int)
         self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
 
     def take(self, taken):
@@ -133,123 +254,138 @@ class CurvedTangents:
         if not self._n_left:
             self._enter_next_set()
         self._n_left -= 1
-        t, _, update, _ = taken
         if taken.restarts:
             self._earlier = self._current
-        bend = self._points.curvature(t).astype(self._signs.dtype)
-        point = update.point(self._current, self._earlier)
-        bent, change = self._pulled(bend, point)
-        reading, self.mean_bend[t] = self._reading(bend, bent)
-        self._note(t, reading)
+        self._take(taken, taken.update.point(self._current, self._earlier))
 
-        self.at_points[t] = self._read(point, reading) @ self._mixing
-        change -= self._shocks(t, bent, reading[1])
-        change /= len(self._signs)
-        self._advance(taken, change)
-        if t + 1 == len(self._temporal):
-            bend = self._points.curvature(t + 1).astype(self._signs.dtype)
-            bent, _ = self._pulled(bend, self._current)
-            self._note(t + 1, self._reading(bend, bent)[0])
+    def _take(self, taken, point):
+        """The same from the point where the gradient is taken, on its columns."""
+        t, bend = taken.t, self._bend(taken.t)
+        bent, change = self._rows.pulled(bend, point)
+        reading = self._rows.reading(bend, bent, self._is_coupled)
+        self._note(t, slice(None), reading)
+        change -= self._shocks(t, slice(None), reading, point, self._source, bent)
+        self._step(taken, change / len(self._signs))
 
-    def _shocks(self, t, bent, total):
-        """X'(r (V + c D Z)) at gradient t, of every tangent."""
-        dtype = bent.dtype
-        shocks = self._source * self._temporal[t, self._mode].astype(dtype)
-        follows = self.at_points[t][:, self._mode].astype(dtype)
-        shocks += bent[:, :, self._probe] * follows
-        return shocks
+    def _step(self, taken, change):
+        """One gradient step on the tangents, that led to a recorded iterate."""
+        following = self._points.trajectory.coef[taken.t + 1, self._index]
+        self._advance(taken, change, following)
+        last = len(self._temporal)
+        if taken.t + 1 == last:
+            reading = self._reading_of(self._rows, self._bend(last))
+            self._note(last, slice(None), reading)
 
-    def _note(self, t, reading):
+    def _bend(self, t):
+        return self._points.curvature(t).astype(self._signs.dtype)
+
+    def _reading_of(self, rows, bend):
+        """How Z is read by some rows; no tangent is moved."""
+        bent, _ = rows.pulled(bend, self._current[:, :, :0])
+        return rows.reading(bend, bent, self._is_coupled)
+
+    def _note(self, t, groups, reading):
         """Read Z at iterate t."""
-        self.responses[t] = self._read(self._current, reading)
-        self.solution[t] = self.responses[t] @ self._mixing
+        found = reading.of(self._current, self._probe)
+        self.responses[t, groups] = found
+        self.solution[t, groups] = found @ self._mixing
 
-    def _pulled(self, bend, tangents):
-        """X'(c D r) of every probe, and X'(D X tangents): one block of rows at a time.
+    def _shocks(self, t, groups, reading, point, source, bent):
+        """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
+        self.mean_bend[t, groups] = reading.mean_bend
+        follows = reading.of(point, self._probe) @ self._mixing
+        plain, through = self._shocks_of(self._temporal[t], follows, reading.total)
+        self.at_points[t, groups] = through
+        dtype = bent.dtype
+        found = source[:, :, self._probe] * plain[self._mode].astype(dtype)
+        found += bent[:, :, self._probe] * through[:, self._mode].astype(dtype)
+        return found
 
-        Returns
-        -------
-        bent : ndarray of shape (n_working, n_outputs, n_probes)
-        curved : ndarray of shape (n_working, n_outputs, n_tangents)
-        """
-        columns, signs, found = self._set.columns, self._signs, 0.0
-        (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
-        flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
-        size = max(1, ENTRIES_PER_BLOCK // (n_outputs * (n_probes + n_tangents)))
-        for first in range(0, n_rows, size):
-            rows = slice(first, first + size)
-            block = columns if size >= n_rows else columns.rows(rows)
-            moved = block.dot(flat).reshape(-1, n_outputs, n_tangents)
-            scaled = signs[rows] * self._row_scales[rows, None, None]
-            slopes = _bent(bend[rows], np.concatenate([scaled, moved], axis=2))
-            found = found + block.t_dot(slopes.reshape(len(slopes), -1))
-        found = found.reshape(len(tangents), n_outputs, n_probes + n_tangents)
-        return found[:, :, :n_probes], found[:, :, n_probes:].copy()
-
-    def _reading(self, bend, bent):
-        """What Z is read by, and the mean curvature; by the signs where none bends.
-
-        Returns
-        -------
-        reading : (ndarray of shape (n_working, n_outputs, n_tangents), ndarray)
-            The means of products with the first, over the second, are Z.
-        mean_bend : ndarray of shape (n_groups,)
-        """
-        scales, n_outputs = self._row_scales, self._signs.shape[1]
-        if self._is_coupled:
-            total = np.einsum("n,nkk->", scales**2, bend)[None]
-            squares = np.einsum("n,nkl,nkl->", scales**3, bend, bend)[None]
-        else:
-            total, squares = scales**2 @ bend, scales**3 @ bend**2
-        if (total > 0).all():
-            return (bent[:, :, self._probe], total), squares / total
-        plain = scales.sum() * (n_outputs if self._is_coupled else 1)
-        reading = self._source, np.full(len(total), plain)
-        return reading, np.zeros(len(total))
-
-    def _read(self, tangents, reading):
-        """What every tangent says of Z, (n_groups, n_tangents)."""
-        by, total = reading
-        found = einsum("jkc,jkc->kc", by, tangents)
-        if self._is_coupled:
-            found = found.sum(axis=0, keepdims=True)
-        return found / total[:, None]
-
-    def _advance(self, taken, change):
-        """The tangents after the update, of all outputs."""
+    def _advance(self, taken, change, following):
+        """The tangents after a gradient step that led to ``following``."""
         penalty = self._penalty_on(taken.penalty)
-        coef = self._points.trajectory.coef[taken.t + 1, self._index]
-        following = taken.update.tangent(
-            self._current, self._earlier, change, penalty, coef[:, :, None]
+        moved = taken.update.tangent(
+            self._current, self._earlier, change, penalty, following[:, :, None]
         )
-        self._earlier, self._current = self._current, following
+        self._earlier, self._current = self._current, moved
 
     def _enter_next_set(self):
         """Move the tangents to the columns of the next set."""
-        held, self._set = self._index, None  # before the next columns are copied
-        self._set = next(self._column_sets)
-        self._index, self._n_left = self._set.index, self._set.n_updates
+        held, self._rows = self._index, None  # before the next columns are copied
+        following = next(self._column_sets)
+        self._index, self._n_left = following.index, following.n_updates
+        self._rows = SignedRows(following.columns, self._signs, self._row_scales)
         self._penalty_on = OnColumns(self._index)
         self._earlier = moved_to(self._index, held, self._earlier)
         self._current = moved_to(self._index, held, self._current)
-        n_rows, *others = self._signs.shape
-        source = self._set.columns.t_dot(self._signs.reshape(n_rows, -1))
-        self._source = source.reshape(len(source), *others)[:, :, self._probe]
+        self._source = self._rows.source()
 
 
-class ScoreTangents(CurvedTangents):
-    """The same for K^-1 V, which drives the debiased iterates.
+class BatchTangents(CurvedTangents):
+    """The same where an update takes one batch: what it shocks, all rows read.
 
-    With y = K^-1 V, sum_i D_ti y_t = V_t + sum_s sum_i D_ti x_i'Q_{t,s} x_i D_si y_s:
-    what ``solution`` and ``at_points`` hold is y at the gradients, and what follows
-    from earlier gradients of y at the iterates. All rows have the same leverage.
+    With I_s the batch of gradient s,
+
+        sum_i c_i^2 D_ti Z_t = sum_{s<t,i} c_i D_ti x_i' Q_{t,s} x_i
+                               (V_s + [i in I_s] c_i D_si Z_s).
     """
 
-    def _shocks(self, t, bent, total):
-        """X'(r D y) at gradient t."""
-        self.at_points[t] += self._temporal[t] / total[:, None]
-        follows = self.at_points[t][:, self._mode].astype(bent.dtype)
-        return bent[:, :, self._probe] * follows
+    def _take(self, taken, point):
+        t, bend, batch = taken.t, self._bend(taken.t), self._points.batch(taken.t)
+        reading = self._reading_of(self._rows, bend)
+        # Only the batch feeds back.
+        share = len(batch) / len(bend)
+        reading = replace(reading, mean_bend=share * reading.mean_bend)
+        self._note(t, slice(None), reading)
+        bent, change = self._rows.some(batch).pulled(bend[batch], point)
+        change -= self._shocks(t, slice(None), reading, point, self._source, bent)
+        self._step(taken, change / len(batch))
+
+
+class PassTangents(CurvedTangents):
+    """The same where an update is a pass through batches, each read by its own rows.
+
+    A row is shocked once in a pass, when its batch is visited, and read there and at
+    the end of the pass. Groups are those of the first batch of a pass, then those of
+    the second, and so on.
+    """
+
+    def __init__(self, points, *args, **kwargs):
+        super().__init__(points, *args, **kwargs)
+        self._fits = Fits(points.problem)
+        self._n_each = self.solution.shape[1] // points.n_positions
+
+    def _groups(self, position):
+        return slice(position * self._n_each, (position + 1) * self._n_each)
+
+    def _take(self, taken, point):
+        coef = self._points.trajectory.coef[taken.t, :, :, None]
+        parts = taken.update.parts(self._fits, taken.penalty, coef)
+        for position, part in enumerate(parts):
+            self._visit(taken, position, part)
+        bend = self._bend(taken.t + 1)
+        for position, batch in enumerate(taken.update.batches):
+            reading = self._reading_of(self._rows.some(batch), bend[batch])
+            self._note(taken.t + 1, self._groups(position), reading)
+
+    def _visit(self, taken, position, part):
+        """Move the tangents on by the step on one batch."""
+        rows = self._rows.some(part.rows)
+        bend = curvature_at(self._points.problem, part.predictor[:, :, 0], part.rows)
+        bend = bend.astype(self._signs.dtype)
+        bent, change = rows.pulled(bend, self._current)
+        reading = rows.reading(bend, bent, self._is_coupled)
+        change -= self._shocks(
+            taken.t, self._groups(position), reading, self._current, rows.source(), bent
+        )
+        self._advance(taken, change / len(part.rows), part.following[:, :, 0])
+
+
+def curvature_at(problem, predictor, rows=slice(None)):
+    """Curvature of some rows at their linear predictors, times n and their weights."""
+    curvature = problem.loss.curvature(problem.target[rows], predictor)
+    weights = len(problem.target) * problem.row_weights[rows, :1]
+    return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
 
 
 def _bent(bend, array):

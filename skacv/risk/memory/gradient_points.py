@@ -1,12 +1,30 @@
-"""A run at the points where its gradients are taken: slopes and curvatures there."""
+"""A run at the points where its gradients are taken: slopes and curvatures there.
+
+Updates may take all rows (:class:`GradientPoints`), one batch of rows
+(:class:`BatchPoints`), or all rows in batches, one after the other
+(:class:`PassPoints`). :func:`points_of` finds which of them a run is.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from ...optim.fits import Fits
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
-from .modes import AlongRun
+from ..reader import Unreadable
+from .curved_tangents import (
+    BatchTangents,
+    ColumnSet,
+    CurvedTangents,
+    PassTangents,
+    curvature_at,
+)
+from .modes import AlongRun, Modes, all_modes, modes_of
+
+# Smaller modes, beside the largest, are rounding where all are wanted.
+RESOLUTION = 1e-12
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,10 @@ class GradientPoints:
     ahead: np.ndarray
     before: np.ndarray
 
+    # Rows may have a W by their place in a pass.
+    n_positions = 1
+    follower = CurvedTangents
+
     @classmethod
     def of(cls, problem, trajectory):
         """The gradient points of a run."""
@@ -40,6 +62,10 @@ class GradientPoints:
         ahead = np.array(ahead, problem.design.dtype).reshape(-1, 1, 1)
         before = np.array([each.before for each in taken], int)
         return cls(problem, trajectory, ahead, before)
+
+    @property
+    def n_updates(self):
+        return self.trajectory.n_updates
 
     def at(self, t):
         """Linear predictors of all rows at the gradient of update t, or at the end."""
@@ -56,29 +82,234 @@ class GradientPoints:
         ndarray of shape (n_rows, n_outputs) or, where the loss couples these, \
 (n_rows, n_outputs, n_outputs)
         """
-        problem = self.problem
-        curvature = problem.loss.curvature(problem.target, self.at(t))
-        weights = len(problem.target) * problem.row_weights[:, :1]
-        return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
+        return curvature_at(self.problem, self.at(t))
 
     def slopes(self):
         """Minus the slopes of all rows at all gradients, as :class:`AlongRun`."""
-        problem, predictor = self.problem, self.trajectory.predictor
-        weights = len(problem.target) * problem.row_weights
+        predictor = self.trajectory.predictor
 
-        def slopes(rows):
+        def points(rows):
             points = predictor[:-1, rows]
             if self.ahead.any():
                 step = points - predictor[self.before, rows]
                 step *= self.ahead
                 step += points
                 points = step
-            # Replicas come last where a loss takes several predictors of a row.
-            found = problem.loss.derivative(
-                problem.target[rows, :, None], np.moveaxis(points, 0, 2)
-            )
-            found = np.moveaxis(found, 2, 0)
-            return found * -weights[rows]
+            return points
 
-        shape = len(predictor) - 1, *predictor.shape[1:]
-        return AlongRun(shape, slopes)
+        return slopes_along(self.problem, points, self.n_updates)
+
+    def modes(self, accuracy):
+        """The modes V whose W V is wanted: those of the slopes."""
+        return self.slope_modes(accuracy)
+
+    def slope_modes(self, accuracy):
+        """The temporal modes of the slopes; all of them where ``accuracy`` is None.
+
+        Returns
+        -------
+        Modes
+        """
+        if accuracy is None or not self.n_updates:
+            return all_modes(self.slopes(), RESOLUTION)
+        return modes_of(self.slopes(), accuracy.kept, accuracy.floor)
+
+    def column_sets(self, dtype):
+        """The columns on which tangents live, as :class:`ColumnSet`, in order."""
+        return ColumnSet.all_of(self.problem.design, self.trajectory, dtype)
+
+    def tangents(self, *args, **kwargs):
+        """What carries tangents along the run, after the last update.
+
+        Arguments are those of :class:`CurvedTangents`, without the points.
+        """
+        follower = self.follower(self, *args, **kwargs)
+        return self.trajectory.followed_by(follower)
+
+    def taken_off(self, Z, spatial, iterates, rows):
+        """W V of every row, times what the row has of each mode.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_iterates, n_positions, n_modes)
+        spatial : ndarray of shape (n_modes, n_rows)
+        iterates, rows : slice
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, n_rows)
+        """
+        return Z[:, 0] @ spatial
+
+    def put_on(self, change, spatial, iterates):
+        """The transpose of :meth:`taken_off`, of all rows.
+
+        Parameters
+        ----------
+        change : ndarray of shape (n_iterates, n_rows)
+        spatial, iterates
+            As for :meth:`taken_off`.
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, n_positions, n_modes)
+        """
+        return (change @ spatial.T)[:, None]
+
+
+class BatchPoints(GradientPoints):
+    """The same where every update takes one batch of rows, and any.
+
+    Rows that were in other batches have other slopes to take off, so W is wanted
+    whole: its modes are the updates, of slopes that are zero out of the batch.
+    """
+
+    follower = BatchTangents
+
+    def batch(self, t):
+        """The rows of update t."""
+        return self._batches[t]
+
+    @cached_property
+    def _batches(self):
+        return [rows for (rows,) in self.trajectory.batches()]
+
+    def modes(self, accuracy):
+        """One mode for every update, whatever the accuracy."""
+        whole = self.slopes().of(slice(None))
+        spatial = np.zeros(whole.shape)
+        for t, rows in enumerate(self._batches):
+            spatial[t, rows] = whole[t, rows]
+        return Modes(np.eye(len(whole)), spatial, np.ones(len(whole)))
+
+
+@dataclass(frozen=True)
+class PassPoints(GradientPoints):
+    """The same where every update is a pass: all rows once, in batches.
+
+    A row's slope is that just before the gradient of its batch. Rows of one batch are
+    read together: their W is that of their place in the passes.
+
+    Attributes
+    ----------
+    visited : ndarray of shape (n_updates, n_rows, n_outputs)
+        Linear predictors there.
+    position : ndarray of int, shape (n_updates + 1, n_rows)
+        The number of a row's batch in the pass that led to an iterate.
+    """
+
+    visited: np.ndarray
+    position: np.ndarray
+
+    follower = PassTangents
+
+    @classmethod
+    def of(cls, problem, trajectory):
+        plain = GradientPoints.of(problem, trajectory)
+        seen = trajectory.followed_by(Visits(problem, trajectory))
+        return cls(**vars(plain), visited=seen.predictor, position=seen.position)
+
+    @property
+    def n_positions(self):
+        return int(self.position.max()) + 1
+
+    def slopes(self):
+        def points(rows):
+            return self.visited[:, rows]
+
+        return slopes_along(self.problem, points, self.n_updates)
+
+    def column_sets(self, dtype):
+        """All columns: within a pass others may move than at its ends."""
+        design = self.problem.design
+        index = np.arange(design.shape[1])
+        yield ColumnSet(self.n_updates, index, design.columns(index, dtype))
+
+    def taken_off(self, Z, spatial, iterates, rows):
+        place = self.position[iterates, rows]
+        own = Z[np.arange(len(Z))[:, None], place]
+        return np.einsum("tim,mi->ti", own, spatial)
+
+    def put_on(self, change, spatial, iterates):
+        found = np.zeros((len(change), self.n_positions, len(spatial)))
+        for some, row, place in zip(found, change, self.position[iterates]):
+            for m, own in enumerate(spatial):
+                some[:, m] = np.bincount(place, row * own, self.n_positions)
+        return found
+
+
+class Visits:
+    """What every row was predicted when its batch was visited, and when that was.
+
+    Attributes
+    ----------
+    predictor : ndarray of shape (n_updates, n_rows, n_outputs)
+    position : ndarray of int, shape (n_updates + 1, n_rows)
+        Those of :class:`PassPoints`.
+    """
+
+    def __init__(self, problem, trajectory):
+        self._fits, self._coef = Fits(problem), trajectory.coef
+        self.predictor = np.empty_like(trajectory.predictor[1:])
+        self.position = np.zeros(trajectory.predictor.shape[:2], int)
+
+    def take(self, taken):
+        """Go through the steps of a pass."""
+        coef = self._coef[taken.t, :, :, None]
+        parts = taken.update.parts(self._fits, taken.penalty, coef)
+        for number, part in enumerate(parts):
+            self.predictor[taken.t, part.rows] = part.predictor[:, :, 0]
+            self.position[taken.t + 1, part.rows] = number
+
+
+def points_of(problem, trajectory):
+    """The gradient points of a run, by the rows that its updates take.
+
+    Raises
+    ------
+    Unreadable
+        If some updates take all rows and others batches, or if passes of several
+        batches do not take every row once.
+    """
+    batches = trajectory.batches()
+    n_batches = {len(each) for each in batches}
+    if n_batches <= {0}:
+        return GradientPoints.of(problem, trajectory)
+    rows = np.arange(len(problem.target))
+    if 0 not in n_batches and all(
+        np.array_equal(np.sort(np.concatenate(each)), rows) for each in batches
+    ):
+        return PassPoints.of(problem, trajectory)
+    if n_batches == {1}:
+        return BatchPoints.of(problem, trajectory)
+    raise Unreadable(
+        "The memory matrix is read where every update takes all rows, or one batch, or "
+        "all rows once, batch by batch."
+    )
+
+
+def slopes_along(problem, points, n_updates):
+    """Minus the slopes of all rows, times n and their weights.
+
+    Parameters
+    ----------
+    problem : Problem
+    points : callable
+        ``points(rows)`` are the linear predictors of some rows (a slice) at all
+        gradients, (n_updates, n_block, n_outputs).
+    n_updates : int
+
+    Returns
+    -------
+    AlongRun
+    """
+    weights = len(problem.target) * problem.row_weights
+
+    def slopes(rows):
+        # Replicas come last where a loss takes several predictors of a row.
+        found = problem.loss.derivative(
+            problem.target[rows, :, None], np.moveaxis(points(rows), 0, 2)
+        )
+        return np.moveaxis(found, 2, 0) * -weights[rows]
+
+    return AlongRun((n_updates, *problem.target.shape), slopes)

@@ -44,8 +44,8 @@ class PassRisk:
         Draws the labels.
     """
 
-    n_labels: int
-    rng: object
+    n_labels: int = N_LABELS
+    rng: object = None
 
     def requires(self, problem, trajectory):
         """The squared error and one linear pass, the same all along."""

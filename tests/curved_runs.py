@@ -1,0 +1,77 @@
+"""Runs of curved losses, and what their rows would be predicted, for several tests."""
+
+import numpy as np
+from scipy.special import expit
+
+from skacv.optim.arrays import design_of
+from skacv.optim.losses import (
+    Huber,
+    Logistic,
+    Multinomial,
+    Poisson,
+    PseudoHuber,
+    SmoothedHinge,
+    SquaredError,
+    SquaredHinge,
+)
+from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
+from skacv.optim.phases import Phase
+from skacv.optim.problem import Problem
+from skacv.optim.run import run
+from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.risk.left_out.choice import leave_folds_out
+from skacv.risk.memory.curved_run import CurvedRun
+from skacv.risk.memory.gradient_points import points_of
+from skacv.risk.refit import UNCENTRED
+
+LOSSES = [
+    SquaredError(),
+    Huber(1.0),
+    PseudoHuber(),
+    Logistic(),
+    Multinomial(),
+    SquaredHinge(),
+    SmoothedHinge(0.5),
+    Poisson(),
+]
+NONE = Zero()
+PENALTIES = [NONE, SquaredL2(0.05), L1(0.02), ElasticNet(0.03, 0.5)]
+SCHEDULES = [GradientDescent, Nesterov, lambda step: HeavyBall(step, 0.6)]
+
+
+def drawn(loss, n, p, rng, n_outputs=1, scale=1.0):
+    """Rows and the targets that a loss is for."""
+    X = rng.standard_normal((n, p)) * scale
+    outputs = 3 if loss.is_coupled else n_outputs
+    signal = X[:, :outputs] / scale * 1.5
+    if isinstance(loss, Multinomial):
+        return X, np.eye(3)[(signal + rng.gumbel(size=signal.shape)).argmax(axis=1)]
+    if isinstance(loss, Poisson):
+        return X, rng.poisson(np.exp(0.4 * signal)).astype(float)
+    if loss.labels == (0.0, 1.0):
+        return X, (rng.random(signal.shape) < expit(signal)).astype(float)
+    if isinstance(loss, (SquaredHinge, SmoothedHinge)):
+        return X, np.sign(signal + rng.logistic(size=signal.shape))
+    return X, signal + rng.standard_t(3, signal.shape)
+
+
+def run_of(loss, X, y, penalty=NONE, schedule=GradientDescent, T=12, weights=None):
+    weights = np.ones(len(y)) if weights is None else weights
+    problem = Problem(design_of(X), y, (weights / weights.sum())[:, None], loss)
+    top = problem.smoothness + penalty.curvature
+    phases = [Phase(penalty, schedule(0.8 / top), T)]
+    return problem, run(problem, phases, np.zeros((1, X.shape[1], y.shape[1])))
+
+
+def held_out(problem, trajectory, scales, method="exact", rng=None):
+    own = CurvedRun(points_of(problem, trajectory), scales)
+    modes, solution = own.solved(method, rng)
+    return own.held_out(modes, solution, slice(None), slice(None))
+
+
+def without_each_row(problem, trajectory):
+    """Predictors of rows by runs that never saw them, every row a replica."""
+    n = len(problem.target)
+    folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+    found = leave_folds_out(problem, trajectory, folds, UNCENTRED)
+    return np.concatenate(found, axis=1)
