@@ -13,12 +13,16 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
 )
+from skacv.optim.losses import Huber
+from skacv.optim.schedules import RandomBatches
 
 N_ROWS, N_TEST, N_REPEATS = 150, 4000, 40
 SIGNAL = 2.0
 GD = {"max_iter": 25, "tol": 0.0, "loo": False, "solver": "gd"}
 FISTA = {"max_iter": 25, "tol": 0.0, "loo": False}
+SGD = {"max_iter": 10, "tol": 0.0, "loo": False, "solver": "sgd"}
 LOGISTIC = TrajectoryLogisticRegression(1e6)
 
 
@@ -62,6 +66,27 @@ SETTINGS = (
         1.0,
         noise=3,
     ),
+    Setting("logistic, SGD", clone(LOGISTIC).set_params(**SGD), 0.5),
+    Setting("logistic, SGD", clone(LOGISTIC).set_params(**SGD), 1.0),
+    Setting(
+        "logistic, l1, SGD",
+        TrajectoryLogisticRegression(0.5, l1_ratio=1.0, **SGD),
+        1.5,
+    ),
+    Setting(
+        "Huber, l1, t2 noise, random batches",
+        TrajectoryRegressor(
+            0.02,
+            loss=Huber(1.0),
+            schedule=RandomBatches(1.0, N_ROWS, N_ROWS // 5, 0),
+            step_size=0.3,
+            max_iter=25,
+            tol=0.0,
+            loo=False,
+        ),
+        1.0,
+        noise=2,
+    ),
     Setting(
         "smoothed hinge, Nesterov",
         TrajectoryLinearSVC(0.05, loss="smoothed_hinge", **FISTA),
@@ -104,7 +129,8 @@ def test_path(model, X, y):
 def curved_memory(n_repeats=N_REPEATS):
     """The memory matrix of curved losses, beside leave-one-out and fresh rows.
 
-    150 rows, a fifth of the columns matter, 25 updates, 40 repeats. "traces" and
+    150 rows, a fifth of the columns matter, 25 updates (SGD: 10 passes through batches
+    of 32 rows, drawn anew; random batches: 30 rows an update), 40 repeats. "traces" and
     "default" are means of risk_path_ over those of exact leave-one-out (every row a
     replica of the run), at the iterate where that differs most and, in brackets, at the
     last one: with exact traces, and with the default number of random signs. "truth" is

@@ -69,9 +69,10 @@ def held_out(problem, trajectory, scales, method="exact", rng=None):
     return own.held_out(modes, solution, slice(None), slice(None))
 
 
-def without_each_row(problem, trajectory):
+def without_each_row(problem, trajectory, rows=None):
     """Predictors of rows by runs that never saw them, every row a replica."""
     n = len(problem.target)
-    folds = [(np.delete(np.arange(n), i), np.array([i])) for i in range(n)]
+    rows = range(n) if rows is None else rows
+    folds = [(np.delete(np.arange(n), i), np.array([i])) for i in rows]
     found = leave_folds_out(problem, trajectory, folds, UNCENTRED)
     return np.concatenate(found, axis=1)

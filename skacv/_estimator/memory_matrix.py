@@ -123,14 +123,16 @@ def _read_predictors(run):
         rng=check_random_state(estimator.random_state),
     )
     estimate = read(reader, data.problem, run.trajectory, estimator._refit(data))
-    temporal, spatial = estimate.predictors.temporal, estimate.predictors.spatial
+    rows = np.setdiff1d(np.arange(len(data.rows)), run.trajectory.rows_seen())
+    spatial = estimate.predictors.spatial[:, rows]
     factors = LowRankPath(
-        temporal, spatial[:, :, 0] if data.has_flat_predictions else spatial
+        estimate.predictors.temporal,
+        spatial[:, :, 0] if data.has_flat_predictions else spatial,
     )
     prediction = partial(type(estimator)._prediction, loss=data.problem.loss)
     return {
         **_paths(estimate),
-        **_predictions(factors, prediction, data.rows, data.y),
+        **_predictions(factors, prediction, data.rows[rows], data.y[rows]),
     }
 
 

@@ -52,8 +52,8 @@ class TrajectoryPoissonRegressor(CurvedRegressor):
         the run for every row; by random signs of the rows, added until their standard
         error is below that over the rows (True is the same); by so many random signs.
         "auto": by random signs, where that costs about what folds do, else none.
-        False: no ``risk_path_``. With "sgd" and "newton"
-        "auto" computes none, and the other values raise.
+        False: no ``risk_path_``. With "newton" "auto" computes none, and the other
+        values raise.
     risk_row_scales : bool, default=True
         Whether ``risk_path_`` gives rows whose norms are more uneven than those of
         Gaussian rows leverages in proportion. False: all have that of the average.

@@ -1,5 +1,7 @@
 """The memory matrix of runs in batches: the textbook with dense Jacobians, refits."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,7 +15,14 @@ from skacv import (
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import Huber, Logistic, Multinomial, SquaredError
 from skacv.optim.penalties import L1, SquaredL2
-from skacv.optim.schedules import GradientDescent, RandomBatches, StochasticGradient
+from skacv.optim.preconditioner import Preconditioner
+from skacv.optim.schedules import (
+    EigenPro,
+    GradientDescent,
+    RandomBatches,
+    StochasticGradient,
+    fixed_batches,
+)
 from skacv.risk.inference.scores import scores_at_the_end
 from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.curved_run import CurvedRun
@@ -272,6 +281,29 @@ def test_beside_runs_without_each_row(loss, schedule, rng):
         recorded = trajectory.predictor
         costs.append([problem.average_costs(z) for z in (found, exact, recorded)])
         assert np.corrcoef(found[-1].ravel(), exact[-1].ravel())[0, 1] > 0.99
+    found, exact, recorded = np.mean(costs, axis=0)
+    np.testing.assert_allclose(found, exact, rtol=0.02)
+    assert recorded[-1] < 0.97 * exact[-1]
+
+
+@pytest.mark.parametrize("batch_size", [None, 40])
+@pytest.mark.parametrize("loss", [Huber(1.0), Logistic()], ids=repr)
+def test_preconditioned_runs(loss, batch_size, rng):
+    """Read from the rows that the preconditioner has not seen, beside replicas."""
+    costs = []
+    for _ in range(4):
+        X, y = drawn(loss, 200, 30, rng)
+        X[:, :2] *= 5
+        design, others = design_of(X), np.arange(40, 200)
+        made = Preconditioner.of(design, np.arange(40), 2, rng)
+        batches = fixed_batches(200, batch_size, 0)
+        schedule = partial(EigenPro, preconditioner=made, batches=batches)
+        problem, trajectory = run_of(loss, X, y, schedule=schedule, T=25)
+        exact = without_each_row(problem, trajectory, others)
+        found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
+        recorded, others = trajectory.predictor[:, others], problem.batch(others)
+        paths = [others.average_costs(each) for each in (exact, recorded)]
+        costs.append([found.path, *paths])
     found, exact, recorded = np.mean(costs, axis=0)
     np.testing.assert_allclose(found, exact, rtol=0.02)
     assert recorded[-1] < 0.97 * exact[-1]

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..reader import Unreadable
 from .curved_run import CurvedRun
-from .gradient_points import points_of
+from .gradient_points import GradientPoints, kind_of_points, points_of
 from .modes import Modes
 from .row_scales import scales_of_rows
 
@@ -93,11 +93,8 @@ class CurvedMemoryMatrix:
                     "The memory matrix needs the derivative of every update, and "
                     f"{type(update).__name__} has none here."
                 )
-            if update.preconditioner is not None:
-                raise Unreadable(
-                    "The memory matrix of this loss is read without a preconditioner."
-                )
-        points = points_of(problem, trajectory)
+        kind_of_points(problem, trajectory)
+        points = GradientPoints.of(problem, trajectory)
         ends = [0, trajectory.n_updates - 1] if trajectory.n_updates else []
         if ends and not any(points.curvature(t).any() for t in ends):
             raise Unreadable(
@@ -110,6 +107,8 @@ class CurvedMemoryMatrix:
         scales, share = np.ones(len(problem.target)), 0.0
         if self.row_scales:
             scales, share = scales_of_rows(problem.design)
+        # A preconditioner has seen these rows: they say nothing of unseen ones.
+        scales[trajectory.rows_seen()] = 0
         n_rows = len(problem.target)
         inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
         run = CurvedRun(points_of(problem, trajectory), scales, inflation)

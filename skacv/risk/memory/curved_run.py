@@ -64,6 +64,7 @@ class CurvedRun:
     ----------
     points : GradientPoints
     scales : ndarray of shape (n_rows,)
+        Zero where a row is in no average.
     inflation : float
         What multiplies held-out residuals: a run that centres the target by its own
         rows centres it without the row that is held out.
@@ -231,8 +232,9 @@ class CurvedRun:
 
     def _costs(self, modes, solution, iterates):
         """Mean cost of some iterates, its error over rows and that of the probes."""
-        problem, weights = self.problem, self.problem.row_weights[:, 0]
-        weights, n_outputs = weights.astype(np.float64), problem.target.shape[1]
+        problem, n_outputs = self.problem, self.problem.target.shape[1]
+        weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)
+        weights /= weights.sum()
         predictor = self.held_out(modes, solution, iterates, slice(None))
         predictor = np.moveaxis(predictor, 0, 2)
         target = problem.target[:, :, None].astype(np.float64)

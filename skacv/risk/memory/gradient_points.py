@@ -263,7 +263,12 @@ class Visits:
 
 
 def points_of(problem, trajectory):
-    """The gradient points of a run, by the rows that its updates take.
+    """The gradient points of a run, by the rows that its updates take."""
+    return kind_of_points(problem, trajectory).of(problem, trajectory)
+
+
+def kind_of_points(problem, trajectory):
+    """The class of them.
 
     Raises
     ------
@@ -274,14 +279,14 @@ def points_of(problem, trajectory):
     batches = trajectory.batches()
     n_batches = {len(each) for each in batches}
     if n_batches <= {0}:
-        return GradientPoints.of(problem, trajectory)
+        return GradientPoints
     rows = np.arange(len(problem.target))
     if 0 not in n_batches and all(
         np.array_equal(np.sort(np.concatenate(each)), rows) for each in batches
     ):
-        return PassPoints.of(problem, trajectory)
+        return PassPoints
     if n_batches == {1}:
-        return BatchPoints.of(problem, trajectory)
+        return BatchPoints
     raise Unreadable(
         "The memory matrix is read where every update takes all rows, or one batch, or "
         "all rows once, batch by batch."
