@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from .._warnings import warn
 from ..risk.memory import passes
 from ..risk.memory.curved import CurvedMemoryMatrix
-from ..risk.memory.memory_matrix import estimate_risk
+from ..risk.memory.memory_matrix import MemoryMatrix, estimate_risk
 from ..risk.memory.row_norms import uneven_rows_bias
 from ..risk.reader import Unreadable, read
 from .array_path import ArrayPath
@@ -92,7 +92,7 @@ def read_memory_matrix(run):
     -------
     dict
     """
-    if run.data.problem.loss.is_quadratic and not _in_any_batches(run):
+    if _is_read_by_residuals(run):
         return _read_residuals(run)
     try:
         return _read_predictors(run)
@@ -102,15 +102,17 @@ def read_memory_matrix(run):
         raise
 
 
-def _in_any_batches(run):
-    """Whether a run takes batches, but not by linear passes that are all alike."""
-    if not run.trajectory.n_batches():
+def _is_read_by_residuals(run):
+    """Whether it is a run that the estimates of the squared error alone can read."""
+    if not run.data.problem.loss.is_quadratic:
         return False
+    in_batches = run.trajectory.n_batches()
+    reader = passes.PassRisk() if in_batches else MemoryMatrix()
     try:
-        passes.PassRisk().requires(run.data.problem, run.trajectory)
+        reader.requires(run.data.problem, run.trajectory)
     except Unreadable:
-        return True
-    return False
+        return False
+    return True
 
 
 def _read_predictors(run):

@@ -72,7 +72,7 @@ class ChosenParts:
     @property
     def _has_memory_matrix(self):
         """Whether it can be read of a run with these parts."""
-        return self._planned_update(n_rows=1).is_affine
+        return self._planned_update(n_rows=1).has_tangent
 
     def _strength_of(self, value, data):
         return float(value * self._chosen_penalty().strength)

@@ -45,6 +45,7 @@ def check_plan(problem, planned):
         )
     for phase in planned:
         phase.first_update.check(phase.penalty)
+        phase.first_update.check_on(problem)
         problem.design.check(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
         check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)

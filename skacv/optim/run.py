@@ -48,9 +48,14 @@ class Iterates:
 
     def take(self, taken):
         """Move all fits on by an update."""
-        if taken.restarts:  # from rest
-            self.state = State(self.state.current, self.state.current)
-        self.state = self._screen.advance(taken.update, taken.penalty, self.state)
+        state = self.state_before(taken)
+        self.state = self._screen.advance(taken.update, taken.penalty, state)
+
+    def state_before(self, taken):
+        """The state from which an update is taken: at rest where it restarts."""
+        if taken.restarts:
+            return State(self.state.current, self.state.current)
+        return self.state
 
 
 def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
@@ -135,6 +140,9 @@ class LiveRun:
     def _begun_follower(self):
         """All fits, at the last of the recorded iterates."""
         fits, record = self.carried.fits(self.problem), self._record
+        if not all(u.goes_on_from_iterates for u, _ in record.first_updates()):
+            again = Iterates.at_rest(fits, record.coef[0])
+            return record.followed_by(again)
         last, earlier = (
             Iterate(record.coef[s, :, :, None], record.predictor[s, :, :, None])
             for s in (self.t, max(self.t - 1, 0))

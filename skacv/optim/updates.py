@@ -55,11 +55,14 @@ class State(NamedTuple):
         The two last iterates, which momentum needs; the same one at rest.
     visited : ndarray of shape (n_rows, n_outputs, n_fits) or None
         After a pass, the linear predictor of every row just before its batch.
+    memory : object
+        What an update of the user's own keeps beside the iterates.
     """
 
     current: Iterate
     earlier: Iterate
     visited: np.ndarray | None = None
+    memory: object = None
 
 
 class Update:
@@ -69,7 +72,9 @@ class Update:
     ----------
     is_affine : bool
         Whether, but for the prox, the next iterate is an affine map of the last two
-        and of the gradient. Readers that follow derivatives ask for it.
+        and of the gradient.
+    has_tangent : bool
+        Whether it has a derivative. Readers that follow derivatives ask for it.
     is_elementwise : bool
         Whether the next value of a coefficient depends on its own last values, its own
         gradient and, through the prox, on its group. Readers that work on few columns
@@ -81,16 +86,23 @@ class Update:
     is_rotation_invariant : bool
         Whether it is the same update in any orthonormal basis of the coefficients,
         but for the prox.
+    goes_on_from_iterates : bool
+        Whether the last two iterates are all that it goes on from.
     """
 
     is_affine = False
+    has_tangent = False
     is_elementwise = False
     n_batches = 0
     preconditioner = None
     is_rotation_invariant = False
+    goes_on_from_iterates = True
 
     def check(self, penalty):
         """Raise a ValueError where the update cannot take this penalty."""
+
+    def check_on(self, problem):
+        """Raise a ValueError where it is not what it says, on a problem."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,7 @@ class ProximalGradient(Update):
     lookahead: float = 0.0
     preconditioner: Preconditioner | None = None
 
-    is_affine = True
+    is_affine = has_tangent = True
 
     @property
     def is_elementwise(self):
@@ -202,7 +214,7 @@ class ProximalGradient(Update):
 
     def advance(self, fits, penalty, state):
         """The state after this update of all fits."""
-        current, earlier, _ = state
+        current, earlier = state.current, state.earlier
         point = self.point(current.predictor, earlier.predictor)
         gradient, scale = fits.gradient(point), fits.penalty_scale
         coef = self.apply(current.coef, earlier.coef, gradient, penalty, scale)
@@ -255,7 +267,7 @@ class Pass(ComparesArrays, Update):
     update: ProximalGradient
     batches: tuple
 
-    is_affine = True
+    is_affine = has_tangent = True
 
     def __post_init__(self):
         if self.update.has_memory:

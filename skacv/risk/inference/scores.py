@@ -10,7 +10,7 @@ from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
 from ..memory.curved_tangents import SignProbes
-from ..memory.gradient_points import BatchPoints, GradientPoints
+from ..memory.gradient_points import BatchPoints, points_of
 from ..random_labels import random_signs
 from ..reader import Unreadable
 
@@ -47,7 +47,7 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
         trajectory = steps_of(problem, trajectory)
         points = BatchPoints.of(problem, trajectory)
     else:
-        points = GradientPoints.of(problem, trajectory)
+        points = points_of(problem, trajectory)
     last = trajectory.n_updates
     target, at_end = problem.target, points.at(last)
     slopes = -problem.loss.derivative(target, at_end) * len(target)

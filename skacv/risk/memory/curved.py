@@ -88,7 +88,7 @@ class CurvedMemoryMatrix:
                 "own, as in a kernel machine."
             )
         for update, _ in trajectory.first_updates():
-            if not update.is_affine:
+            if not update.has_tangent:
                 raise Unreadable(
                     "The memory matrix needs the derivative of every update, and "
                     f"{type(update).__name__} has none here."

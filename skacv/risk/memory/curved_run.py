@@ -67,7 +67,8 @@ class CurvedRun:
         Zero where a row is in no average.
     inflation : float
         What multiplies held-out residuals: a run that centres the target by its own
-        rows centres it without the row that is held out.
+        rows centres it without the row that is held out. It divides the degrees of
+        freedom of rows.
     """
 
     points: GradientPoints
@@ -182,7 +183,9 @@ class CurvedRun:
         n_carried, n_probes = len(n_by_mode), signs.shape[2]
         probes = SignProbes(signs, n_by_mode)
         carried = modes.temporal[:, :n_carried]
-        tangents = self.points.tangents(self.scales, carried, probes)
+        tangents = self.points.tangents(
+            self.scales, carried, probes, degrees=1 / self.inflation
+        )
         n_iterates, n_groups, _ = tangents.solution.shape
         temporal = np.zeros((n_iterates, n_groups, modes.temporal.shape[1]))
         temporal[:, :, :n_carried] = tangents.solution

@@ -21,6 +21,8 @@ from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.fits import Fits
+from ...optim.run import Iterates
+from ...optim.user import Arguments, no_move
 from .tangents import column_unions, moved_to
 
 # Predictors of tangents, rows times tangents, that are worked on together.
@@ -68,6 +70,12 @@ class ColumnSet:
     index: np.ndarray
     columns: Design
 
+    @classmethod
+    def whole(cls, design, n_updates, dtype):
+        """All columns, all along."""
+        index = np.arange(design.shape[1])
+        return cls(n_updates, index, design.columns(index, dtype))
+
     @staticmethod
     def all_of(design, trajectory, dtype):
         """Those of a run, one after the other.
@@ -94,15 +102,20 @@ class SignedRows:
     signs : ndarray of shape (n_rows, n_outputs, n_probes)
     scales : ndarray of shape (n_rows,)
         c.
+    degrees : float
+        Degrees of freedom of a row: less than one where rows are centred.
     """
 
     columns: Design
     signs: np.ndarray
     scales: np.ndarray
+    degrees: float = 1.0
 
     def some(self, rows):
         """Some of them."""
-        return SignedRows(self.columns.rows(rows), self.signs[rows], self.scales[rows])
+        return SignedRows(
+            self.columns.rows(rows), self.signs[rows], self.scales[rows], self.degrees
+        )
 
     def source(self):
         """X'r of every probe, (n_working, n_outputs, n_probes)."""
@@ -155,9 +168,10 @@ class SignedRows:
         else:
             total, squares = scales**2 @ bend, scales**3 @ bend**2
         if (total > 0).all():
-            return Reading(bent, total, squares / total)
-        plain = np.full(len(total), scales.sum() * (n_outputs if is_coupled else 1))
-        return Reading(self.source(), plain, np.zeros(len(total)))
+            return Reading(bent, self.degrees * total, squares / total)
+        plain = self.degrees * scales.sum() * (n_outputs if is_coupled else 1)
+        by, zeros = self.source(), np.zeros(len(total))
+        return Reading(by, np.full(len(total), plain), zeros)
 
 
 @dataclass(frozen=True)
@@ -217,6 +231,8 @@ class CurvedTangents:
     probes : SignProbes
     shocks : callable
         :func:`shocks_of_w`, or another of its kind.
+    degrees : float
+        Of :class:`SignedRows`.
 
     Attributes
     ----------
@@ -231,8 +247,11 @@ class CurvedTangents:
         The curvature that Z is fed back by, on average as it is read.
     """
 
-    def __init__(self, points, row_scales, temporal, probes, shocks=shocks_of_w):
+    def __init__(
+        self, points, row_scales, temporal, probes, shocks=shocks_of_w, degrees=1.0
+    ):
         self._points, self._temporal, self._shocks_of = points, temporal, shocks
+        self._degrees = degrees
         n_outputs, dtype = probes.signs.shape[1], probes.signs.dtype
         self._signs, self._row_scales = probes.signs, row_scales.astype(dtype)
         self._probe, self._mode = probes.probe, probes.mode
@@ -245,7 +264,7 @@ class CurvedTangents:
         self.at_points = np.zeros((n_updates, n_groups, n_modes))
         self.responses = np.zeros((n_updates + 1, n_groups, n_tangents))
         self.mean_bend = np.zeros((n_updates, n_groups))
-        self._column_sets = points.column_sets(dtype)
+        self._column_sets = iter(points.column_sets(dtype))
         self._rows, self._n_left, self._index = None, 0, np.empty(0, int)
         self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
 
@@ -314,7 +333,9 @@ class CurvedTangents:
         held, self._rows = self._index, None  # before the next columns are copied
         following = next(self._column_sets)
         self._index, self._n_left = following.index, following.n_updates
-        self._rows = SignedRows(following.columns, self._signs, self._row_scales)
+        self._rows = SignedRows(
+            following.columns, self._signs, self._row_scales, self._degrees
+        )
         self._penalty_on = OnColumns(self._index)
         self._earlier = moved_to(self._index, held, self._earlier)
         self._current = moved_to(self._index, held, self._current)
@@ -379,6 +400,34 @@ class PassTangents(CurvedTangents):
             taken.t, self._groups(position), reading, self._current, rows.source(), bent
         )
         self._advance(taken, change / len(part.rows), part.following[:, :, 0])
+
+
+class UserTangents(CurvedTangents):
+    """The same of updates of the user's own, which move by more than affine maps.
+
+    The run is followed once more for what its updates are called with.
+    """
+
+    def __init__(self, points, *args, **kwargs):
+        super().__init__(points, *args, **kwargs)
+        start = points.trajectory.coef[0]
+        self._run = Iterates.at_rest(Fits(points.problem), start)
+        self._former = None
+
+    def _advance(self, taken, change, following):
+        update, penalty = taken.update, taken.penalty
+        at = update.arguments(self._run.fits, penalty, self._run.state_before(taken))
+        if penalty.curvature:
+            change = change + penalty.smooth_gradient(self._current)
+        if taken.restarts:
+            self._former = change, no_move(at.state, self._current.shape[2])
+        former, state = self._former
+        moves = Arguments(self._current, self._earlier, change, former, state)
+        ahead, state = update.moved(at, moves)
+        moved = penalty.prox_tangent(following[:, :, None], update.step_size, ahead)
+        self._earlier, self._current = self._current, moved.astype(change.dtype)
+        self._former = change, state
+        self._run.take(taken)
 
 
 def curvature_at(problem, predictor, rows=slice(None)):

@@ -19,6 +19,7 @@ from .curved_tangents import (
     ColumnSet,
     CurvedTangents,
     PassTangents,
+    UserTangents,
     curvature_at,
 )
 from .modes import AlongRun, Modes, all_modes, modes_of
@@ -157,6 +158,15 @@ class GradientPoints:
         return (change @ spatial.T)[:, None]
 
 
+class UserPoints(GradientPoints):
+    """The same of updates of the user's own, which may look at all columns."""
+
+    follower = UserTangents
+
+    def column_sets(self, dtype):
+        return [ColumnSet.whole(self.problem.design, self.n_updates, dtype)]
+
+
 class BatchPoints(GradientPoints):
     """The same where every update takes one batch of rows, and any.
 
@@ -221,9 +231,7 @@ class PassPoints(GradientPoints):
 
     def column_sets(self, dtype):
         """All columns: within a pass others may move than at its ends."""
-        design = self.problem.design
-        index = np.arange(design.shape[1])
-        yield ColumnSet(self.n_updates, index, design.columns(index, dtype))
+        return [ColumnSet.whole(self.problem.design, self.n_updates, dtype)]
 
     def taken_off(self, Z, spatial, iterates, rows):
         place = self.position[iterates, rows]
@@ -276,6 +284,8 @@ def kind_of_points(problem, trajectory):
         If some updates take all rows and others batches, or if passes of several
         batches do not take every row once.
     """
+    if not all(update.is_affine for update, _ in trajectory.first_updates()):
+        return UserPoints
     batches = trajectory.batches()
     n_batches = {len(each) for each in batches}
     if n_batches <= {0}:

@@ -1,0 +1,261 @@
+"""An update of the user's own: any function of the last iterates and gradients.
+
+    b_{t+1} = prox(function(t, b_t, b_{t-1}, gradient(b_t), gradient(b_{t-1})))
+
+Refits that leave rows out evaluate the function on their own iterates, so
+leave-one-out and folds need no derivative of it. The memory matrix needs how it moves
+in one direction: the user's ``tangent``, or central differences.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import getclosurevars
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .updates import Iterate, State, Update
+
+# Central differences: the step, relative to the size of what moves.
+DIFFERENCE = 1e-5
+# Fits side by side that a function is checked on.
+N_FITS = 3
+
+
+class Arguments(NamedTuple):
+    """What a function of the user's is called with, after the number of the update.
+
+    Attributes
+    ----------
+    coef, earlier_coef : ndarray of shape (n_columns, n_outputs, n_fits)
+        The last two iterates, the same one at the start.
+    gradient, earlier_gradient : ndarray of the same shape
+        Of the loss and of the penalty's smooth part, there.
+    state : object
+        What the function has returned beside the last iterate; None without a state.
+    """
+
+    coef: np.ndarray
+    earlier_coef: np.ndarray
+    gradient: np.ndarray
+    earlier_gradient: np.ndarray
+    state: Any = None
+
+
+@dataclass(frozen=True)
+class UserUpdate:
+    """A schedule whose update is a function of the user's.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(t, b1, b2, grad1, grad2)`` is the next iterate before the prox, from
+        the last iterate and the one before, (n_columns, n_outputs, n_fits) each, and
+        the gradients of the objective there, without what the prox takes. Fits side
+        by side must not mix. With a state of its own, ``function(t, b1, b2, grad1,
+        grad2, state)`` returns the next iterate and the next state.
+    start : callable, default=None
+        ``start(coef)`` is the state at the start: an array, or a tuple or dict of
+        arrays, with the fits on the last axis. None: no state.
+    tangent : callable, default=None
+        ``tangent(t, arguments, moves)`` is how the next iterate moves where the
+        :class:`Arguments` do by ``moves``; with a state, it returns how that moves,
+        too. None: by central differences.
+    step_size : float, default=1.0
+        That of the prox. Estimators put their own in its place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skacv import TrajectoryRegressor
+    >>> from skacv.optim.user import UserUpdate
+    >>> def momentum(t, b1, b2, grad1, grad2):
+    ...     return b1 + 0.5 * (b1 - b2) - 0.2 * grad1
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 4))
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    >>> model = TrajectoryRegressor(0.01, penalty="l2", schedule=UserUpdate(momentum))
+    >>> model.fit(X, y).coef_.round(1) + 0.0
+    array([1., 0., 0., 0.])
+    """
+
+    function: Callable
+    start: Callable | None = None
+    tangent: Callable | None = None
+    step_size: float = 1.0
+
+    def updates(self):
+        return (UserStep(self, t) for t in count())
+
+    @staticmethod
+    def largest_stable_step(smoothness):
+        """It is not known of a function."""
+        return np.inf
+
+
+@dataclass(frozen=True)
+class UserStep(Update):
+    """One call of the function.
+
+    Parameters
+    ----------
+    schedule : UserUpdate
+    t : int
+        Number of the update since the start, or since the strength has changed.
+    """
+
+    schedule: UserUpdate
+    t: int
+
+    has_tangent = True
+
+    @property
+    def step_size(self):
+        return self.schedule.step_size
+
+    @property
+    def goes_on_from_iterates(self):
+        return self.schedule.start is None
+
+    def point(self, current, earlier):
+        """Where the gradient is taken: at the last iterate."""
+        return current
+
+    def called(self, arguments):
+        """The next iterate before the prox, and the next state."""
+        if self.schedule.start is None:
+            return self.schedule.function(self.t, *arguments[:4]), None
+        return self.schedule.function(self.t, *arguments)
+
+    def arguments(self, fits, penalty, state):
+        """The :class:`Arguments` at the state of a run."""
+        current, earlier, memory = state.current, state.earlier, state.memory
+        gradient = _gradient(fits, penalty, current)
+        if memory is None:  # at rest, or begun from a record
+            own = None
+            if self.schedule.start is not None:
+                own = self.schedule.start(current.coef)
+            memory = own, _gradient(fits, penalty, earlier)
+        own, former = memory
+        return Arguments(current.coef, earlier.coef, gradient, former, own)
+
+    def advance(self, fits, penalty, state):
+        """The state after this update of all fits."""
+        arguments = self.arguments(fits, penalty, state)
+        ahead, own = self.called(arguments)
+        ahead = np.asarray(ahead, dtype=arguments.coef.dtype)
+        coef = penalty.prox(ahead, self.step_size * fits.penalty_scale)
+        memory = own, arguments.gradient
+        return State(Iterate(coef, fits.predictor(coef)), state.current, memory=memory)
+
+    def moved(self, arguments, moves):
+        """How the next iterate, before the prox, and the next state move.
+
+        Parameters
+        ----------
+        arguments : Arguments
+            Of one fit.
+        moves : Arguments
+            Of as many tangents as there are, in the place of fits.
+
+        Returns
+        -------
+        coef : ndarray of shape (n_columns, n_outputs, n_tangents)
+        state
+        """
+        if self.schedule.tangent is not None:
+            found = self.schedule.tangent(self.t, arguments, moves)
+            return (found, None) if self.schedule.start is None else found
+        # Small beside both, tangent by tangent.
+        step = DIFFERENCE * np.minimum(
+            _size(arguments.coef) / _size(moves.coef, axis=(0, 1)),
+            _size(arguments.gradient) / _size(moves.gradient, axis=(0, 1)),
+        )
+        ahead = self.called(_map(lambda at, by: at + step * by, arguments, moves))
+        behind = self.called(_map(lambda at, by: at - step * by, arguments, moves))
+        return tuple(
+            _map(lambda one, other: (one - other) / (2 * step), *pair)
+            for pair in zip(ahead, behind)
+        )
+
+    def check_on(self, problem):
+        """Raise where the function cannot be replayed without a row.
+
+        Raises
+        ------
+        ValueError
+            If it holds an array with an entry for every row, if it does not keep the
+            shape of an iterate, if it mixes fits, or gives another answer every time.
+        """
+        name = getattr(self.schedule.function, "__name__", "function")
+        _check_held(name, self.schedule.function, len(problem.target))
+        rng = np.random.default_rng(0)
+        shape = problem.design.shape[1], problem.target.shape[1], N_FITS
+        arguments = Arguments(*rng.standard_normal((4, *shape)))
+        if self.schedule.start is not None:
+            own = self.schedule.start(arguments.coef)
+            arguments = arguments._replace(state=own)
+        found, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
+        if found.shape != shape:
+            raise ValueError(
+                f"{name} must return an iterate of the shape that it takes, "
+                f"(n_columns, n_outputs, n_fits): got {found.shape} for {shape}."
+            )
+        if not np.array_equal(found, again, equal_nan=True):
+            raise ValueError(
+                f"{name} must return the same every time: runs without a row follow "
+                "the same updates."
+            )
+        alone = self.called(_map(lambda part: part[..., :1], arguments))[0]
+        if not np.allclose(found[..., :1], alone, equal_nan=True):
+            raise ValueError(
+                f"{name} mixes fits that run side by side: entries with another last "
+                "index are another fit."
+            )
+
+
+def _gradient(fits, penalty, iterate):
+    """Gradients of all fits, with that of the penalty's smooth part."""
+    found = fits.gradient(iterate.predictor)
+    if penalty.curvature:
+        found = found + fits.penalty_scale * penalty.smooth_gradient(iterate.coef)
+    return found
+
+
+def no_move(state, n_tangents):
+    """The tangents of a state at the start, which nothing has moved."""
+    return _map(lambda part: np.zeros((*part.shape[:-1], n_tangents)), state)
+
+
+def _check_held(name, function, n_rows):
+    """Raise where a function holds an array of all rows."""
+    try:
+        held = getclosurevars(function)
+    except TypeError:  # not a plain function: nothing is known of it
+        return
+    for key, value in {**held.nonlocals, **held.globals}.items():
+        if n_rows in np.shape(value if isinstance(value, np.ndarray) else 0):
+            raise ValueError(
+                f"{name} holds {key}, which has an entry for every row: a run without "
+                "a row would still see it. Rows may enter through the gradients only."
+            )
+
+
+def _size(array, axis=None):
+    """The largest entry, or one where all are zero."""
+    size = np.abs(array).max(axis=axis, initial=0.0)
+    return np.where(size > 0, size, 1.0)
+
+
+def _map(function, *trees):
+    """A function of the arrays of tuples and dicts of the same shape; None stays."""
+    first = trees[0]
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        return {key: _map(function, *(tree[key] for tree in trees)) for key in first}
+    if isinstance(first, tuple):
+        found = [_map(function, *parts) for parts in zip(*trees)]
+        return type(first)(*found) if hasattr(first, "_fields") else tuple(found)
+    return function(*trees)
