@@ -18,7 +18,7 @@ from skacv import (
 from skacv.optim.losses import Huber
 from skacv.optim.schedules import RandomBatches
 
-N_ROWS, N_TEST, N_REPEATS = 150, 4000, 40
+N_ROWS, N_TEST, N_REPEATS = 300, 4000, 40
 SIGNAL = 2.0
 GD = {"max_iter": 25, "tol": 0.0, "loo": False, "solver": "gd"}
 FISTA = {"max_iter": 25, "tol": 0.0, "loo": False}
@@ -129,7 +129,7 @@ def test_path(model, X, y):
 def curved_memory(n_repeats=N_REPEATS):
     """The memory matrix of curved losses, beside leave-one-out and fresh rows.
 
-    150 rows, a fifth of the columns matter, 25 updates (SGD: 10 passes through batches
+    300 rows, a fifth of the columns matter, 25 updates (SGD: 10 passes through batches
     of 32 rows, drawn anew; random batches: 30 rows an update), 40 repeats. "traces" and
     "default" are means of risk_path_ over those of exact leave-one-out (every row a
     replica of the run), at the iterate where that differs most and, in brackets, at the
