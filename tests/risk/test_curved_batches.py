@@ -348,7 +348,7 @@ def test_estimators_in_batches(l1_ratio, rng):
         schedule=StochasticGradient(1.0, 0.5, 150, 32, 0),
         loss=SquaredError(),
         max_iter=15,
-        risk=True,
+        risk="exact",
         loo=True,
     )
     squared.fit(X, X[:, 0] + 5 + rng.standard_normal(150))

@@ -9,8 +9,8 @@ from ...optim.fits import Fits
 from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
-from ..memory.curved_tangents import SignProbes
 from ..memory.gradient_points import BatchPoints, points_of
+from ..memory.signed_rows import SignProbes
 from ..random_labels import random_signs
 from ..reader import Unreadable
 

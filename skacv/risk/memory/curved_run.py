@@ -9,9 +9,9 @@ from ..averages import mean_with_error
 from ..left_out.costs import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Run
 from ..random_labels import random_signs
 from ..reader import Unreadable
-from .curved_tangents import SignProbes
 from .gradient_points import GradientPoints
 from .modes import AlongRun, all_modes, modes_of, n_leading
+from .signed_rows import SignProbes
 from .traces import Accuracy, Solution, by_size
 
 # In single precision and side by side, so many tangents take as long as a replica; but

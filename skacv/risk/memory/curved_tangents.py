@@ -18,40 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...optim.design import Design
-from ...optim.einsum import einsum
 from ...optim.families import OnColumns
 from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ...optim.user import Arguments, no_move
+from .signed_rows import SignedRows, curvature_at
 from .tangents import column_unions, moved_to
-
-# Predictors of tangents, rows times tangents, that are worked on together.
-ENTRIES_PER_BLOCK = 1 << 21
-
-
-@dataclass(frozen=True)
-class SignProbes:
-    """Signs of the rows, by which traces over rows are read.
-
-    Attributes
-    ----------
-    signs : ndarray of shape (n_rows, n_outputs, n_probes)
-    n_by_mode : ndarray of shape (n_modes,)
-        Mode k is driven through the first ``n_by_mode[k]`` probes.
-    """
-
-    signs: np.ndarray
-    n_by_mode: np.ndarray
-
-    @property
-    def mode(self):
-        """The mode of every tangent."""
-        return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
-
-    @property
-    def probe(self):
-        """The probe of every tangent."""
-        return np.concatenate([np.arange(n) for n in [0, *self.n_by_mode]])
 
 
 @dataclass(frozen=True)
@@ -90,111 +62,6 @@ class ColumnSet:
                 columns = None  # before those of the next set are copied
                 former, columns = index, design.columns(index, dtype)
             yield ColumnSet(n_updates, index, columns)
-
-
-@dataclass(frozen=True)
-class SignedRows:
-    """Rows of X on some columns, their signs, and their leverages.
-
-    Attributes
-    ----------
-    columns : Design
-    signs : ndarray of shape (n_rows, n_outputs, n_probes)
-    scales : ndarray of shape (n_rows,)
-        c.
-    degrees : float
-        Degrees of freedom of a row: less than one where rows are centred.
-    """
-
-    columns: Design
-    signs: np.ndarray
-    scales: np.ndarray
-    degrees: float = 1.0
-
-    def some(self, rows):
-        """Some of them."""
-        return SignedRows(
-            self.columns.rows(rows), self.signs[rows], self.scales[rows], self.degrees
-        )
-
-    def source(self):
-        """X'r of every probe, (n_working, n_outputs, n_probes)."""
-        n_rows, *others = self.signs.shape
-        found = self.columns.t_dot(self.signs.reshape(n_rows, -1))
-        return found.reshape(len(found), *others)
-
-    def pulled(self, bend, tangents):
-        """X'(c D r) of every probe, and X'(D X tangents): one block of rows at a time.
-
-        Returns
-        -------
-        bent : ndarray of shape (n_working, n_outputs, n_probes)
-        curved : ndarray of shape (n_working, n_outputs, n_tangents)
-        """
-        columns, signs, found = self.columns, self.signs, 0.0
-        (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
-        flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
-        size = max(1, ENTRIES_PER_BLOCK // (n_outputs * (n_probes + n_tangents)))
-        for first in range(0, n_rows, size):
-            rows = slice(first, first + size)
-            block = columns if size >= n_rows else columns.rows(rows)
-            moved = block.dot(flat).reshape(block.shape[0], n_outputs, n_tangents)
-            scaled = signs[rows] * self.scales[rows, None, None]
-            slopes = _bent(bend[rows], np.concatenate([scaled, moved], axis=2))
-            found = found + block.t_dot(slopes.reshape(len(slopes), -1))
-        found = found.reshape(len(tangents), n_outputs, n_probes + n_tangents)
-        return found[:, :, :n_probes], found[:, :, n_probes:].copy()
-
-    def reading(self, bend, bent, is_coupled):
-        """How Z is read by these rows: by their signs alone where none bends.
-
-        Parameters
-        ----------
-        bend : ndarray
-            D of the rows.
-        bent : ndarray of shape (n_working, n_outputs, n_probes)
-            X'(c D r).
-        is_coupled : bool
-            Whether the loss couples the outputs.
-
-        Returns
-        -------
-        Reading
-        """
-        scales, n_outputs = self.scales, self.signs.shape[1]
-        if is_coupled:
-            total = np.einsum("n,nkk->", scales**2, bend)[None]
-            squares = np.einsum("n,nkl,nkl->", scales**3, bend, bend)[None]
-        else:
-            total, squares = scales**2 @ bend, scales**3 @ bend**2
-        if (total > 0).all():
-            return Reading(bent, self.degrees * total, squares / total)
-        plain = self.degrees * scales.sum() * (n_outputs if is_coupled else 1)
-        by, zeros = self.source(), np.zeros(len(total))
-        return Reading(by, np.full(len(total), plain), zeros)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What Z is read by: products of tangents with ``by``, over ``total``.
-
-    Attributes
-    ----------
-    by : ndarray of shape (n_working, n_outputs, n_probes)
-    total, mean_bend : ndarray of shape (n_groups,)
-        The curvature that divides, and that by which Z is fed back, on average.
-    """
-
-    by: np.ndarray
-    total: np.ndarray
-    mean_bend: np.ndarray
-
-    def of(self, tangents, probe):
-        """What every tangent says of Z, (n_groups, n_tangents)."""
-        found = einsum("jkc,jkc->kc", self.by[:, :, probe], tangents)
-        if len(self.total) < len(found):  # outputs that are coupled
-            found = found.sum(axis=0, keepdims=True)
-        return found / self.total[:, None]
 
 
 def shocks_of_w(temporal, follows, total):
@@ -428,17 +295,3 @@ class UserTangents(CurvedTangents):
         self._earlier, self._current = self._current, moved.astype(change.dtype)
         self._former = change, state
         self._run.take(taken)
-
-
-def curvature_at(problem, predictor, rows=slice(None)):
-    """Curvature of some rows at their linear predictors, times n and their weights."""
-    curvature = problem.loss.curvature(problem.target[rows], predictor)
-    weights = len(problem.target) * problem.row_weights[rows, :1]
-    return curvature * weights.reshape(-1, *(1,) * (curvature.ndim - 1))
-
-
-def _bent(bend, array):
-    """Curvature times an array of shape (n_rows, n_outputs, k), row by row."""
-    if bend.ndim == 3:
-        return bend @ array
-    return bend[:, :, None] * array

@@ -20,9 +20,9 @@ from .curved_tangents import (
     CurvedTangents,
     PassTangents,
     UserTangents,
-    curvature_at,
 )
 from .modes import AlongRun, Modes, all_modes, modes_of
+from .signed_rows import curvature_at
 
 # Smaller modes, beside the largest, are rounding where all are wanted.
 RESOLUTION = 1e-12
