@@ -2,9 +2,11 @@
 
 from inspect import signature
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing
+from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -82,6 +84,25 @@ def validate_parameters(estimator):
         estimator._validate_params()
 
 
+def on_host(array):
+    """An array of another library as NumPy, where scikit-learn dispatches on them.
+
+    Estimators work in NumPy. What is no such array is returned as it is.
+    """
+    if not get_config()["array_api_dispatch"] or not _is_foreign(array):
+        return array
+    namespace, _ = get_namespace(array)
+    return _convert_to_numpy(array, namespace)
+
+
+def _is_foreign(array):
+    """Whether it is an array of the array API, or a tensor, but not NumPy's."""
+    if isinstance(array, np.ndarray | np.generic):
+        return False
+    is_tensor = type(array).__module__.split(".")[0] == "torch"
+    return is_tensor or hasattr(array, "__array_namespace__")
+
+
 def class_weights(class_weight, classes, y, sample_weight):
     """The weight of every class; newer versions balance the weights of the rows."""
     weighted = {"sample_weight"} & signature(compute_class_weight).parameters.keys()
@@ -103,6 +124,7 @@ __all__ = [
     "check_names",
     "class_weights",
     "has_callbacks",
+    "on_host",
     "validate_parameters",
     "with_callbacks",
 ]

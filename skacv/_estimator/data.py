@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import _check_sample_weight
+from .._compat import _check_sample_weight, on_host
 from ..optim.arrays import design_of
 from ..optim.problem import Problem
 
@@ -203,6 +203,7 @@ def validated(estimator, X, y, sample_weight, **checks):
     -------
     Samples
     """
+    X, y, sample_weight = map(on_host, (X, y, sample_weight))
     shell = copy(estimator)
     X, y = validate_data(
         shell,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils import check_array
 
+from .._compat import on_host
 from ..risk.averages import mean_with_error
 
 ENTRIES_PER_BLOCK = 1 << 20
@@ -122,7 +123,7 @@ def costs_of_held_out(estimator, estimate, y):
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
     weights, loss = estimator._row_weights[rows], estimator._loss
-    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    y = check_array(on_host(y), ensure_2d=False, dtype=None, input_name="y")
     target = estimator._target(y)[rows][:, :, None]
     path = getattr(estimator, estimate.path)
 

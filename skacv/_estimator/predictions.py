@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import _check_sample_weight
+from .._compat import _check_sample_weight, on_host
 from ..optim.losses import SquaredError
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
 from .data import Coded, validated
@@ -26,6 +26,7 @@ class RecordedModel(RecordsTrajectory):
 
     def _checked(self, X):
         check_is_fitted(self)
+        X = on_host(X)
         return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
@@ -62,6 +63,7 @@ class RecordedModel(RecordsTrajectory):
             outputs or the labels of the fit, or if all weights are zero.
         """
         check_is_fitted(self)
+        X, y, sample_weight = map(on_host, (X, y, sample_weight))
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         check_consistent_length(X, y, sample_weight)
         weights = _check_sample_weight(

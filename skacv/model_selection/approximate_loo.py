@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import _check_sample_weight
+from .._compat import _check_sample_weight, on_host
 from .._warnings import warn
 from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
@@ -199,6 +199,7 @@ def approximate_loo(
 
 def _checked(estimator, X, y, sample_weight):
     """The data as arrays, if they agree with the estimator and each other."""
+    X, y, sample_weight = map(on_host, (X, y, sample_weight))
     X, y = validate_data(
         estimator,
         X,

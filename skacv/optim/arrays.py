@@ -1,8 +1,10 @@
 """The design of the data that a user passes."""
 
+import numpy as np
 from scipy import sparse
 
 from .dense import DenseDesign
+from .device import DeviceDesign
 from .sparse import SparseDesign
 
 
@@ -11,7 +13,8 @@ def design_of(X, center=None, row_scale=None):
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_columns), float32 or float64
+    X : ndarray, CSR matrix or array on a device, (n_rows, n_columns)
+        float32 or float64.
     center : ndarray of shape (n_columns, 1), optional
         Subtracted from every row. The weighted mean:
         ``design_of(X).centered(weights)``.
@@ -20,7 +23,10 @@ def design_of(X, center=None, row_scale=None):
 
     Returns
     -------
-    DenseDesign or SparseDesign
+    DenseDesign, SparseDesign or DeviceDesign
     """
-    kind = SparseDesign if sparse.issparse(X) else DenseDesign
-    return kind(X, center, row_scale)
+    if sparse.issparse(X):
+        return SparseDesign(X, center, row_scale)
+    if isinstance(X, np.ndarray):
+        return DenseDesign(X, center, row_scale)
+    return DeviceDesign.of(X, center, row_scale)

@@ -1,6 +1,7 @@
 """Designs of every kind, with the features that their rows stand for."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from skacv.kernel.kernels import Precomputed
@@ -62,6 +63,12 @@ def stacked(X):
     return Stacked(upper, lower), X
 
 
+def on_a_device(X):
+    strict = pytest.importorskip("array_api_strict", reason="not installed")
+    pytest.importorskip("array_api_compat", reason="not installed")
+    return design_of(strict.asarray(X)), X
+
+
 def kernel(X):
     return kernel_design(X), X
 
@@ -74,7 +81,7 @@ def kernel_and_constant(X):
     return kernel_design(X, constant=True), np.hstack([X, np.ones((len(X), 1))])
 
 
-COLUMNS = (dense, csr, stacked)
+COLUMNS = (dense, csr, stacked, on_a_device)
 KERNELS = (kernel, kernel_in_blocks, kernel_and_constant)
 
 
