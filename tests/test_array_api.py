@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 import pytest
+import scipy
+from sklearn.utils.fixes import parse_version
 
 from skacv.optim.arrays import design_of
 from skacv.optim.device import DeviceDesign
@@ -88,6 +90,10 @@ with sklearn.config_context(array_api_dispatch=True):
 """
 
 
+@pytest.mark.skipif(
+    parse_version(scipy.__version__) < parse_version("1.14"),
+    reason="scikit-learn dispatches on arrays with SciPy 1.14 or newer only",
+)
 def test_estimators_convert_what_scikit_learn_dispatches_on():
     """In a process of its own: SciPy asks for a variable before it is imported."""
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
