@@ -65,6 +65,10 @@ class DeviceDesign(MatrixDesign):
             array = self._compat.to_device(array, "cpu")
         return np.array(array)
 
+    def _picked(self, array, index, axis):
+        """Some rows, or columns, of an array of the device."""
+        return self._namespace.take(array, self._there(index), axis=axis)
+
     def _check_digits(self):
         """Raise where factors are rounded before they are multiplied, as by TF32."""
         n_rows, n_columns = (min(LOOKED_AT, size) for size in self.shape)
@@ -110,7 +114,7 @@ class DeviceDesign(MatrixDesign):
         for rows in self._slices():
             block = self.X[rows, :]
             if columns is not None:
-                block = self._namespace.take(block, self._there(columns), axis=1)
+                block = self._picked(block, columns, axis=1)
             if center is not None:
                 own = center if columns is None else center[columns]
                 block = block - self._there(own.T)
@@ -168,8 +172,7 @@ class DeviceDesign(MatrixDesign):
         if isinstance(index, slice):  # no copy
             index = slice(*index.indices(self.shape[0]))
             return DeviceDesign(self.X[index, :], self.center, scale)
-        there = self._there(np.arange(self.shape[0])[index])
-        X = self._namespace.take(self.X, there, axis=0)
+        X = self._picked(self.X, np.arange(self.shape[0])[index], axis=0)
         return DeviceDesign(X, self.center, scale)
 
     def selection(self, index, dtype):
