@@ -211,7 +211,7 @@ def test_classifiers_test_their_coefficients(model, rng):
         y = rng.random(300) < expit(1 + X[:, 0] - X[:, 1])
         model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
         table = model.fit(X, y).coef_table(covariance=np.eye(22))
-        assert set(table) == {*ESTIMATED, "column"}
+        assert {*ESTIMATED, "column"} <= set(table)
         others.append(table["z"][:2])
         null.extend(table["z"][2:])
     # Five standard errors of so many independent ones.
@@ -226,7 +226,7 @@ def test_several_classes_are_not_debiased(rng):
         model = cls(risk=True, keep_data=True).fit(X, y)
         with pytest.raises(ValueError, match="more than two classes"):
             model.coef_table()
-        assert not hasattr(model, "coef_interval")
+    assert not hasattr(model, "coef_interval")
 
 
 def test_unlabelled_rows_stand_for_the_covariance(rng):
