@@ -24,6 +24,8 @@ from ..risk.inference.signal import of_debiased, of_labels
 # The lasso of a column of unit variance on the others has this times
 # sqrt(log(p) / n) as its alpha.
 NODEWISE_ALPHA = 0.45
+# The same where the column stands for the mean of a row, which leans on many columns.
+ROW_ALPHA = 0.9
 # What is left of a column may be as close to another one as this share of how close it
 # is to the column itself: else the two are not told apart.
 MOST_ALIKE = 0.5
@@ -167,7 +169,7 @@ def nodewise(X, columns):
     ValueError
         If an asked column is too like the others to be told from them.
     """
-    (scaled, _), alpha = _of_unit_size(X), _alpha(X)
+    (scaled, _), alpha = _of_unit_size(X), _alpha(X, NODEWISE_ALPHA)
     vectors, alike = np.empty((len(X), len(columns))), []
     for place, j in enumerate(columns):
         others = np.delete(scaled, j, axis=1)
@@ -201,7 +203,7 @@ def nodewise_rows(X, rows):
     ValueError
         If the column of a row is too like the others to be told from them.
     """
-    (scaled, scale), alpha = _of_unit_size(X), _alpha(X)
+    (scaled, scale), alpha = _of_unit_size(X), _alpha(X, ROW_ALPHA)
     vectors, alike = np.zeros((len(X), len(rows))), []
     for place, row in enumerate(rows):
         # In coordinates in which columns have unit size.
@@ -230,10 +232,10 @@ def _of_unit_size(X):
     return X / np.where(scale > 0, scale, 1.0), scale
 
 
-def _alpha(X):
+def _alpha(X, factor):
     """Of the lasso of a column of unit size."""
     n_rows, n_columns = X.shape
-    return NODEWISE_ALPHA * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
+    return factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
 
 
 def _left_by_lasso(column, others, alpha):

@@ -9,6 +9,16 @@ from .debiasing import DebiasesCoefficients, check_coverage
 class CoefficientInference(DebiasesCoefficients):
     """What regressors with linear predictors say of the true coefficients."""
 
+    def _check_kept(self):
+        super()._check_kept()
+        loss = self._data.problem.loss
+        if not loss.is_of_residual:
+            raise ValueError(
+                "Debiased coefficients are those of the true model where the loss is "
+                f"one of y - x'b (its is_of_residual says so), which the {loss.name} "
+                "is not."
+            )
+
     def coef_interval(
         self,
         columns=None,
@@ -202,7 +212,7 @@ default="nodewise"
 
 
 class CoefficientTests(DebiasesCoefficients):
-    """Tests of coefficients of classifiers of two classes: whether they are zero.
+    """Tests of coefficients of two classes, or of counts: whether they are zero.
 
     Their size is known up to a factor: that of the debiased iterate.
     Where the loss is that of the true model, :class:`LogisticInference` finds it.
@@ -213,7 +223,7 @@ class CoefficientTests(DebiasesCoefficients):
     ):
         """Tests of coefficients that are zero, from the one run.
 
-        Where the classes depend on the features through one x'b alone, a debiased
+        Where the target depends on the features through one x'b alone, a debiased
         iterate is normal about a multiple of b, whatever the loss [1]_. Of a zero
         coefficient z is standard normal.
 
