@@ -38,8 +38,8 @@ class CoefficientInference(DebiasesCoefficients):
         it is normal about the true coefficient, with a standard error that needs no
         estimate of the noise: ||e_t|| sqrt(Omega_jj) / n where the covariance 1 / Omega
         of the columns is known [1]_. Else w_j is what a lasso of the column on the
-        others leaves, over its product with the column [2]_. Other losses have e_t =
-        n K^-1 Psi [3]_.
+        others leaves, over its product with the column [2]_. Other losses of y - x'b
+        have e_t = n K^-1 Psi [3]_.
 
         Parameters
         ----------
@@ -198,8 +198,8 @@ default="nodewise"
         >>> X, y = load_diabetes(return_X_y=True)
         >>> model = TrajectoryLasso(0.1, keep_data=True, random_state=0)
         >>> model.fit(X[:400], y[:400]).predict_mean_interval(X[400:402]).round(-1)
-        array([[150., 200.],
-               [100., 160.]])
+        array([[160., 200.],
+               [ 70., 110.]])
         """
         check_coverage(coverage)
         self._check_kept()

@@ -27,16 +27,17 @@ class LogisticInference(DebiasesCoefficients):
         A debiased iterate Z_t is normal about a multiple c_t of the true coefficients
         [1]_, [2]_, which
 
-            c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_si] (psi1_si - psi0_si)
+            c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si)
 
         says: psi1 and psi0 are the slopes of a row by both labels, had the row been
         held out of all else, U what it would be predicted then, and u its true log
-        odds. How much u varies is told by the size of Z_t itself, where the covariance
-        of the features is known; by "nodewise", by how much of the labels is linear in
-        the features: by least squares where there are two rows to a column, else as if
-        coefficients had nothing to do with the principal components of X [3]_. The
-        error of c_t is in the intervals (Fieller), which hold zero just where the test
-        of :meth:`coef_table` does not reject it.
+        odds. How much of u is not in U is told by the size of Z_t itself, where the
+        covariance of the features is known; by "nodewise", by how much of what is
+        linear in the labels U has, beside least squares where there are two rows to a
+        column, else as if coefficients had nothing to do with the principal components
+        of X [3]_. The error of c_t is in the intervals (Fieller), which hold zero just
+        where the test of :meth:`coef_table` does not reject it, and which have no ends
+        where the labels do not say how large the coefficients are.
 
         Parameters
         ----------
@@ -76,7 +77,7 @@ default="nodewise"
                regularized M-estimators", arXiv:2204.06990.
         .. [3] Jiang, Li, Paul, Yang and Zhao (2016), "On high-dimensional misspecified
                mixed model analysis in genome-wide association study", Annals of
-               Statistics 44(5), arXiv:1404.2355.
+               Statistics 44(5).
 
         Examples
         --------
@@ -89,7 +90,7 @@ default="nodewise"
         ...                                      random_state=0)
         >>> model = model.fit((X - X.mean()) / X.std(), y)
         >>> model.coef_interval(["mean texture"]).round(1)
-        array([[-1.2, -0.3]])
+        array([[-2.6, -1.1]])
         """
         table = self.coef_table(
             columns,
