@@ -1,6 +1,7 @@
-"""Coverage of the intervals of coefficients, along the run."""
+"""Coverage of the intervals of coefficients and means, along the run."""
 
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 
-N_REPEATS, N_ASKED = 200, 14
+N_REPEATS, N_NEW = 200, 5
 COVERAGE = 0.95
-ITERATES = (10, 30)
+ITERATES, LOGISTIC_ITERATES = (10, 30), (5, 20)
 RUN = {"max_iter": 30, "tol": 0.0, "loo": False, "risk": True, "keep_data": True}
 
 
@@ -47,27 +48,46 @@ SETTINGS = (
     ),
 )
 
+LOGISTIC = (
+    Setting("logistic, Nesterov", TrajectoryLogisticRegression(1e6), (400, 200)),
+    Setting(
+        "logistic, l1, FISTA",
+        TrajectoryLogisticRegression(0.2, l1_ratio=1.0),
+        (400, 600),
+    ),
+)
+
 
 def coverage(n_repeats=N_REPEATS):
-    """Coverage of intervals of coefficients, nominal .95, and their mean length.
+    """Coverage of intervals along the run, nominal .95, and their length.
 
     Columns correlated as an AR(.5), 15 of them matter by as much, five times as much
     signal as noise, an intercept of 3; 200 repeats, of 14 columns: seven that matter
     and seven that do not. Intervals of iterates 10 and 30, by the covariance as it is
-    known, and by the nodewise lasso. The standard error of a coverage is about .004:
-    intervals of a repeat are not independent.
+    known, and by the nodewise lasso. "Means" are those of targets, at five new rows.
+
+    Logistic models: 20 columns that matter by as much, log odds of standard deviation 2
+    about 1, iterates 5 and 20.
+
+    Length is the median over repeats of the mean. The standard error of a coverage is
+    about .004: intervals of a repeat are not independent.
     """
-    yield "| run | rows x columns | iterate | covariance | coverage | length |"
-    yield "|---|---|---|---|---|---|"
-    for setting in SETTINGS:
+    yield "| run | rows x columns | iterate | of | covariance | coverage | length |"
+    yield "|---|---|---|---|---|---|---|"
+    repeats = [
+        *((each, partial(_repeat, each)) for each in SETTINGS),
+        *((each, partial(_logistic_repeat, each)) for each in LOGISTIC),
+    ]
+    for setting, repeat in repeats:
         rng = np.random.default_rng(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = [_repeat(setting, rng) for _ in range(n_repeats)]
+            found = [repeat(rng) for _ in range(n_repeats)]
         for name in found[0]:
-            covered, length = np.mean([each[name] for each in found], axis=0)
+            covered, length = np.transpose([each[name] for each in found])
             cells = [setting.name, "{} x {}".format(*setting.shape), *name]
-            yield f"| {' | '.join(cells)} | {covered:.3f} | {length:.3f} |"
+            numbers = f"{covered.mean():.3f} | {np.median(length):.3f}"
+            yield f"| {' | '.join(cells)} | {numbers} |"
 
 
 CLASSIFIERS = {
@@ -105,20 +125,48 @@ def nulls(n_repeats=N_REPEATS):
             yield f"| {name} | {size} | {how} | {share:.3f} | {spread:.3f} |"
 
 
-def _z_of_nulls(model, shape, rng):
-    """The z of columns that do not matter, on one draw."""
+def _logistic_draw(shape, rng):
+    """Covariance, coefficients, rows and labels; the columns that matter."""
     n, p = shape
     covariance, beta = toeplitz(0.5 ** np.arange(p)), np.zeros(p)
-    beta[rng.choice(p, 20, replace=False)] = 1.0
+    chosen = rng.choice(p, 20, replace=False)
+    beta[chosen] = 1.0
     beta *= 2 / np.sqrt(beta @ covariance @ beta)
     X = rng.standard_normal((n, p)) @ np.linalg.cholesky(covariance).T
-    y = rng.random(n) < expit(X @ beta + 1)
+    return covariance, beta, X, rng.random(n) < expit(X @ beta + 1), chosen
+
+
+def _z_of_nulls(model, shape, rng):
+    """The z of columns that do not matter, on one draw."""
+    covariance, beta, X, y, _ = _logistic_draw(shape, rng)
     model.set_params(random_state=int(rng.integers(1 << 30))).fit(X, y)
     null = np.flatnonzero(beta == 0)
     return {
         "known": model.coef_table(null, covariance=covariance)["z"],
         "nodewise": model.coef_table(null[:5])["z"],
     }
+
+
+def _logistic_repeat(setting, rng):
+    """Share of intervals that cover, and mean length, by iterate and covariance."""
+    covariance, beta, X, y, chosen = _logistic_draw(setting.shape, rng)
+    null = rng.choice(np.flatnonzero(beta == 0), 7, replace=False)
+    asked = np.r_[chosen[:7], null]
+    seed = int(rng.integers(1 << 30))
+    model = setting.model.set_params(**{**RUN, "max_iter": 20}, random_state=seed)
+    model.fit(X, y)
+    found = {}
+    for t in LOGISTIC_ITERATES:
+        for name, given in (("known", covariance), ("nodewise", "nodewise")):
+            ends = model.coef_interval(asked, COVERAGE, iteration=t, covariance=given)
+            found[str(t), "coefficients", name] = _covered(ends, beta[asked])
+    return found
+
+
+def _covered(ends, truth):
+    """Share of intervals that cover the truth, and their mean length."""
+    lower, upper = ends.T
+    return np.mean((lower <= truth) & (truth <= upper)), np.mean(upper - lower)
 
 
 def _repeat(setting, rng):
@@ -135,10 +183,13 @@ def _repeat(setting, rng):
     asked = np.r_[chosen[:7], rng.choice(np.flatnonzero(beta == 0), 7, replace=False)]
     model = setting.model.set_params(random_state=int(rng.integers(1 << 30)))
     model.fit(X, X @ beta + 3 + noise)
+    new = rng.standard_normal((N_NEW, p)) @ np.linalg.cholesky(covariance).T
     found = {}
     for t in ITERATES:
         for name, given in (("known", covariance), ("nodewise", "nodewise")):
-            ends = model.coef_interval(asked, COVERAGE, iteration=t, covariance=given).T
-            covers = (ends[0] <= beta[asked]) & (beta[asked] <= ends[1])
-            found[str(t), name] = covers.mean(), (ends[1] - ends[0]).mean()
+            how = {"iteration": t, "covariance": given}
+            ends = model.coef_interval(asked, COVERAGE, **how)
+            found[str(t), "coefficients", name] = _covered(ends, beta[asked])
+            ends = model.predict_mean_interval(new, COVERAGE, **how)
+            found[str(t), "means", name] = _covered(ends, new @ beta + 3)
     return found

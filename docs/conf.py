@@ -49,6 +49,7 @@ FIRST_EXAMPLES = [
     "plot_noisy_digits.py",
     "plot_logistic.py",
     "plot_intervals.py",
+    "plot_coefficient_intervals.py",
     "plot_gcv_fails.py",
 ]
 sphinx_gallery_conf = {

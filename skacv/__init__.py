@@ -1,6 +1,10 @@
 """Iterative models that stop themselves."""
 
-from .inspection import CoefficientPathDisplay, RiskPathDisplay
+from .inspection import (
+    CoefficientIntervalDisplay,
+    CoefficientPathDisplay,
+    RiskPathDisplay,
+)
 from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from .linear_model import (
     IterativeRidge,
@@ -19,6 +23,7 @@ from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoefficientIntervalDisplay",
     "CoefficientPathDisplay",
     "IterativeRidge",
     "KernelEigenProClassifier",

@@ -24,6 +24,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
     "plot_batch_size": {"n": 60, "sizes": (4, 60), "max_iter": 5},
+    "plot_coefficient_intervals": {"n_rows": 200, "max_iter": 5},
     "plot_computational_reach": {"n": 60, "n_epochs": 20},
     "plot_double_descent": {
         "n": 30,

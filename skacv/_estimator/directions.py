@@ -1,4 +1,4 @@
-"""Directions that turn scores into single coefficients, column by column.
+"""Directions over the rows that turn scores into coefficients, or means of rows.
 
 With e the scores of an iterate b, a direction w_j over the rows gives
 
@@ -7,6 +7,10 @@ With e the scores of an iterate b, a direction w_j over the rows gives
 Known covariance, Omega its inverse: w_j = X Omega_j / n, size_j = sqrt(Omega_jj) / n
 (Bellec & Tan 2024). Unknown: w_j = z_j / z_j'x_j with z_j what a lasso of column j on
 the others leaves (Zhang & Zhang 2014), and size_j = ||w_j|| / sqrt(n).
+
+The same of d'b, for any d. Known: w = X Omega d / n. Unknown: with v = d / ||d||^2, X b
+= (X v) d'b + X (I - v d') b, so d'b is the coefficient of a column X v, and the others
+are the columns of X (I - v d').
 """
 
 from typing import NamedTuple
@@ -15,9 +19,14 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Lasso
 
+from ..risk.inference.signal import of_debiased, of_labels
+
 # The lasso of a column of unit variance on the others has this times
 # sqrt(log(p) / n) as its alpha.
 NODEWISE_ALPHA = 0.45
+# The same where the column stands for the mean of a row: that leans on many columns, and
+# what a lasso that takes few of them leaves is too like the others.
+ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
 # is to the column itself: else the two are not told apart.
 MOST_ALIKE = 0.5
@@ -35,43 +44,112 @@ class Directions(NamedTuple):
     vectors: np.ndarray
     sizes: np.ndarray
 
+    def with_constant(self):
+        """The same with the coefficient of a constant column, added to each."""
+        n_rows = len(self.vectors)
+        return Directions(self.vectors + 1 / n_rows, np.hypot(self.sizes, 1 / n_rows))
 
-def by_covariance(X, columns, covariance):
-    """Directions where the covariance of the columns is known.
+
+class KnownCovariance:
+    """The covariance of the columns, where it is known.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-    columns : ndarray of int
-    covariance : ndarray of shape (n_columns, n_columns)
-
-    Returns
-    -------
-    Directions
+    covariance : array-like of shape (n_columns, n_columns)
+    n_columns : int
 
     Raises
     ------
     ValueError
         If it is of another size, not symmetric or not positive definite.
     """
-    n_rows, n_columns = X.shape
-    covariance = np.asarray(covariance, dtype=float)
-    if covariance.shape != (n_columns, n_columns):
-        raise ValueError(
-            f"covariance must have shape {(n_columns, n_columns)}, one row for every "
-            f"feature, got {covariance.shape}."
-        )
-    if not np.allclose(covariance, covariance.T):
-        raise ValueError("covariance must be symmetric.")
-    try:
-        factor = cho_factor(covariance)
-    except np.linalg.LinAlgError:
-        raise ValueError("covariance must be positive definite.") from None
-    wanted = np.zeros((n_columns, len(columns)))
-    wanted[columns, np.arange(len(columns))] = 1
-    inverse = cho_solve(factor, wanted)
-    variances = inverse[columns, np.arange(len(columns))]
-    return Directions(X @ inverse / n_rows, np.sqrt(variances) / n_rows)
+
+    def __init__(self, covariance, n_columns):
+        self.covariance = np.asarray(covariance, dtype=float)
+        if self.covariance.shape != (n_columns, n_columns):
+            raise ValueError(
+                f"covariance must have shape {(n_columns, n_columns)}, one row for "
+                f"every feature, got {self.covariance.shape}."
+            )
+        if not np.allclose(self.covariance, self.covariance.T):
+            raise ValueError("covariance must be symmetric.")
+        try:
+            self._factor = cho_factor(self.covariance)
+        except np.linalg.LinAlgError:
+            raise ValueError("covariance must be positive definite.") from None
+
+    def solved(self, array):
+        """The inverse of the covariance, times an array."""
+        return cho_solve(self._factor, array)
+
+    def of_columns(self, X, columns):
+        """Directions of coefficients.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            Centred where there is an intercept.
+        columns : ndarray of int
+
+        Returns
+        -------
+        Directions
+        """
+        return self.of_rows(X, np.eye(X.shape[1])[columns])
+
+    def of_rows(self, X, rows):
+        """Directions of means of rows, d'b.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            Centred where there is an intercept.
+        rows : ndarray of shape (n_asked, n_columns)
+
+        Returns
+        -------
+        Directions
+        """
+        inverse = self.solved(rows.T)
+        variances = np.einsum("aj,ja->a", rows, inverse)
+        return Directions(X @ inverse / len(X), np.sqrt(variances) / len(X))
+
+    def scale(self, by_strength, X, labels, coef, scores):
+        """What multiple of the truth a debiased iterate is.
+
+        By how large the debiased iterate is itself.
+
+        Parameters
+        ----------
+        by_strength : ScaleByStrength
+        X : ndarray of shape (n_rows, n_columns)
+        labels : ndarray of shape (n_rows,)
+            0 or 1.
+        coef : ndarray of shape (n_columns,)
+        scores : ndarray of shape (n_rows,)
+
+        Returns
+        -------
+        Scale
+        """
+        signal = of_debiased(coef, X.T @ scores / len(X), self, scores)
+        return by_strength.of_debiased(signal)
+
+
+class Nodewise:
+    """Directions by lassos, where the covariance of the columns is not known."""
+
+    def of_columns(self, X, columns):
+        """Directions of coefficients, as :func:`nodewise` finds them."""
+        return nodewise(X, columns)
+
+    def of_rows(self, X, rows):
+        """Directions of means of rows, as :func:`nodewise_rows` finds them."""
+        return nodewise_rows(X, rows)
+
+    def scale(self, by_strength, X, labels, coef, scores):
+        """What multiple of the truth a debiased iterate is, by what labels say."""
+        return by_strength.of_labels(of_labels(X, labels, scores))
 
 
 def nodewise(X, columns):
@@ -92,23 +170,87 @@ def nodewise(X, columns):
     ValueError
         If an asked column is too like the others to be told from them.
     """
-    n_rows, n_columns = X.shape
-    scale = np.sqrt((X**2).mean(axis=0))
-    scaled = X / np.where(scale > 0, scale, 1.0)
-    alpha = NODEWISE_ALPHA * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
-    lasso = Lasso(alpha, fit_intercept=False, max_iter=10_000)
-    vectors, alike = np.empty((n_rows, len(columns))), []
+    (scaled, _), alpha = _of_unit_size(X), _alpha(X, NODEWISE_ALPHA)
+    vectors, alike = np.empty((len(X), len(columns))), []
     for place, j in enumerate(columns):
-        others, left = np.delete(scaled, j, axis=1), scaled[:, j]
-        if others.shape[1]:
-            left = left - others @ lasso.fit(others, left).coef_
-        across = np.abs(others.T @ left).max(initial=0)
-        if across >= MOST_ALIKE * (left @ scaled[:, j]):
-            alike.append(int(j))
+        others = np.delete(scaled, j, axis=1)
+        left, is_alike = _left_by_lasso(scaled[:, j], others, alpha)
         vectors[:, place] = left / (left @ X[:, j])
+        if is_alike:
+            alike.append(int(j))
     if alike:
         raise ValueError(
             f"Columns {alike} are so like others that their coefficients are not told "
             "apart: ask for other columns, or fit without one of each."
         )
-    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows))
+    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
+
+
+def nodewise_rows(X, rows):
+    """Directions of means of rows: d'b as a coefficient, and a lasso of its column.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Centred where there is an intercept.
+    rows : ndarray of shape (n_asked, n_columns)
+
+    Returns
+    -------
+    Directions
+
+    Raises
+    ------
+    ValueError
+        If the column of a row is too like the others to be told from them.
+    """
+    (scaled, scale), alpha = _of_unit_size(X), _alpha(X, ROW_ALPHA)
+    vectors, alike = np.zeros((len(X), len(rows))), []
+    for place, row in enumerate(rows):
+        # In coordinates in which columns have unit size.
+        asked = np.divide(row, scale, out=np.zeros_like(scale), where=scale > 0)
+        size = asked @ asked
+        if not size:
+            continue
+        column = scaled @ (asked / size)
+        others = scaled - np.outer(column, asked)
+        unit = column / np.sqrt(np.mean(column**2))
+        left, is_alike = _left_by_lasso(unit, others, alpha)
+        vectors[:, place] = left / (left @ column)
+        if is_alike:
+            alike.append(place)
+    if alike:
+        raise ValueError(
+            f"Rows {alike} of X are along directions in which the rows of fit hardly "
+            "differ: their means are not told."
+        )
+    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
+
+
+def _of_unit_size(X):
+    """Columns over the roots of their mean squares, and these."""
+    scale = np.sqrt((X**2).mean(axis=0))
+    return X / np.where(scale > 0, scale, 1.0), scale
+
+
+def _alpha(X, factor):
+    """Of the lasso of a column of unit size."""
+    n_rows, n_columns = X.shape
+    return factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
+
+
+def _left_by_lasso(column, others, alpha):
+    """What a lasso of a column of unit size on others leaves of it.
+
+    Returns
+    -------
+    left : ndarray of shape (n_rows,)
+    is_alike : bool
+        Whether that is too like another column.
+    """
+    left = column
+    if others.shape[1]:
+        lasso = Lasso(alpha, fit_intercept=False, max_iter=10_000)
+        left = column - others @ lasso.fit(others, column).coef_
+    across = np.abs(others.T @ left).max(initial=0)
+    return left, across >= MOST_ALIKE * (left @ column)

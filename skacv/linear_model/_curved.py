@@ -7,7 +7,7 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedClassifier
 from .._estimator.fit import TrajectoryModel
-from .._estimator.inference import CoefficientInference, CoefficientTests
+from .._estimator.inference import CoefficientTests
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
 from .._warnings import warn
@@ -82,7 +82,7 @@ class CurvedModel(TrajectoryModel):
         return 2 * float((1 - apart) * problem.smoothness + apart * largest)
 
 
-class CurvedRegressor(CoefficientInference, RecordedRegressor, CurvedModel):
+class CurvedRegressor(RecordedRegressor, CurvedModel):
     """A regressor; a subclass says ``_loss_of(target, weights)``."""
 
     _parameter_constraints: dict = {

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._estimator.inference import CoefficientInference
 from ..optim.losses import Huber
 from ._curved import CurvedRegressor
 
@@ -12,7 +13,7 @@ from ._curved import CurvedRegressor
 NORMAL_MAD = 1.4826
 
 
-class TrajectoryHuberRegressor(CurvedRegressor):
+class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     r"""Huber regression that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.linear_model.HuberRegressor` at a

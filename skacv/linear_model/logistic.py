@@ -4,13 +4,16 @@ from numbers import Real
 
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.logistic_inference import LogisticInference
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton
 from ._curved import InverselyPenalized
 
 
-class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPenalized):
+class TrajectoryLogisticRegression(
+    LogisticInference, RecordedProbabilisticClassifier, InverselyPenalized
+):
     """Logistic regression that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.linear_model.LogisticRegression`,
@@ -81,7 +84,8 @@ class TrajectoryLogisticRegression(RecordedProbabilisticClassifier, InverselyPen
         Folds, as scikit-learn takes them; all are replicas of the one run.
         None: no ``cv_path_``.
     keep_data : bool, default=False
-        Whether to keep the training data, which :meth:`coef_table` needs.
+        Whether to keep the training data, which :meth:`coef_interval` and
+        :meth:`coef_table` need.
     warm_start : bool, default=False
         Fitting again goes on with the recorded trajectory: with a larger
         ``max_iter`` as one longer run, with another C as a change of

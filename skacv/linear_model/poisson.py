@@ -3,11 +3,12 @@
 import numpy as np
 
 from .._compat import StrOptions
+from .._estimator.inference import CoefficientTests
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 
 
-class TrajectoryPoissonRegressor(CurvedRegressor):
+class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     """Poisson regression that keeps every iterate and leaves rows out of it.
 
     The objective is that of :class:`sklearn.linear_model.PoissonRegressor`,

@@ -210,6 +210,33 @@ class ChosenIterate:
         """
         return self._chosen().coef_table(columns, **settings)
 
+    @available_if(_estimator_has("predict_mean_interval"))
+    def predict_mean_interval(self, X, coverage=0.95, **settings):
+        """Confidence intervals of what targets are on average, given rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows that are fixed, or new: those of fit know their own noise.
+        coverage : float, default=0.95
+            How often an interval should cover the true mean, whatever has been chosen.
+        **settings : dict
+            ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
+            method, such as :meth:`TrajectoryLasso.predict_mean_interval`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            As :meth:`coef_interval` does.
+        """
+        return self._chosen().predict_mean_interval(X, coverage, **settings)
+
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
     classes_ = _fitted(

@@ -35,6 +35,8 @@ class Loss:
         Whether it is half the squared error, whose derivative is the residual.
     is_coupled : bool
         Whether the outputs of a row enter one loss together.
+    is_of_residual : bool
+        Whether it depends on the target less the predictor alone.
     name : str
         Name of the cost in figures.
     scale : float
@@ -50,6 +52,7 @@ class Loss:
     scale = 1.0
     is_quadratic = False
     is_coupled = False
+    is_of_residual = False
     cost_factor = 1.0
 
     def cost(self, target, predictor):
@@ -84,6 +87,7 @@ class SquaredError(Loss):
 
     name = "squared error"
     is_quadratic = True
+    is_of_residual = True
     cost_factor = 2.0  # the squared error itself
 
     def value(self, target, predictor):
@@ -160,6 +164,7 @@ class Huber(Loss):
     """
 
     name = "Huber loss"
+    is_of_residual = True
     threshold: float = 1.35
 
     @property

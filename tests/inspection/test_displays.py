@@ -12,12 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
+    CoefficientIntervalDisplay,
     CoefficientPathDisplay,
     IterativeRidge,
     KernelEigenProClassifier,
     RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
 )
 
@@ -203,7 +205,79 @@ def test_coefficient_path(n_targets, data, rng):
     assert display.ax_.get_legend().get_texts()[0].get_text() == f"feature {largest}"
 
 
-@pytest.mark.parametrize("display", [RiskPathDisplay, CoefficientPathDisplay])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_intervals_along_the_run(n_targets, data, rng):
+    X, y = data
+    X = X[:, :4]
+    if n_targets > 1:
+        y = np.stack([rng.standard_normal(80), y], axis=1)
+    model = IterativeRidge(0.5, max_iter=8, tol=0, keep_data=True).fit(X, y)
+    with pytest.raises(ValueError, match=f"below {n_targets}"):
+        CoefficientIntervalDisplay.from_estimator(model, target=n_targets)
+    display = CoefficientIntervalDisplay.from_estimator(
+        model, [2, 0], coverage=0.8, iterations=[1, 4, 8], target=n_targets - 1
+    )
+    assert len(display.lines_) == len(display.coef_lines_) == 2
+    expected = [model.coef_interval([2, 0], 0.8, iteration=t) for t in (1, 4, 8)]
+    expected = np.reshape(expected, (3, 2, n_targets, 2))[:, :, -1]
+    path = model.coef_path_.reshape(9, n_targets, 4)[:, -1, [2, 0]]
+    for k in range(2):
+        x, middle = display.lines_[k].get_data()
+        np.testing.assert_array_equal(x, [1, 4, 8])
+        np.testing.assert_allclose(middle, expected[:, k].mean(axis=1))
+        np.testing.assert_array_equal(display.coef_lines_[k].get_ydata(), path[:, k])
+        band = display.ax_.collections[k].get_paths()[0].get_extents()
+        assert band.ymin == pytest.approx(expected[:, k, 0].min())
+        assert band.ymax == pytest.approx(expected[:, k, 1].max())
+    assert named(display)[0] == "2, debiased"
+    assert display.ax_.get_ylabel() == "coefficient, 80% interval"
+
+
+def test_intervals_of_what_is_largest_and_of_a_pipeline(data):
+    X, y = data
+    logistic = TrajectoryLogisticRegression(
+        max_iter=15, risk=True, keep_data=True, random_state=0
+    )
+    stopped = TrajectoryEarlyStoppingCV(logistic)
+    model = make_pipeline(StandardScaler(), stopped).fit(X[:, :5], y > 1)
+    _, ax = plt.subplots()
+    display = CoefficientIntervalDisplay.from_estimator(model, ax=ax)
+    assert display.ax_ is ax
+    assert len(display.lines_) == 3
+    inner = model[-1].estimator_
+    assert display.names[0] == str(np.abs(inner.coef_[0]).argmax())
+    assert inner.iteration_ in display.iterations
+    assert display.iterations[-1] == inner.n_iter_
+    at = list(display.iterations).index(inner.iteration_)
+    expected = inner.coef_interval([int(display.names[0])])
+    found = [display.lower[at, 0], display.upper[at, 0]]
+    np.testing.assert_allclose(found, expected[0], rtol=1e-6)
+
+
+def test_intervals_without_ends_are_left_out():
+    display = CoefficientIntervalDisplay(
+        iterations=np.array([0, 2]),
+        estimate=np.ones((2, 1)),
+        lower=np.array([[-np.inf], [0.0]]),
+        upper=np.array([[np.inf], [2.0]]),
+        coef_path=np.zeros((3, 1)),
+        names=["a"],
+        iteration=2,
+    ).plot()
+    assert np.isfinite(display.ax_.get_ylim()).all()
+
+
+def test_no_intervals_to_draw(data):
+    X, y = data
+    model = TrajectoryLinearSVC(risk=True, keep_data=True, max_iter=5).fit(X, y > 1)
+    with pytest.raises(TypeError, match="no coef_interval"):
+        CoefficientIntervalDisplay.from_estimator(model)
+
+
+@pytest.mark.parametrize(
+    "display",
+    [RiskPathDisplay, CoefficientPathDisplay, CoefficientIntervalDisplay],
+)
 def test_bad_input(display, data):
     X, y = data
     with pytest.raises(NotFittedError):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.linalg import solve_triangular, toeplitz
 from scipy.special import expit
+from scipy.stats import norm
 
 from skacv import (
     IterativeRidge,
@@ -13,8 +15,10 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
+    TrajectoryRegressor,
 )
-from skacv._estimator.directions import nodewise
+from skacv._estimator import directions
+from skacv._estimator.directions import KnownCovariance, Nodewise, nodewise
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
@@ -168,29 +172,49 @@ def test_names_several_targets_and_the_stopped_one(rng):
     )
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        TrajectoryHuberRegressor(0.01, max_iter=60),
-        TrajectoryPoissonRegressor(0.01, max_iter=60),
-    ],
-)
-def test_other_losses_cover(model, rng):
+def test_robust_regression_covers():
     """Nominal 90% of 40 columns over 8 draws, with an intercept, covariance known."""
     covers = []
+    model = TrajectoryHuberRegressor(
+        0.01, max_iter=60, keep_data=True, risk=True, loo=False
+    )
+    beta = np.where(np.arange(40) < 5, 0.3, 0.0)
     for seed in range(8):
+        rng = np.random.default_rng(seed)
         X = rng.standard_normal((300, 40))
-        beta = np.zeros(40)
-        beta[:5] = 0.3
-        if isinstance(model, TrajectoryPoissonRegressor):
-            y = rng.poisson(np.exp(X @ beta + 0.5))
-        else:
-            y = X @ beta + 2 + rng.standard_t(3, 300)
-        model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
-        interval = model.fit(X, y).coef_interval(coverage=0.9, covariance=np.eye(40))
+        y = X @ beta + 2 + rng.standard_t(3, 300)
+        model.set_params(random_state=seed).fit(X, y)
+        interval = model.coef_interval(coverage=0.9, covariance=np.eye(40))
         covers.append((interval[:, 0] < beta) & (beta < interval[:, 1]))
     # Five standard errors of 320 independent ones.
     assert np.mean(covers) == pytest.approx(0.9, abs=0.085)
+
+
+def test_counts_are_tested():
+    """Over 8 draws: z of 160 columns that do not matter, and what is not said."""
+    null, multiples = [], []
+    model = TrajectoryPoissonRegressor(
+        0.01, max_iter=20, keep_data=True, risk=True, loo=False
+    )
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((300, 22))
+        y = rng.poisson(np.exp(0.4 * X[:, 0] - 0.4 * X[:, 1] + 0.5))
+        table = (
+            model.set_params(random_state=seed)
+            .fit(X, y)
+            .coef_table(covariance=np.eye(22), iteration=2)
+        )
+        assert set(table) == {*ESTIMATED, "column"}
+        null.extend(table["z"][2:])
+        multiples.append(table["estimate"][:2] / [0.4, -0.4])
+    # Five standard errors of so many independent ones.
+    assert np.mean(np.abs(null) < 1.645) == pytest.approx(0.9, abs=0.12)
+    # Early a debiased iterate is more than the truth: no interval is said.
+    assert np.mean(multiples) > 1.3
+    general = TrajectoryRegressor(loss="poisson", risk=True, keep_data=True)
+    with pytest.raises(ValueError, match="half Poisson deviance is not"):
+        general.fit(X, y).coef_interval()
 
 
 @pytest.mark.parametrize(
@@ -210,7 +234,7 @@ def test_classifiers_test_their_coefficients(model, rng):
         y = rng.random(300) < expit(1 + X[:, 0] - X[:, 1])
         model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
         table = model.fit(X, y).coef_table(covariance=np.eye(22))
-        assert set(table) == {*ESTIMATED, "column"}
+        assert {*ESTIMATED, "column"} <= set(table)
         others.append(table["z"][:2])
         null.extend(table["z"][2:])
     # Five standard errors of so many independent ones.
@@ -225,7 +249,7 @@ def test_several_classes_are_not_debiased(rng):
         model = cls(risk=True, keep_data=True).fit(X, y)
         with pytest.raises(ValueError, match="more than two classes"):
             model.coef_table()
-        assert not hasattr(model, "coef_interval")
+    assert not hasattr(model, "coef_interval")
 
 
 def test_unlabelled_rows_stand_for_the_covariance(rng):
@@ -316,3 +340,147 @@ def test_fits_that_have_nothing_to_say(rng):
     with pytest.raises(ValueError, match="fits every row"):
         free.coef_interval([0])
     assert free.coef_interval([0], iteration=5).shape == (1, 2)
+
+
+# ------------------------------------------------------------------ means of rows
+
+
+def test_directions_of_unit_rows_are_those_of_columns(rng, monkeypatch):
+    X = rng.standard_normal((100, 6)) @ np.linalg.cholesky(
+        toeplitz(0.5 ** np.arange(6))
+    )
+    known = KnownCovariance(toeplitz(0.5 ** np.arange(6)), 6)
+    monkeypatch.setattr(directions, "ROW_ALPHA", directions.NODEWISE_ALPHA)
+    rows = np.zeros((2, 6))
+    rows[[0, 1], [4, 2]] = 1.0, -2.0
+    for of in (known, Nodewise()):
+        expected, found = of.of_columns(X, np.array([4, 2])), of.of_rows(X, rows)
+        np.testing.assert_allclose(
+            found.vectors,
+            expected.vectors * [1, -2],
+            atol=1e-4 * expected.vectors.max(),
+        )
+        np.testing.assert_allclose(found.sizes, expected.sizes * [1, 2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("how", ["known", "nodewise"])
+def test_directions_of_rows_see_these_and_little_else(how, rng):
+    """w'X b is d'b, but for what b has across d."""
+    n, p = 4000, 5
+    X = rng.standard_normal((n, p)) * np.arange(1, 6)
+    row = rng.standard_normal((1, p))
+    known = KnownCovariance(np.diag(np.arange(1.0, 6) ** 2), p)
+    found = {"known": known, "nodewise": Nodewise()}[how].of_rows(X, row)
+    seen = X.T @ found.vectors[:, 0]
+    np.testing.assert_allclose(seen, row[0], atol=0.12 * np.abs(row).max())
+    variance = row[0] @ np.diag(np.arange(1.0, 6) ** -2) @ row[0]
+    assert found.sizes[0] == pytest.approx(np.sqrt(variance) / n, rel=0.05)
+
+
+def test_means_at_convergence_are_those_of_least_squares(rng):
+    X = rng.standard_normal((200, 4))
+    y = X @ [1.0, 0, 2, 0] + 5 + rng.standard_normal(200)
+    model = IterativeRidge(
+        0.0,
+        max_iter=500,
+        tol=1e-14,
+        risk="exact",
+        risk_row_scales=False,
+        keep_data=True,
+    ).fit(X, y)
+    new = rng.standard_normal((3, 4)) + 1
+    found = model.predict_mean_interval(new, 0.9)
+    A, row = np.c_[np.ones(200), X], np.c_[np.ones(3), new]
+    coef, rss, *_ = np.linalg.lstsq(A, y, rcond=None)
+    np.testing.assert_allclose(found.mean(axis=1), row @ coef, rtol=1e-6)
+    inverse = np.linalg.inv(A.T @ A)
+    error = np.sqrt(rss / 195 * np.einsum("ij,jk,ik->i", row, inverse, row))
+    np.testing.assert_allclose(
+        np.ptp(found, axis=1) / (2 * norm.ppf(0.95)), error, rtol=0.05
+    )
+
+
+def test_means_by_a_known_covariance_are_the_formula(rng):
+    """And without an intercept, which leaves one term out."""
+    covariance = toeplitz(0.3 ** np.arange(6))
+    X, new = rng.standard_normal((50, 6)), rng.standard_normal((2, 6))
+    y = X[:, 0] + rng.standard_normal(50)
+    for fit_intercept in (True, False):
+        model = TrajectoryLasso(
+            0.05,
+            max_iter=7,
+            fit_intercept=fit_intercept,
+            keep_data=True,
+            random_state=0,
+        ).fit(X, y)
+        scores = np.tensordot(
+            model.risk_residual_path_.temporal[7], model.risk_residual_path_.spatial, 1
+        )
+        away = fit_intercept * X.mean(axis=0)
+        d, inverse = new - away, np.linalg.inv(covariance)
+        middle = model.predict(new) + d @ inverse @ (X - away).T @ scores / 50
+        variance = np.einsum("ij,jk,ik->i", d, inverse, d) + fit_intercept
+        reach = norm.ppf(0.9) * np.sqrt(variance) * np.linalg.norm(scores) / 50
+        found = model.predict_mean_interval(new, 0.8, covariance=covariance)
+        np.testing.assert_allclose(found.T, [middle - reach, middle + reach], atol=1e-8)
+
+
+@pytest.mark.parametrize("covariance", ["known", "nodewise"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        TrajectoryLasso(0.05, max_iter=20),
+        TrajectoryHuberRegressor(0.01, max_iter=20),
+    ],
+)
+def test_means_cover(model, covariance):
+    """Nominal 90% of 20 new rows over 8 draws."""
+    covers = []
+    beta = np.where(np.arange(50) < 5, 0.5, 0.0)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, new = rng.standard_normal((150, 50)) + 1, rng.standard_normal((20, 50)) + 1
+        y = X @ beta + 3 + rng.standard_normal(150)
+        model.set_params(keep_data=True, risk=True, loo=False, random_state=seed)
+        model.fit(X, y)
+        given = np.eye(50) if covariance == "known" else "nodewise"
+        ends = model.predict_mean_interval(new, 0.9, covariance=given)
+        covers.append((ends[:, 0] < new @ beta + 3) & (new @ beta + 3 < ends[:, 1]))
+    # Five standard errors of 160 independent ones.
+    assert np.mean(covers) == pytest.approx(0.9, abs=0.12)
+
+
+def test_means_of_several_targets_sparse_rows_and_the_stopped_one(rng):
+    X = rng.standard_normal((80, 5))
+    y = np.stack([X[:, 0], X[:, 1]], axis=1) + rng.standard_normal((80, 2))
+    model = IterativeRidge(1.0, keep_data=True).fit(X, y)
+    found = model.predict_mean_interval(X[:3] + 1)
+    assert found.shape == (3, 2, 2)
+    sparse_rows = sparse.csr_matrix(X[:3] + 1)
+    np.testing.assert_allclose(model.predict_mean_interval(sparse_rows), found)
+    lasso = TrajectoryLasso(0.1, risk=True, keep_data=True, random_state=0)
+    stopped = TrajectoryEarlyStoppingCV(lasso).fit(X, y[:, 0])
+    np.testing.assert_array_equal(
+        stopped.predict_mean_interval(X[:2]),
+        stopped.estimator_.predict_mean_interval(X[:2]),
+    )
+    logistic = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression())
+    assert not hasattr(logistic, "predict_mean_interval")
+
+
+def test_the_mean_row_has_the_mean_target(fitted):
+    """Its interval is that of the mean of y, by any directions."""
+    data = fitted._data
+    middle = data.center[:, 0]
+    found = fitted.predict_mean_interval(middle[None])
+    np.testing.assert_allclose(found.mean(), data.y.mean(), rtol=1e-6)
+    known = fitted.predict_mean_interval(middle[None], covariance=np.eye(12))
+    np.testing.assert_allclose(found, known, rtol=1e-6)
+
+
+def test_rows_along_which_nothing_is_seen(rng):
+    X = rng.standard_normal((60, 3))
+    X[:, 2] = X[:, 0] + 1e-9 * rng.standard_normal(60)
+    model = TrajectoryLasso(0.05, keep_data=True, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"Rows \[1\] of X are along directions"):
+        model.predict_mean_interval([[1.0, 0.0, 1.0], [1.0, 0.0, -1.0]])

@@ -43,12 +43,8 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
     Unreadable
         If no row has a curvature at the last iterate.
     """
-    if trajectory.n_batches():
-        trajectory = steps_of(problem, trajectory)
-        points = BatchPoints.of(problem, trajectory)
-    else:
-        points = points_of(problem, trajectory)
-    last = trajectory.n_updates
+    points = step_points(problem, trajectory)
+    last = points.n_updates
     target, at_end = problem.target, points.at(last)
     slopes = -problem.loss.derivative(target, at_end) * len(target)
     slopes *= problem.row_weights
@@ -123,6 +119,13 @@ class Steps:
         start = self._starts[taken.t, :, :, None]
         parts = taken.update.parts(self._fits, taken.penalty, start)
         self.coef += [part.following[:, :, 0] for part in parts]
+
+
+def step_points(problem, trajectory):
+    """Gradient points of a run, every step on a batch an update of its own."""
+    if trajectory.n_batches():
+        return BatchPoints.of(problem, steps_of(problem, trajectory))
+    return points_of(problem, trajectory)
 
 
 def steps_of(problem, trajectory):

@@ -100,6 +100,10 @@ class GradientPoints:
 
         return slopes_along(self.problem, points, self.n_updates)
 
+    def taken(self):
+        """Which rows every gradient takes, (n_updates, n_rows) or for all alike."""
+        return np.ones((self.n_updates, 1), bool)
+
     def modes(self, accuracy):
         """The modes V whose W V is wanted: those of the slopes."""
         return self.slope_modes(accuracy)
@@ -184,13 +188,16 @@ class BatchPoints(GradientPoints):
     def _batches(self):
         return [rows for (rows,) in self.trajectory.batches()]
 
+    def taken(self):
+        found = np.zeros((self.n_updates, len(self.problem.target)), bool)
+        for t, rows in enumerate(self._batches):
+            found[t, rows] = True
+        return found
+
     def modes(self, accuracy):
         """One mode for every update, whatever the accuracy."""
-        whole = self.slopes().of(slice(None))
-        spatial = np.zeros(whole.shape)
-        for t, rows in enumerate(self._batches):
-            spatial[t, rows] = whole[t, rows]
-        return Modes(np.eye(len(whole)), spatial, np.ones(len(whole)))
+        spatial = self.slopes().of(slice(None)) * self.taken()[:, :, None]
+        return Modes(np.eye(len(spatial)), spatial, np.ones(len(spatial)))
 
 
 @dataclass(frozen=True)

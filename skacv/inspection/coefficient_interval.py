@@ -1,0 +1,232 @@
+"""Confidence intervals of a few coefficients along the iterations, drawn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._figure import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    VERMILION,
+    draw_iterations,
+    iteration_scale,
+    mark_iteration,
+    new_axes,
+    recorded,
+)
+
+COLORS = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
+# Columns and iterates that are drawn unless others are asked for.
+N_COLUMNS, N_SHOWN = 3, 12
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CoefficientIntervalDisplay:
+    """Confidence intervals of coefficients along the run, beside the coefficients.
+
+    Use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    iterations : ndarray of int, shape (n_shown,)
+        The iterates that are debiased.
+    estimate, lower, upper : ndarray of shape (n_shown, n_columns)
+        Debiased coefficients, and the ends of their intervals.
+    coef_path : ndarray of shape (n_iter + 1, n_columns)
+        The coefficients of every iterate, as they are.
+    names : sequence of str
+        Of the columns.
+    iteration : int
+        The iterate in use, marked.
+    coverage : float, default=0.95
+        What the intervals are for, for the axis.
+    estimator_name : str, default=None
+        For the title.
+    scale : {"symlog", "linear"}, default="symlog"
+        Of the iterations.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        The debiased coefficient of every column.
+    coef_lines_ : list of matplotlib Line2D
+        The coefficient of every column, dashed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import CoefficientIntervalDisplay, TrajectoryLasso
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = TrajectoryLasso(0.1, keep_data=True, random_state=0).fit(X, y)
+    >>> display = CoefficientIntervalDisplay.from_estimator(model, ["bmi", "s1"])
+    """
+
+    iterations: np.ndarray
+    estimate: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    coef_path: np.ndarray
+    names: Sequence[str]
+    iteration: int
+    coverage: float = 0.95
+    estimator_name: str | None = None
+    scale: str = "symlog"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        columns=None,
+        *,
+        coverage=0.95,
+        iterations=None,
+        covariance="nodewise",
+        X_unlabelled=None,
+        target=0,
+        ax=None,
+    ):
+        """Draw the intervals of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Of skacv, with ``coef_interval``; a :class:`TrajectoryEarlyStoppingCV`, or a
+            pipeline that ends with one of them.
+        columns : array-like of int, str or bool, default=None
+            The columns that are drawn; None takes the three with the largest
+            coefficients at the iterate in use.
+        coverage : float, default=0.95
+            How often an interval should cover the true coefficient.
+        iterations : array-like of int, default=None
+            The iterates that are debiased; None takes a dozen.
+        covariance : "nodewise" or array-like of shape (n_features, n_features), \
+default="nodewise"
+            As ``coef_interval`` takes it.
+        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
+            As ``coef_interval`` takes it.
+        target : int, default=0
+            Which target, where there are several.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        CoefficientIntervalDisplay
+
+        Raises
+        ------
+        TypeError
+            If the model has no intervals of coefficients.
+        ValueError
+            If there is no such target, or as ``coef_interval`` does.
+        """
+        inner, _ = recorded(estimator)
+        if not hasattr(inner, "coef_interval"):
+            raise TypeError(f"{type(inner).__name__} has no coef_interval to draw.")
+        path = inner.coef_path_
+        path = path[:, None] if path.ndim == 2 else path
+        if target not in range(path.shape[1]):
+            raise ValueError(f"target must be below {path.shape[1]}, got {target}.")
+        path, scale = path[:, target], iteration_scale(inner)
+        if columns is None:
+            columns = np.argsort(-np.abs(path[inner.iteration_]), kind="stable")
+            columns = columns[:N_COLUMNS]
+        if iterations is None:
+            iterations = _spread(inner.n_iter_, inner.iteration_, scale)
+        tables = list(
+            inner._interval_tables(
+                columns, coverage, iterations, covariance, X_unlabelled
+            )
+        )
+        parts = {
+            name: np.stack([_of_target(table[name], target) for table in tables])
+            for name in ("estimate", "lower", "upper")
+        }
+        display = cls(
+            iterations=np.asarray(iterations),
+            **parts,
+            coef_path=path[:, inner._places_of_columns(columns)],
+            names=[str(name) for name in tables[0]["column"]],
+            iteration=inner.iteration_,
+            coverage=coverage,
+            estimator_name=type(inner).__name__,
+            scale=scale,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax=None):
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        CoefficientIntervalDisplay
+        """
+        ax = new_axes(ax)
+        self.lines_, self.coef_lines_ = [], []
+        for k, name in enumerate(self.names):
+            self._draw_column(ax, k, name)
+        ax.axhline(0, color="black", linewidth=0.6)
+        mark_iteration(ax, self.iteration)
+        draw_iterations(ax, len(self.coef_path) - 1, self.scale)
+        ax.set_ylabel(f"coefficient, {100 * self.coverage:g}% interval")
+        if self.estimator_name is not None:
+            ax.set_title(f"{self.estimator_name}: coefficients, debiased", loc="left")
+        # Beside the curves: there is no corner that they never cross.
+        ax.legend(
+            frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5)
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_column(self, ax, k, name):
+        """A debiased coefficient with its band, and the coefficient as it is."""
+        color = COLORS[k % len(COLORS)]
+        # An end that is nowhere is not drawn.
+        lower, upper = (
+            np.where(np.isfinite(end[:, k]), end[:, k], np.nan)
+            for end in (self.lower, self.upper)
+        )
+        ax.fill_between(
+            self.iterations, lower, upper, color=color, alpha=0.15, linewidth=0
+        )
+        (line,) = ax.plot(
+            self.iterations,
+            self.estimate[:, k],
+            marker="o",
+            markersize=3,
+            linewidth=1.6,
+            label=f"{name}, debiased",
+            color=color,
+            zorder=3,
+        )
+        (coef_line,) = ax.plot(
+            self.coef_path[:, k],
+            dashes=(4, 2),
+            linewidth=1,
+            label=f"{name}, as it is",
+            color=color,
+            zorder=3,
+        )
+        self.lines_.append(line)
+        self.coef_lines_.append(coef_line)
+
+
+def _spread(n_iter, iteration, scale):
+    """A dozen iterates along the run, and the one in use."""
+    space = np.geomspace if scale == "symlog" else np.linspace
+    found = space(1, n_iter, N_SHOWN) if n_iter else [0]
+    return np.unique([*np.round(found).astype(int), iteration])
+
+
+def _of_target(part, target):
+    return part if part.ndim == 1 else part[:, target]

@@ -1,0 +1,179 @@
+"""What the label of a row does to its slopes, had it been held out of all else.
+
+With U the held-out predictors of a row and W the memory matrix of the loss, the slopes
+of the row follow from its label y alone,
+
+    psi_s = -l'(y, U_s + sum_{r<s} W_sr psi_r),
+
+which for the recorded label gives the recorded slopes. Both labels, the same U: the
+difference of the slopes says what would have been otherwise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..memory.curved_run import CurvedRun
+from ..memory.modes import AlongRun, modes_of
+from ..memory.signed_rows import SignProbes
+from ..random_labels import random_signs
+from .scores import shocks_of_scores, step_points
+
+# How much of the slopes, of both labels, their modes may miss: what is taken from
+# them is in every interval, so it should be less than the random signs miss.
+MISSED, FLOOR = 1e-3, 0.05
+# Slopes are known once no entry changes by as much as this.
+SETTLED = 1e-12
+# Smaller modes of a family, beside the largest, are rounding.
+RESOLUTION = 1e-10
+
+
+@dataclass(frozen=True)
+class LabelEffects:
+    """A run of two labels, and what these do in it.
+
+    Attributes
+    ----------
+    run : CurvedRun
+    signs : ndarray of shape (n_rows, 1, n_probes)
+        By which traces are read.
+    held_out : ndarray of shape (n_updates + 1, n_rows)
+        U where gradients are taken, and at the last iterate.
+    jumps : ndarray of shape (n_updates + 1, n_rows)
+        The slope of the second label less that of the first.
+    """
+
+    run: CurvedRun
+    signs: np.ndarray
+    held_out: np.ndarray
+    jumps: np.ndarray
+
+    @classmethod
+    def of(cls, problem, trajectory, method, rng=None):
+        """Read them from a run.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of one output, whose loss calls the two classes its ``labels``.
+        trajectory : Trajectory
+        method : "exact" or int
+            How traces are taken; an int is a number of random signs of the rows.
+        rng : numpy Generator or RandomState
+        """
+        points = step_points(problem, trajectory)
+        run, n_updates = (
+            CurvedRun(points, np.ones(len(problem.target))),
+            points.n_updates,
+        )
+        basis = np.eye(n_updates)
+        if method == "exact" or not n_updates:
+            signs = run.complete_basis()
+        else:
+            # Those of the other labels have modes of their own; slopes that rows have
+            # in their batches alone, as many as there are updates.
+            if points.taken().all():
+                basis = modes_of(_slopes_of_labels(points), MISSED, FLOOR).temporal
+            shape = n_rows, 1, method
+            signs = random_signs(shape, rng).astype(np.float32)
+        memory = _Memory.of(run, basis, signs)
+        predictor = np.stack([_at(points, t) for t in range(n_updates + 1)])
+        loss, target = problem.loss, problem.target[:, 0]
+        held_out = predictor - memory.of_slopes(-loss.derivative(target, predictor))
+        first, second = (
+            memory.settled(held_out, lambda z, y=label: -loss.derivative(y, z))
+            for label in loss.labels
+        )
+        return cls(run, signs, held_out, second - first)
+
+    def at_the_end(self, sums):
+        """K^-1 of sums over rows, at the last iterate.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_updates + 1, n_sums)
+            Of all gradients, and of the last iterate.
+
+        Returns
+        -------
+        ndarray of shape (n_sums,)
+        """
+        points, last = self.run.points, len(sums) - 1
+        found = sums[-1] / points.curvature(last).sum()
+        if not last:
+            return found
+        left, size, right = np.linalg.svd(sums[:-1], full_matrices=False)
+        kept = size > RESOLUTION * size[0]
+        probes = _probes(kept.sum(), self.signs)
+        tangents = points.tangents(
+            self.run.scales, left[:, kept], probes, shocks_of_scores
+        )
+        return found + tangents.solution[-1, 0] @ (size[kept, None] * right[kept])
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """W, from slopes at the gradients to gradients and the end, on a few modes.
+
+    Attributes
+    ----------
+    response : ndarray of shape (n_updates + 1, n_modes)
+    inverse : ndarray of shape (n_modes, n_updates)
+        From slopes to what they have of the modes.
+    taken : ndarray of bool, shape (n_updates, n_rows) or (n_updates, 1)
+        Whose slopes a gradient takes.
+    """
+
+    response: np.ndarray
+    inverse: np.ndarray
+    taken: np.ndarray
+
+    @classmethod
+    def of(cls, run, basis, signs):
+        """W of the temporal modes in a basis, by random signs or a complete basis."""
+        n_updates, n_modes = basis.shape
+        if not n_updates:
+            nothing = np.zeros((0, 1), bool)
+            return cls(np.zeros((1, n_modes)), np.zeros((n_modes, 0)), nothing)
+        probes = _probes(n_modes, signs)
+        tangents = run.points.tangents(run.scales, basis, probes)
+        at_the_end = tangents.solution[-1:, 0]
+        response = np.concatenate([tangents.at_points[:, 0], at_the_end])
+        return cls(response, np.linalg.pinv(basis), run.points.taken())
+
+    def of_slopes(self, slopes):
+        """W times slopes, (n_updates + 1, n_rows); those at the end move nothing."""
+        return self.response @ (self.inverse @ (self.taken * slopes[:-1]))
+
+    def settled(self, held_out, slopes_at):
+        """Slopes that follow from themselves, update by update.
+
+        W is strictly lower triangular, so that every round settles one update at least.
+        """
+        slopes = slopes_at(held_out)
+        for _ in held_out:
+            former = slopes
+            slopes = slopes_at(held_out + self.of_slopes(former))
+            if np.abs(slopes - former).max() <= SETTLED:
+                break
+        return slopes
+
+
+def _probes(n_modes, signs):
+    return SignProbes(signs, np.full(n_modes, signs.shape[2]))
+
+
+def _at(points, t):
+    """Linear predictors where a gradient is taken, of one output."""
+    return points.at(t)[:, 0].astype(np.float64)
+
+
+def _slopes_of_labels(points):
+    """Slopes that every row would have by both labels, as :class:`AlongRun`."""
+    loss, n_updates = points.problem.loss, points.n_updates
+
+    def slopes(rows):
+        found = np.stack([points.at(t)[rows, 0] for t in range(n_updates)])
+        return -loss.derivative(np.array(loss.labels), found[:, :, None])
+
+    return AlongRun((n_updates, len(points.problem.target), 2), slopes)

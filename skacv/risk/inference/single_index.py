@@ -1,0 +1,210 @@
+"""How far a debiased iterate is from the truth, where labels follow a logistic model.
+
+Where P(y = 1 | x) = sigma(u), u = x'beta + a, a debiased iterate is normal about c beta
+[1]_. With psi1 and psi0 the slopes of a row by both labels, held out
+(``label_effects``),
+
+    c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si).
+
+U is what an iterate predicts for the row that it never saw, of that iterate whose U
+goes with the labels most. Of the log odds it leaves something open,
+
+    u = mean + slope U + left G,        G standard normal,
+
+and for any such ``left`` the labels say what mean and slope are. So there remains one
+number. It is told by how large the debiased iterate is, or by how much of what is
+linear in the labels U has: both rise with the ``strength``, the standard deviation of
+u. The columns enter by no distribution of theirs but here: normal ones are thought of.
+
+.. [1] Bellec (2022), "Observable adjustments in single-index models for regularized
+       M-estimators", arXiv:2204.06990.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.special import expit
+
+# What U may leave open: from nothing to where the classes hardly overlap.
+LEFT = np.r_[0.0, np.geomspace(0.1, 12.0, 15)]
+N_BETWEEN = 40
+# Nodes and weights of a standard normal.
+NODES = np.linspace(-8, 8, 81)
+WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
+# Newton's method, by steps that are no longer.
+N_STEPS, LONGEST, SETTLED, STEEPEST = 60, 2.0, 1e-12, 100.0
+TINY = np.finfo(float).tiny
+
+
+class Scale(NamedTuple):
+    """How many times the truth a debiased iterate is, with its standard error.
+
+    Coefficient j of the debiased iterate, less ``value`` times the truth, has the
+    variance v Omega_jj + beta_j^2 error^2: what both errors share is in the second.
+    """
+
+    value: float
+    error: float
+
+
+class ScaleByStrength(NamedTuple):
+    """c at the last iterate, by what the held-out predictors leave open.
+
+    Attributes
+    ----------
+    strengths : ndarray of shape (n_strengths,)
+        Standard deviations of the log odds, increasing.
+    factors : ndarray of shape (n_strengths,)
+        How many times a coefficient a label is linear in the features.
+    scales : ndarray of shape (n_strengths,)
+    """
+
+    strengths: np.ndarray
+    factors: np.ndarray
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, effects, labels):
+        """By the effects of labels, 0 or 1 of every row.
+
+        Parameters
+        ----------
+        effects : LabelEffects
+        labels : ndarray of shape (n_rows,)
+        """
+        predictor = most_telling(effects.held_out, labels)
+        odds = LogOdds.of_all(predictor, labels)
+        flatness = np.stack([each.flatness(predictor) for each in odds], axis=1)
+        shared = np.mean(predictor * (labels - labels.mean()))
+        return cls(
+            np.array([each.strength for each in odds]),
+            # Of normal predictors both are the same.
+            np.array(
+                [
+                    shared / each.slope if each.slope > 0 else flat.mean()
+                    for each, flat in zip(odds, flatness.T)
+                ]
+            ),
+            effects.at_the_end(effects.jumps @ flatness),
+        )
+
+    def of_debiased(self, signal):
+        """The Scale, where the signal is the size of the debiased iterate."""
+        return self._solved(self.scales, signal)
+
+    def of_labels(self, signal):
+        """The Scale, where the signal is what is linear in the labels."""
+        return self._solved(self.factors, signal)
+
+    def _solved(self, factors, signal):
+        """The Scale at the strength for which (factor strength)^2 is the signal."""
+        strengths, factors, scales = map(
+            _finely, (self.strengths, factors, self.scales)
+        )
+        # The accuracy of nodes and signs, where it hardly rises.
+        sizes = np.maximum.accumulate(factors * strengths)
+
+        def at(size, values):
+            return float(np.interp(np.sqrt(max(size, 0.0)), sizes, values))
+
+        value = at(signal.size, scales)
+        if signal.size >= sizes[-1] ** 2:  # any larger strength would do as well
+            return Scale(value, np.inf)
+        lower = signal.size - signal.error / 2
+        upper = signal.size + signal.error / 2
+        slope = (at(upper, scales) - at(lower, scales)) / max(upper - lower, TINY)
+        shared = signal.shared * at(signal.size, factors)
+        variance = (slope * signal.error) ** 2 - 2 * slope * shared
+        return Scale(value, float(np.sqrt(max(variance, 0.0))))
+
+
+class LogOdds(NamedTuple):
+    """Log odds given held-out predictors, mean + slope U + left G.
+
+    Attributes
+    ----------
+    mean, slope, left : float
+    """
+
+    mean: float
+    slope: float
+    left: float
+
+    @classmethod
+    def of_all(cls, predictor, labels):
+        """For each of what may be left open, by a weighted sum of labels and of U.
+
+        Parameters
+        ----------
+        predictor : ndarray of shape (n_rows,)
+            U, of mean 0 and variance 1, or 0.
+        labels : ndarray of shape (n_rows,)
+
+        Returns
+        -------
+        list of LogOdds
+        """
+        found, start = [], np.zeros(2)
+        for left in LEFT:
+            start = _calibrated(start, left, predictor, labels)
+            found.append(cls(*start, left))
+        return found
+
+    @property
+    def strength(self):
+        """Their standard deviation."""
+        return np.hypot(self.slope, self.left)
+
+    def flatness(self, predictor):
+        """E[sigma'(u) | U] of every row."""
+        return _expected(self.mean + self.slope * predictor, self.left)[1]
+
+
+def most_telling(held_out, labels):
+    """The held-out predictors that go with the labels most, of mean 0 and variance 1.
+
+    Zeros where none of them does.
+
+    Parameters
+    ----------
+    held_out : ndarray of shape (n_iterates, n_rows)
+    labels : ndarray of shape (n_rows,)
+    """
+    centered = held_out - held_out.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.mean(centered**2, axis=1))
+    shared = centered @ (labels - labels.mean()) / len(labels)
+    share = np.divide(shared, spread, out=np.zeros_like(shared), where=spread > 0)
+    best = share.argmax()
+    if share[best] <= 0:
+        return np.zeros(len(labels))
+    return centered[best] / spread[best]
+
+
+def _calibrated(start, left, predictor, labels):
+    """Mean and slope for which labels, and their sum with U, are what is expected."""
+    columns = np.stack([np.ones_like(predictor), predictor], axis=1)
+    found = start
+    for _ in range(N_STEPS):
+        share, flatness = _expected(columns @ found, left)
+        missing = columns.T @ (labels - share)
+        hessian = (columns * flatness[:, None]).T @ columns
+        step = np.linalg.lstsq(hessian, missing, rcond=None)[0]
+        step *= min(1.0, LONGEST / max(np.abs(step).max(), TINY))
+        found = np.clip(found + step, -STEEPEST, STEEPEST)
+        if np.abs(step).max() <= SETTLED:
+            break
+    return found
+
+
+def _expected(mean, deviation):
+    """E sigma and E sigma' of mean + deviation G, G standard normal, for every mean."""
+    share = expit(mean[:, None] + deviation * NODES)
+    return share @ WEIGHTS, (share * (1 - share)) @ WEIGHTS
+
+
+def _finely(values):
+    """Values at each of LEFT, with some between."""
+    places = np.arange(len(values))
+    between = np.linspace(0, len(values) - 1, N_BETWEEN * len(values))
+    return PchipInterpolator(places, values)(between)
