@@ -23,6 +23,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
+from skacv.risk.inference.label_effects import LabelEffects
 from skacv.risk.inference.scores import scores_at_the_end
 from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.curved_run import CurvedRun
@@ -330,6 +331,26 @@ def test_scores_solve_the_published_system(loss, schedule, rng):
     expected = N_ROWS * solve_triangular(K, np.array(psi), lower=True)[-1]
     found = scores_at_the_end(problem, trajectory, "exact")[:, 0]
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_effects_of_labels_in_batches(rng):
+    """In batches of all rows those of the full batch; U is that of the risk."""
+    X, y = drawn(Logistic(), N_ROWS, 6, rng)
+    problem, plain = run_of(Logistic(), X, y, SquaredL2(0.05), GradientDescent)
+    _, whole = run_of(Logistic(), X, y, SquaredL2(0.05), all_batches)
+    sums = rng.standard_normal((plain.n_updates + 1, 3))
+    expected, found = (
+        LabelEffects.of(problem, each, "exact") for each in (plain, whole)
+    )
+    np.testing.assert_allclose(found.held_out, expected.held_out, atol=1e-10)
+    np.testing.assert_allclose(found.jumps, expected.jumps, atol=1e-10)
+    np.testing.assert_allclose(
+        found.at_the_end(sums), expected.at_the_end(sums), atol=1e-10
+    )
+    problem, trajectory = run_of(Logistic(), X, y, SquaredL2(0.05), random_batches, T=8)
+    found = LabelEffects.of(problem, trajectory, "exact").held_out
+    expected = held_out(problem, trajectory, np.ones(N_ROWS))[:, :, 0]
+    np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 1.0])

@@ -62,11 +62,8 @@ class LabelEffects:
         rng : numpy Generator or RandomState
         """
         points = step_points(problem, trajectory)
-        run, n_updates = (
-            CurvedRun(points, np.ones(len(problem.target))),
-            points.n_updates,
-        )
-        basis = np.eye(n_updates)
+        n_rows, n_updates = len(problem.target), points.n_updates
+        run, basis = CurvedRun(points, np.ones(n_rows)), np.eye(n_updates)
         if method == "exact" or not n_updates:
             signs = run.complete_basis()
         else:
