@@ -46,6 +46,12 @@ SETTINGS = (
         (400, 200),
         3,
     ),
+    Setting(
+        "Huber, SGD, t3 noise",
+        TrajectoryHuberRegressor(0.01, solver="sgd", batch_size=100, **RUN),
+        (400, 200),
+        3,
+    ),
 )
 
 LOGISTIC = (
@@ -54,6 +60,11 @@ LOGISTIC = (
         "logistic, l1, FISTA",
         TrajectoryLogisticRegression(0.2, l1_ratio=1.0),
         (400, 600),
+    ),
+    Setting(
+        "logistic, SGD",
+        TrajectoryLogisticRegression(1.0, solver="sgd", batch_size=100),
+        (400, 200),
     ),
 )
 

@@ -52,9 +52,7 @@ class DebiasesCoefficients:
         directions = known.of_columns(X, index)
         found = [
             Debiased.of(
-                run.trajectory.coef[-1][index].astype(np.float64),
-                run.scores,
-                directions,
+                self._at_the_end(run.trajectory)[0][index], run.scores, directions
             )
             for run in runs
         ]
@@ -76,13 +74,11 @@ class DebiasesCoefficients:
         known = _covariance(X, covariance, X_unlabelled, self.fit_intercept)
         # Where there is an intercept, it is that of the mean row.
         middle = self._feature_means() if self.fit_intercept else np.zeros(X.shape[1])
-        coef = run.trajectory.coef[-1][: X.shape[1]].astype(np.float64)
-        _, intercept = self._data.coefficients(run.trajectory.coef[-1:])
-        predictor = rows @ coef + intercept.reshape(-1)
+        coef, intercept = self._at_the_end(run.trajectory)
         directions = known.of_rows(X, rows - middle)
         if self.fit_intercept:
             directions = directions.with_constant()
-        return Debiased.of(predictor, run.scores, directions)
+        return Debiased.of(rows @ coef + intercept, run.scores, directions)
 
     def _on_its_scale(self, found, run, X, known):
         """Debiased coefficients are about the true ones; of classes, about multiples.
@@ -115,7 +111,7 @@ class DebiasesCoefficients:
         if problem.loss.is_coupled or len(getattr(self, "classes_", ())) > 2:
             raise ValueError("Coefficients of more than two classes are not debiased.")
         trajectory = kept_run(self, t)
-        _check_debiasable(problem, trajectory)
+        _check_debiasable(problem, trajectory, self.n_features_in_)
         return ScoredRun(trajectory, self._scores(trajectory, t))
 
     def _scores(self, trajectory, t):
@@ -160,11 +156,16 @@ class DebiasesCoefficients:
             )
         return columns % n_features
 
+    def _at_the_end(self, trajectory):
+        """Coefficients of a run's last iterate, (n_features, n_outputs); intercepts."""
+        coef, intercept = self._data.coefficients(trajectory.coef[-1:])
+        return np.atleast_2d(coef[0]).T.astype(np.float64), intercept.reshape(-1)
+
     def _features(self):
         """The features of all rows, centred where there is an intercept."""
         data = self._data
         columns = np.arange(self.n_features_in_)
-        X = data.problem.design.dense_columns(columns, np.float64)
+        X = data.observed.design.dense_columns(columns, np.float64)
         return X - X.mean(axis=0) if data.has_constant else X
 
     def _check_columns(self, X, index):
@@ -182,7 +183,7 @@ class DebiasesCoefficients:
         data, columns = self._data, np.arange(self.n_features_in_)
         if data.is_centered:
             return data.center[:, 0].astype(np.float64)
-        return data.problem.design.dense_columns(columns, np.float64).mean(axis=0)
+        return data.observed.design.dense_columns(columns, np.float64).mean(axis=0)
 
     def _table(self, index, found):
         """What is said of every asked column, as arrays."""
@@ -226,15 +227,14 @@ def check_coverage(coverage):
         raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
 
 
-def _check_debiasable(problem, trajectory):
+def _check_debiasable(problem, trajectory, n_columns):
     """Raise where the debiased iterate would not be what it says."""
     if np.ptp(problem.row_weights) > 1e-9 * problem.row_weights.max():
         raise ValueError("Coefficients are debiased where rows weigh the same.")
     if len(trajectory.rows_seen()):
         raise ValueError("Coefficients are debiased without a preconditioner.")
-    n_rows, n_columns = problem.design.shape
     is_free = all(p.penalty.strength == 0 for p in trajectory.phases)
-    if is_free and n_columns > n_rows:
+    if is_free and n_columns > len(problem.target):
         slopes = [
             problem.loss.derivative(problem.target, trajectory.predictor[t])
             for t in (0, -1)

@@ -24,8 +24,8 @@ from ..risk.inference.signal import of_debiased, of_labels
 # The lasso of a column of unit variance on the others has this times
 # sqrt(log(p) / n) as its alpha.
 NODEWISE_ALPHA = 0.45
-# The same where the column stands for the mean of a row: that leans on many columns, and
-# what a lasso that takes few of them leaves is too like the others.
+# The same where the column stands for the mean of a row: that leans on many columns,
+# and what a lasso that takes few of them leaves is too like the others.
 ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
 # is to the column itself: else the two are not told apart.

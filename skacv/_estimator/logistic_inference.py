@@ -150,7 +150,7 @@ default="nodewise"
         problem, rng = self._data.problem, check_random_state(self.random_state)
         effects = LabelEffects.of(problem, run.trajectory, N_PROBES, rng)
         labels = (problem.target[:, 0] == problem.loss.labels[1]).astype(np.float64)
-        coef = run.trajectory.coef[-1][: X.shape[1], 0].astype(np.float64)
+        coef = self._at_the_end(run.trajectory)[0][:, 0]
         by_strength = ScaleByStrength.of(effects, labels)
         scale = known.scale(by_strength, X, labels, coef, run.scores[:, 0])
         return Scaled(found, scale)

@@ -19,6 +19,8 @@ from skacv import (
 )
 from skacv._estimator import directions
 from skacv._estimator.directions import KnownCovariance, Nodewise, nodewise
+from skacv._estimator.row_space import RowSpaceData
+from skacv._estimator.sides import AskedRun
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
@@ -340,6 +342,27 @@ def test_fits_that_have_nothing_to_say(rng):
     with pytest.raises(ValueError, match="fits every row"):
         free.coef_interval([0])
     assert free.coef_interval([0], iteration=5).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [IterativeRidge(1.0, max_iter=40), TrajectoryLogisticRegression(0.1, max_iter=40)],
+    ids=["squared", "logistic"],
+)
+def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
+    """More columns than rows: the same as on the columns."""
+    X = rng.standard_normal((60, 150))
+    y = (X[:, 0] + rng.standard_normal(60) > 0).astype(int)
+    model.set_params(keep_data=True, risk="exact", random_state=0)
+    tables = []
+    for pays in (True, False):
+        monkeypatch.setattr(AskedRun, "pays_rotating", lambda self, pays=pays: pays)
+        fitted = model.fit(X, y)
+        assert isinstance(fitted._data, RowSpaceData) == pays
+        tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))
+    # Of classes, by random signs, and coordinates of single precision.
+    for name in ESTIMATED:
+        np.testing.assert_allclose(tables[0][name], tables[1][name], rtol=1e-3)
 
 
 # ------------------------------------------------------------------ means of rows
