@@ -30,6 +30,7 @@ class Setting(NamedTuple):
     model: object
     shape: tuple
     degrees: int | None = None
+    iterates: tuple = ITERATES
 
 
 SETTINGS = (
@@ -48,23 +49,33 @@ SETTINGS = (
     ),
     Setting(
         "Huber, SGD, t3 noise",
-        TrajectoryHuberRegressor(0.01, solver="sgd", batch_size=100, **RUN),
+        TrajectoryHuberRegressor(
+            0.01, solver="sgd", batch_size=100, **{**RUN, "max_iter": 10}
+        ),
         (400, 200),
         3,
+        iterates=(10,),
     ),
 )
 
 LOGISTIC = (
-    Setting("logistic, Nesterov", TrajectoryLogisticRegression(1e6), (400, 200)),
+    Setting(
+        "logistic, Nesterov",
+        TrajectoryLogisticRegression(1e6),
+        (400, 200),
+        iterates=LOGISTIC_ITERATES,
+    ),
     Setting(
         "logistic, l1, FISTA",
         TrajectoryLogisticRegression(0.2, l1_ratio=1.0),
         (400, 600),
+        iterates=LOGISTIC_ITERATES,
     ),
     Setting(
         "logistic, SGD",
         TrajectoryLogisticRegression(1.0, solver="sgd", batch_size=100),
         (400, 200),
+        iterates=(5,),
     ),
 )
 
@@ -76,6 +87,7 @@ def coverage(n_repeats=N_REPEATS):
     signal as noise, an intercept of 3; 200 repeats, of 14 columns: seven that matter
     and seven that do not. Intervals of iterates 10 and 30, by the covariance as it is
     known, and by the nodewise lasso. "Means" are those of targets, at five new rows.
+    SGD: passes through batches of 100 rows, drawn anew.
 
     Logistic models: 20 columns that matter by as much, log odds of standard deviation 2
     about 1, iterates 5 and 20.
@@ -164,10 +176,11 @@ def _logistic_repeat(setting, rng):
     null = rng.choice(np.flatnonzero(beta == 0), 7, replace=False)
     asked = np.r_[chosen[:7], null]
     seed = int(rng.integers(1 << 30))
-    model = setting.model.set_params(**{**RUN, "max_iter": 20}, random_state=seed)
+    last = max(setting.iterates)
+    model = setting.model.set_params(**{**RUN, "max_iter": last}, random_state=seed)
     model.fit(X, y)
     found = {}
-    for t in LOGISTIC_ITERATES:
+    for t in setting.iterates:
         for name, given in (("known", covariance), ("nodewise", "nodewise")):
             ends = model.coef_interval(asked, COVERAGE, iteration=t, covariance=given)
             found[str(t), "coefficients", name] = _covered(ends, beta[asked])
@@ -196,7 +209,7 @@ def _repeat(setting, rng):
     model.fit(X, X @ beta + 3 + noise)
     new = rng.standard_normal((N_NEW, p)) @ np.linalg.cholesky(covariance).T
     found = {}
-    for t in ITERATES:
+    for t in setting.iterates:
         for name, given in (("known", covariance), ("nodewise", "nodewise")):
             how = {"iteration": t, "covariance": given}
             ends = model.coef_interval(asked, COVERAGE, **how)
