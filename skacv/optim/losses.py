@@ -196,6 +196,7 @@ class PseudoHuber(Loss):
     """
 
     name = "pseudo-Huber loss"
+    is_of_residual = True
     threshold: float = 1.0
 
     @property
