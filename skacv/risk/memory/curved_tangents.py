@@ -172,19 +172,19 @@ class CurvedTangents:
 
     def _note(self, t, groups, reading):
         """Read Z at iterate t."""
-        found = reading.of(self._current, self._probe)
+        found = reading.of(self._current)
         self.responses[t, groups] = found
         self.solution[t, groups] = found @ self._mixing
 
     def _shocks(self, t, groups, reading, point, source, bent):
         """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
         self.mean_bend[t, groups] = reading.mean_bend
-        follows = reading.of(point, self._probe) @ self._mixing
+        follows = reading.of(point) @ self._mixing
         plain, through = self._shocks_of(self._temporal[t], follows, reading.total)
         self.at_points[t, groups] = through
         dtype = bent.dtype
-        found = source[:, :, self._probe] * plain[self._mode].astype(dtype)
-        found += bent[:, :, self._probe] * through[:, self._mode].astype(dtype)
+        found = source * plain[self._mode].astype(dtype)
+        found += bent * through[:, self._mode].astype(dtype)
         return found
 
     def _advance(self, taken, change, following):
@@ -201,7 +201,7 @@ class CurvedTangents:
         following = next(self._column_sets)
         self._index, self._n_left = following.index, following.n_updates
         self._rows = SignedRows(
-            following.columns, self._signs, self._row_scales, self._degrees
+            following.columns, self._signs, self._row_scales, self._probe, self._degrees
         )
         self._penalty_on = OnColumns(self._index)
         self._earlier = moved_to(self._index, held, self._earlier)

@@ -5,7 +5,7 @@ average row, the sum over rows of c_i D_i x_i'Q x_i is the mean over signs of
 (X'(c D r))'Q X'r: what tangents of shocks X'r are multiplied with.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class SignedRows:
     signs : ndarray of shape (n_rows, n_outputs, n_probes)
     scales : ndarray of shape (n_rows,)
         c.
+    probe : ndarray of int, shape (n_tangents,)
+        Which signs every tangent belongs to.
     degrees : float
         Degrees of freedom of a row: less than one where rows are centred.
     """
@@ -58,26 +60,31 @@ class SignedRows:
     columns: Design
     signs: np.ndarray
     scales: np.ndarray
+    probe: np.ndarray
     degrees: float = 1.0
 
     def some(self, rows):
         """Some of them."""
-        return SignedRows(
-            self.columns.rows(rows), self.signs[rows], self.scales[rows], self.degrees
+        return replace(
+            self,
+            columns=self.columns.rows(rows),
+            signs=self.signs[rows],
+            scales=self.scales[rows],
         )
 
     def source(self):
-        """X'r of every probe, (n_working, n_outputs, n_probes)."""
+        """X'r of every tangent, (n_working, n_outputs, n_tangents)."""
         n_rows, *others = self.signs.shape
         found = self.columns.t_dot(self.signs.reshape(n_rows, -1))
-        return found.reshape(len(found), *others)
+        return found.reshape(len(found), *others)[:, :, self.probe]
 
     def pulled(self, bend, tangents):
-        """X'(c D r) of every probe, and X'(D X tangents): one block of rows at a time.
+        """X'(c D r) and X'(D X tangents), of every tangent: a block of rows at a time.
 
         Returns
         -------
-        bent : ndarray of shape (n_working, n_outputs, n_probes)
+        bent : ndarray of shape (n_working, n_outputs, n_tangents)
+            Of the signs of all tangents, also where ``tangents`` are none.
         curved : ndarray of shape (n_working, n_outputs, n_tangents)
         """
         columns, signs, found = self.columns, self.signs, 0.0
@@ -92,7 +99,7 @@ class SignedRows:
             slopes = _bent(bend[rows], np.concatenate([scaled, moved], axis=2))
             found = found + block.t_dot(slopes.reshape(len(slopes), -1))
         found = found.reshape(len(tangents), n_outputs, n_probes + n_tangents)
-        return found[:, :, :n_probes], found[:, :, n_probes:].copy()
+        return found[:, :, self.probe], found[:, :, n_probes:].copy()
 
     def reading(self, bend, bent, is_coupled):
         """How Z is read by these rows: by their signs alone where none bends.
@@ -101,7 +108,7 @@ class SignedRows:
         ----------
         bend : ndarray
             D of the rows.
-        bent : ndarray of shape (n_working, n_outputs, n_probes)
+        bent : ndarray of shape (n_working, n_outputs, n_tangents)
             X'(c D r).
         is_coupled : bool
             Whether the loss couples the outputs.
@@ -129,7 +136,7 @@ class Reading:
 
     Attributes
     ----------
-    by : ndarray of shape (n_working, n_outputs, n_probes)
+    by : ndarray of shape (n_working, n_outputs, n_tangents)
     total, mean_bend : ndarray of shape (n_groups,)
         The curvature that divides, and that by which Z is fed back, on average.
     """
@@ -138,9 +145,9 @@ class Reading:
     total: np.ndarray
     mean_bend: np.ndarray
 
-    def of(self, tangents, probe):
+    def of(self, tangents):
         """What every tangent says of Z, (n_groups, n_tangents)."""
-        found = einsum("jkc,jkc->kc", self.by[:, :, probe], tangents)
+        found = einsum("jkc,jkc->kc", self.by, tangents)
         if len(self.total) < len(found):  # outputs that are coupled
             found = found.sum(axis=0, keepdims=True)
         return found / self.total[:, None]
