@@ -1,0 +1,265 @@
+"""A run of any optax optimiser, recorded, and what is read from it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.tree_util import Partial
+
+from .._any_optimiser.batches import checked_batches, padded_batches
+from .._any_optimiser.checks import (
+    check_data,
+    check_finite,
+    check_loss,
+    check_parameters,
+    check_rows_are_independent,
+)
+from .._any_optimiser.estimates import PathEstimate
+from .._any_optimiser.folds import Folds
+from .model import Data, Model, as_arrays, no_penalty, rows_of
+from .replicas import costs_of, held_out_predictions
+
+
+@dataclass(frozen=True)
+class TrajectoryACV:
+    """Any model and any optax optimiser, run once and judged on unseen rows.
+
+    What is minimised is mean_i loss(y_i, predict(params, x_i)) + penalty(params).
+
+    Parameters
+    ----------
+    predict : callable
+        ``predict(params, X)``, one prediction a row: (n,) or (n, n_outputs), in
+        functions of JAX. What it says of a row must not depend on the others.
+    loss : callable
+        ``loss(y, prediction)``, one number a row: (n,). Not their mean.
+    optimizer : optax.GradientTransformation
+        Any, with schedules, momentum, clipping, line searches or a prox of its own.
+    penalty : callable, default=None
+        ``penalty(params)``, a number. None is none.
+
+    See Also
+    --------
+    skacv.jax.cv_path : The same of any ``step(carry, weights)``.
+    skacv.torch.TrajectoryACV : The same of modules and optimisers of torch.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, optax
+    >>> from skacv.jax import TrajectoryACV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((80, 30))
+    >>> y = X[:, 0] + rng.standard_normal(80)
+    >>> def predict(params, X):
+    ...     return X @ params["coef"] + params["intercept"]
+    >>> def squared(y, prediction):
+    ...     return (y - prediction) ** 2
+    >>> acv = TrajectoryACV(predict, squared, optax.adam(0.05))
+    >>> params = {"coef": jnp.zeros(30), "intercept": jnp.zeros(())}
+    >>> run = acv.run(params, X, y, n_steps=200)
+    >>> found = run.cv_path(folds=5)
+    >>> bool(0 < found.best_iteration < 200)
+    True
+    >>> best = run.at_iteration(found.best_iteration)
+    >>> best["coef"].shape
+    (30,)
+    """
+
+    predict: Callable
+    loss: Callable
+    optimizer: optax.GradientTransformation
+    penalty: Callable | None = None
+
+    @property
+    def _model(self):
+        penalty = no_penalty if self.penalty is None else self.penalty
+        return Model(self.predict, self.loss, self.optimizer, penalty)
+
+    def run(self, params, X, y, n_steps, batches=None):
+        """Run the optimiser once, and record every iterate.
+
+        Parameters
+        ----------
+        params : pytree of floating-point arrays
+            Where the run starts; they are not changed.
+        X : array-like, or pytree of them, of n_rows rows
+        y : array-like of n_rows rows
+        n_steps : int
+            Updates.
+        batches : iterable of array-like of int, default=None
+            Rows of every update, gone through again and again, such as
+            :func:`skacv.jax.shuffled_batches` gives; they may differ in length. None
+            is all rows in every update.
+
+        Returns
+        -------
+        Run
+            It holds n_steps + 1 copies of the parameters, and the data.
+
+        Raises
+        ------
+        ValueError
+            If parameters are not floating-point numbers, the loss does not give one
+            number a row, predictions of rows depend on each other, data or losses are
+            not finite, or batches are not rows of the data.
+        """
+        model, (X, y) = self._model, as_arrays((X, y))
+        params = jax.tree.map(jnp.asarray, params)
+        check_data([np.asarray(part) for part in jax.tree.leaves(X)], np.asarray(y))
+        batches = checked_batches(batches, len(y))
+        if batches is not None:
+            batches = jnp.asarray(padded_batches(batches, len(y)))
+        _check_model(model, params, X, y)
+        data = Data(X, y, batches)
+        path, train_path = _recorded(model, n_steps, params, data)
+        train_path = np.asarray(train_path, np.float64)
+        check_finite(train_path)
+        return Run(model, data, path, train_path)
+
+
+def _check_model(model, params, X, y):
+    """Raise where parameters, predictions or losses are not what they must be."""
+    named, _ = jax.tree_util.tree_flatten_with_path(params)
+    check_parameters(
+        {f"params{jax.tree_util.keystr(k)}": str(leaf.dtype) for k, leaf in named}
+    )
+    prediction = model.predict(params, X)
+    check_loss(jnp.shape(model.loss(y, prediction)), len(y), prediction.shape)
+    alone = model.predict(params, rows_of(X, jnp.arange(1)))
+    check_rows_are_independent(np.asarray(alone), np.asarray(prediction[:1]))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _recorded(model, n_steps, params, data):
+    """Parameters of every iterate, and their mean losses on all rows."""
+    weights = equal_weights(model, params, data)
+
+    def record(carry):
+        return carry[0], model.mean_loss(carry[0], data.X, data.y, weights)
+
+    def advance(carry, t):
+        return model.step(data, carry, weights, t), record(carry)
+
+    carry, found = jax.lax.scan(advance, model.start(params), jnp.arange(n_steps))
+    return jax.tree.map(
+        lambda path, last: jnp.concatenate([path, last[None]]), found, record(carry)
+    )
+
+
+def equal_weights(model, params, data):
+    """The rows' weights in the mean over all of them, in their loss's precision."""
+    prediction = jax.eval_shape(model.predict, params, data.X)
+    return jnp.full(data.n_rows, 1 / data.n_rows, prediction.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A recorded run, as :meth:`TrajectoryACV.run` gives it.
+
+    Attributes
+    ----------
+    train_path : ndarray of shape (n_steps + 1,)
+        Mean loss of every iterate on the training rows, from the start to the last.
+    params_path : pytree of arrays
+        Parameters of every iterate, along their first axes.
+    """
+
+    _model: Model
+    _data: Data
+    params_path: object
+    train_path: np.ndarray
+
+    @property
+    def n_steps(self):
+        """How many updates were made."""
+        return len(self.train_path) - 1
+
+    def at_iteration(self, t):
+        """Parameters of iterate ``t``.
+
+        Parameters
+        ----------
+        t : int
+            0 is the start; negative counts from the end.
+
+        Returns
+        -------
+        pytree of arrays
+        """
+        if not -self.n_steps - 1 <= t <= self.n_steps:
+            raise ValueError(
+                f"t must be in [{-self.n_steps - 1}, {self.n_steps}], got {t}."
+            )
+        return jax.tree.map(lambda path: path[t], self.params_path)
+
+    def predict_path(self, X):
+        """Predictions by every iterate.
+
+        Parameters
+        ----------
+        X : array-like, or pytree of them
+
+        Returns
+        -------
+        ndarray of shape (n_steps + 1, n_rows, ...)
+        """
+        X = as_arrays(X)
+        return np.asarray(_predictions(self._model, self.params_path, X))
+
+    def cv_path(self, folds=5, block_size=None):
+        """What every iterate costs on the rows of folds that it was not run on.
+
+        Every fold is a replica of the run, with the same start, batches and schedule,
+        on the mean loss over its own rows: exact for any model and optimiser, also for
+        networks. Only rounding differs from running the folds one by one; runs that
+        amplify it (large steps, long runs of networks) part from their own repetition.
+
+        Parameters
+        ----------
+        folds : int, cross-validation splitter or iterable, default=5
+            A number of random folds, a splitter of scikit-learn, or pairs of rows to
+            fit on and rows to judge by.
+        block_size : int, default=None
+            Replicas side by side at most; None is what fits in cache.
+
+        Returns
+        -------
+        PathEstimate
+
+        Raises
+        ------
+        ValueError
+            If folds are not what they must be, or a replica diverges.
+        """
+        X, y = np.zeros((self._data.n_rows, 0)), np.asarray(self._data.y)
+        return self._left_out(Folds.of(folds, X, y), block_size)
+
+    def _left_out(self, folds, block_size=None):
+        """The estimate from exact replicas."""
+        model, data = self._model, self._data
+        start = Partial(_start_of_all, model.start(self.at_iteration(0)))
+        dtype = equal_weights(model, self.at_iteration(0), data).dtype
+        return self._estimate(
+            folds,
+            held_out_predictions(
+                model, start, self.n_steps, data, data.X, folds, block_size, dtype
+            ),
+        )
+
+    def _estimate(self, folds, predictions):
+        costs = costs_of(self._model.loss, self._data.y[folds.indices], predictions)
+        return PathEstimate.of(costs, predictions, folds)
+
+
+def _start_of_all(carry, weights):
+    """Where all replicas start, whatever rows they leave out."""
+    return carry
+
+
+@partial(jax.jit, static_argnums=0)
+def _predictions(model, path, X):
+    return jax.lax.map(lambda params: model.predict(params, X), path)
