@@ -110,3 +110,19 @@ def check_finite(train_path):
             f"The training loss is not finite from iterate {finite.argmin()} on: take "
             "smaller steps, fewer of them, or a loss that overflows later."
         )
+
+
+def check_iterate(t, n_steps):
+    """Raise where a run has no such iterate.
+
+    Parameters
+    ----------
+    t : int
+    n_steps : int
+
+    Raises
+    ------
+    ValueError
+    """
+    if not -n_steps - 1 <= t <= n_steps:
+        raise ValueError(f"t must be in [{-n_steps - 1}, {n_steps}], got {t}.")

@@ -7,6 +7,10 @@ from sklearn.model_selection import check_cv
 
 from .._estimator.folds import ShuffledFolds
 
+# Memory for what the replicas of a block predict; more of them at a time gain nothing.
+BLOCK_BYTES = 1 << 22
+FEWEST_AT_A_TIME = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Folds:
@@ -126,14 +130,15 @@ class Folds:
         parts = [own[:, : len(rows)] for own, rows in zip(found, self.judged)]
         return np.concatenate(parts, axis=1)
 
-    def blocks(self, most):
+    def blocks(self, most=None):
         """So many folds at a time, all blocks alike in size: the last fold fills up.
 
         Blocks of one shape are compiled once.
 
         Parameters
         ----------
-        most : int
+        most : int, default=None
+            None is by ``BLOCK_BYTES``.
 
         Yields
         ------
@@ -141,6 +146,8 @@ class Folds:
         n_own : int
             The folds of it that are not there to fill it up.
         """
+        if most is None:
+            most = max(FEWEST_AT_A_TIME, BLOCK_BYTES // (8 * self.n_rows))
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):

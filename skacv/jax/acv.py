@@ -14,6 +14,7 @@ from .._any_optimiser.batches import checked_batches, padded_batches
 from .._any_optimiser.checks import (
     check_data,
     check_finite,
+    check_iterate,
     check_loss,
     check_parameters,
     check_rows_are_independent,
@@ -190,10 +191,7 @@ class Run:
         -------
         pytree of arrays
         """
-        if not -self.n_steps - 1 <= t <= self.n_steps:
-            raise ValueError(
-                f"t must be in [{-self.n_steps - 1}, {self.n_steps}], got {t}."
-            )
+        check_iterate(t, self.n_steps)
         return jax.tree.map(lambda path: path[t], self.params_path)
 
     def predict_path(self, X):

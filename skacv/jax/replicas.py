@@ -13,10 +13,6 @@ from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
 from .model import as_arrays, rows_of
 
-# Memory for what all replicas of a block predict; more of them gain nothing.
-BLOCK_BYTES = 1 << 22
-FEWEST = 16
-
 
 @dataclass(frozen=True)
 class Steps:
@@ -60,7 +56,7 @@ def held_out_predictions(model, start, n_steps, data, X, folds, block_size, dtyp
     X : array or pytree of arrays
     folds : Folds
     block_size : int or None
-        Replicas side by side; None is by ``BLOCK_BYTES``.
+        Replicas side by side; None is what fits in cache.
     dtype : dtype
         Of the weights.
 
@@ -68,8 +64,6 @@ def held_out_predictions(model, start, n_steps, data, X, folds, block_size, dtyp
     -------
     ndarray of shape (n_steps + 1, n_held_out, ...)
     """
-    if block_size is None:
-        block_size = max(FEWEST, BLOCK_BYTES // (8 * folds.n_rows))
     found = []
     for block, n_own in folds.blocks(block_size):
         weights = jnp.asarray(block.weights(), dtype)
