@@ -34,7 +34,7 @@ class PathEstimate:
     folds: np.ndarray
 
     @classmethod
-    def of(cls, costs, predictions, folds):
+    def of(cls, costs, predictions, folds, first=0):
         """The estimate from what held-out rows cost.
 
         Parameters
@@ -42,6 +42,8 @@ class PathEstimate:
         costs : ndarray of shape (n_steps + 1, n_held_out)
         predictions : ndarray of shape (n_steps + 1, n_held_out, ...)
         folds : Folds
+        first : int, default=0
+            Which iterate the first is, for the message.
 
         Raises
         ------
@@ -53,8 +55,8 @@ class PathEstimate:
             t, place = np.argwhere(~finite)[0]
             raise ValueError(
                 f"The loss of row {folds.indices[place]} is not finite from iterate "
-                f"{t} on, where it is left out: the run without it diverges, as the "
-                "one on all rows does not. Take smaller steps, or fewer of them."
+                f"{first + t} on, where it is left out: the run without it diverges, "
+                "as the one on all rows does not. Take smaller or fewer steps."
             )
         held_out = HeldOutCosts(
             rows=folds.indices,

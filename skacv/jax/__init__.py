@@ -3,6 +3,14 @@
 from .._any_optimiser.batches import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate
 from .acv import Run, TrajectoryACV
+from .alongside import Alongside
 from .replicas import cv_path
 
-__all__ = ["PathEstimate", "Run", "TrajectoryACV", "cv_path", "shuffled_batches"]
+__all__ = [
+    "Alongside",
+    "PathEstimate",
+    "Run",
+    "TrajectoryACV",
+    "cv_path",
+    "shuffled_batches",
+]

@@ -10,19 +10,12 @@ import numpy as np
 import optax
 from jax.tree_util import Partial
 
-from .._any_optimiser.batches import checked_batches, padded_batches
-from .._any_optimiser.checks import (
-    check_data,
-    check_finite,
-    check_iterate,
-    check_loss,
-    check_parameters,
-    check_rows_are_independent,
-)
+from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
-from .._any_optimiser.folds import Folds
-from .model import Data, Model, as_arrays, no_penalty, rows_of
-from .replicas import costs_of, held_out_predictions
+from .alongside import Alongside
+from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
+from .model import Model, no_penalty
+from .replicas import held_out_predictions
 
 
 @dataclass(frozen=True)
@@ -108,30 +101,66 @@ class TrajectoryACV:
             number a row, predictions of rows depend on each other, data or losses are
             not finite, or batches are not rows of the data.
         """
-        model, (X, y) = self._model, as_arrays((X, y))
-        params = jax.tree.map(jnp.asarray, params)
-        check_data([np.asarray(part) for part in jax.tree.leaves(X)], np.asarray(y))
-        batches = checked_batches(batches, len(y))
-        if batches is not None:
-            batches = jnp.asarray(padded_batches(batches, len(y)))
-        _check_model(model, params, X, y)
-        data = Data(X, y, batches)
+        model = self._model
+        params, data = checked(model, params, X, y, batches)
         path, train_path = _recorded(model, n_steps, params, data)
         train_path = np.asarray(train_path, np.float64)
         check_finite(train_path)
         return Run(model, data, path, train_path)
 
+    def alongside(self, params, X, y, folds=5, every=1):
+        """Folds that follow a training loop of one's own, update by update.
 
-def _check_model(model, params, X, y):
-    """Raise where parameters, predictions or losses are not what they must be."""
-    named, _ = jax.tree_util.tree_flatten_with_path(params)
-    check_parameters(
-        {f"params{jax.tree_util.keystr(k)}": str(leaf.dtype) for k, leaf in named}
-    )
-    prediction = model.predict(params, X)
-    check_loss(jnp.shape(model.loss(y, prediction)), len(y), prediction.shape)
-    alone = model.predict(params, rows_of(X, jnp.arange(1)))
-    check_rows_are_independent(np.asarray(alone), np.asarray(prediction[:1]))
+        Parameters
+        ----------
+        params : pytree of floating-point arrays
+            Where the loop starts.
+        X : array-like, or pytree of them, of n_rows rows
+            All rows that the loop draws batches from.
+        y : array-like of n_rows rows
+        folds : int, cross-validation splitter or iterable, default=5
+            A number of random folds, a splitter of scikit-learn, or pairs of rows to
+            fit on and rows to judge by.
+        every : int, default=1
+            After how many updates held-out rows are predicted, and the path grows.
+
+        Returns
+        -------
+        Alongside
+
+        Raises
+        ------
+        ValueError
+            As :meth:`run` and :meth:`Run.cv_path` do.
+
+        Examples
+        --------
+        >>> import jax, jax.numpy as jnp, numpy as np, optax
+        >>> from skacv.jax import TrajectoryACV
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((80, 30))
+        >>> y = X[:, 0] + rng.standard_normal(80)
+        >>> def predict(coef, X):
+        ...     return X @ coef
+        >>> def squared(y, prediction):
+        ...     return (y - prediction) ** 2
+        >>> adam, coef = optax.adam(0.05), jnp.zeros(30)
+        >>> acv = TrajectoryACV(predict, squared, adam).alongside(coef, X, y)
+        >>> gradient = jax.grad(lambda b, X, y: squared(y, predict(b, X)).mean())
+        >>> state = adam.init(coef)
+        >>> while not acv.should_stop(patience=20):
+        ...     rows = rng.choice(80, 40, replace=False)
+        ...     updates, state = adam.update(gradient(coef, X[rows], y[rows]), state)
+        ...     coef = optax.apply_updates(coef, updates)
+        ...     acv.step(coef, rows)
+        >>> acv.n_steps_ == acv.best_iteration_ + 20
+        True
+        >>> coef = acv.best_params_
+        """
+        model = self._model
+        params, data = checked(model, params, X, y)
+        folds = folds_of(folds, data)
+        return Alongside(model, params, data, folds, every)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -149,12 +178,6 @@ def _recorded(model, n_steps, params, data):
     return jax.tree.map(
         lambda path, last: jnp.concatenate([path, last[None]]), found, record(carry)
     )
-
-
-def equal_weights(model, params, data):
-    """The rows' weights in the mean over all of them, in their loss's precision."""
-    prediction = jax.eval_shape(model.predict, params, data.X)
-    return jnp.full(data.n_rows, 1 / data.n_rows, prediction.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,8 +256,7 @@ class Run:
         ValueError
             If folds are not what they must be, or a replica diverges.
         """
-        X, y = np.zeros((self._data.n_rows, 0)), np.asarray(self._data.y)
-        return self._left_out(Folds.of(folds, X, y), block_size)
+        return self._left_out(folds_of(folds, self._data), block_size)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""

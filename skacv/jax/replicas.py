@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .model import as_arrays, rows_of
+from .data import as_arrays, costs_of, rows_of
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,3 @@ def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None)
     )
     costs = costs_of(loss, y[folds.indices], predictions)
     return PathEstimate.of(costs, predictions, folds)
-
-
-def costs_of(loss, y, predictions):
-    """What rows cost, (n_iterates, n_rows), in float64."""
-    return np.asarray(_costs(loss, y, jnp.asarray(predictions)), np.float64)
-
-
-@partial(jax.jit, static_argnums=0)
-def _costs(loss, y, predictions):
-    return jax.vmap(loss, (None, 0))(y, predictions)

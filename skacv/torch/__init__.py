@@ -3,6 +3,14 @@
 from .._any_optimiser.batches import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate
 from .acv import Run, TrajectoryACV
+from .alongside import Alongside
 from .loaders import draw
 
-__all__ = ["PathEstimate", "Run", "TrajectoryACV", "draw", "shuffled_batches"]
+__all__ = [
+    "Alongside",
+    "PathEstimate",
+    "Run",
+    "TrajectoryACV",
+    "draw",
+    "shuffled_batches",
+]

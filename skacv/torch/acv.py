@@ -7,18 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .._any_optimiser.batches import checked_batches
-from .._any_optimiser.checks import (
-    check_data,
-    check_finite,
-    check_iterate,
-    check_loss,
-    check_parameters,
-    check_rows_are_independent,
-)
+from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
-from .._any_optimiser.folds import Folds
-from .model import Data, Model, Replicas, no_penalty
+from .alongside import Alongside
+from .data import Data, as_tensors, checked, costs_of, equal_weights, folds_of
+from .model import Model, Replicas, no_penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,38 +109,59 @@ class TrajectoryACV:
         check_finite(train_path)
         return Run(model, data, path, train_path)
 
+    def alongside(self, X, y, folds=5, every=1):
+        """Folds that follow a training loop of one's own, update by update.
 
-def checked(model, X, y, batches=None):
-    """Where a run starts, and its data, once they are what they must be.
+        The loop is as it always was: it has its own optimiser, made by the same
+        function, and its own batches. To be called before its first update.
 
-    Returns
-    -------
-    start : dict of str to Tensor
-    data : Data
-    """
-    start = model.start()
-    check_parameters({name: str(value.dtype) for name, value in start.items()})
-    X, y = _as_tensors(next(iter(start.values())), X, y)
-    check_data([X.numpy(force=True)], y.numpy(force=True))
-    batches = checked_batches(batches, len(y))
-    if batches is not None:
-        batches = [torch.as_tensor(rows, device=X.device) for rows in batches]
-    with torch.no_grad():
-        prediction = model.predict(start, X)
-        check_loss(model.loss(y, prediction).shape, len(y), prediction.shape)
-        alone = model.predict(start, X[:1])
-    check_rows_are_independent(
-        alone.numpy(force=True), prediction[:1].numpy(force=True)
-    )
-    return start, Data(X, y, batches)
+        Parameters
+        ----------
+        X, y : Tensor or array-like of n_rows rows
+            All rows that the loop draws batches from.
+        folds : int, cross-validation splitter or iterable, default=5
+            A number of random folds, a splitter of scikit-learn, or pairs of rows to
+            fit on and rows to judge by.
+        every : int, default=1
+            After how many updates held-out rows are predicted, and the path grows.
 
+        Returns
+        -------
+        Alongside
 
-def _as_tensors(like, *arrays):
-    """Tensors on the device of another, and in its precision if they have one."""
-    tensors = [torch.as_tensor(array, device=like.device) for array in arrays]
-    return [
-        each.to(like.dtype) if each.is_floating_point() else each for each in tensors
-    ]
+        Raises
+        ------
+        ValueError
+            As :meth:`run` and :meth:`Run.cv_path` do.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from skacv.torch import TrajectoryACV
+        >>> _ = torch.manual_seed(0)
+        >>> X = torch.randn(80, 30)
+        >>> y = X[:, 0] + torch.randn(80)
+        >>> module = torch.nn.Sequential(torch.nn.Linear(30, 1), torch.nn.Flatten(0))
+        >>> def squared(y, prediction):
+        ...     return (y - prediction) ** 2
+        >>> def adam(params):
+        ...     return torch.optim.Adam(params, 0.05)
+        >>> acv = TrajectoryACV(module, squared, adam).alongside(X, y)
+        >>> optimizer = adam(module.parameters())
+        >>> while not acv.should_stop(patience=20):
+        ...     rows = torch.randint(80, (40,))
+        ...     optimizer.zero_grad()
+        ...     squared(y[rows], module(X[rows])).mean().backward()
+        ...     optimizer.step()
+        ...     acv.step(rows)
+        >>> acv.n_steps_ == acv.best_iteration_ + 20
+        True
+        >>> module = acv.load_best()
+        """
+        model = self._model
+        start, data = checked(model, X, y)
+        folds = folds_of(folds, data)
+        return Alongside(model, start, data, folds, every)
 
 
 def _recorded(model, start, data, n_steps):
@@ -165,12 +179,6 @@ def _recorded(model, start, data, n_steps):
             update(lambda own=own: model.objective(params, *own))
     path = {name: torch.stack([each[name] for each in path]) for name in start}
     return path, np.array(train_path)
-
-
-def equal_weights(params, data):
-    """The rows' weights in the mean over all of them, in the parameters' precision."""
-    like, n_rows = next(iter(params.values())), len(data.y)
-    return torch.full((n_rows,), 1 / n_rows, dtype=like.dtype, device=like.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +233,7 @@ class Run:
         -------
         ndarray of shape (n_steps + 1, n_rows, ...)
         """
-        (X,) = _as_tensors(next(iter(self.params_path.values())), X)
+        (X,) = as_tensors(next(iter(self.params_path.values())), X)
         found = []
         with torch.no_grad():
             for t in range(self.n_steps + 1):
@@ -259,8 +267,7 @@ class Run:
             If folds are not what they must be, a replica diverges, or the optimiser
             does not work entry by entry.
         """
-        X, y = np.zeros((len(self._data.y), 0)), self._data.y.numpy(force=True)
-        return self._left_out(Folds.of(folds, X, y), block_size)
+        return self._left_out(folds_of(folds, self._data), block_size)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""
@@ -287,10 +294,3 @@ class Run:
         y = self._data.y[torch.as_tensor(folds.indices, device=self._data.y.device)]
         costs = costs_of(self._model.loss, y, torch.as_tensor(predictions).to(y.device))
         return PathEstimate.of(costs, predictions, folds)
-
-
-def costs_of(loss, y, predictions):
-    """What rows cost, (n_iterates, n_rows), in float64."""
-    with torch.no_grad():
-        costs = torch.stack([loss(y, each) for each in predictions])
-    return costs.numpy(force=True).astype(np.float64)

@@ -81,38 +81,6 @@ def _needs_closure(optimizer):
     return any(each.default is Parameter.empty for each in parameters)
 
 
-@dataclass(frozen=True)
-class Data:
-    """What a run is on.
-
-    Attributes
-    ----------
-    X, y : Tensor of n_rows rows
-    batches : list of Tensor, or None
-        Rows of every update, gone through again and again; None is all rows.
-    """
-
-    X: torch.Tensor
-    y: torch.Tensor
-    batches: list | None
-
-    def at_update(self, t, weights):
-        """X, y and the rows' weights, (..., n_batch), of update ``t``."""
-        rows = None if self.batches is None else self.batches[t % len(self.batches)]
-        return self.on(rows, weights)
-
-    def on(self, rows, weights):
-        """The same of some rows; None is all.
-
-        A batch weighs as much as all rows: what is left of it in a replica estimates
-        the mean over all rows that are left, without bias.
-        """
-        if rows is None:
-            return self.X, self.y, weights
-        own = weights[..., rows] * (len(self.y) / len(rows))
-        return self.X[rows], self.y[rows], own
-
-
 class Replicas:
     """Runs that weigh the rows their own way, side by side in one optimiser.
 
