@@ -12,6 +12,7 @@ from jax.tree_util import Partial
 
 from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
+from .._any_optimiser.folds import Folds
 from .alongside import Alongside
 from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
 from .model import Model, no_penalty
@@ -257,6 +258,30 @@ class Run:
             If folds are not what they must be, or a replica diverges.
         """
         return self._left_out(folds_of(folds, self._data), block_size)
+
+    def loo_path(self, rows=None, block_size=None):
+        """What every iterate costs on rows that are left out one by one.
+
+        Every row that is left out has a replica of the run, on the mean loss over all
+        others: exact for any model and optimiser.
+
+        Parameters
+        ----------
+        rows : array-like of int, default=None
+            Rows to leave out; None is all of them.
+        block_size : int, default=None
+            Replicas side by side at most; None is what fits in cache.
+
+        Returns
+        -------
+        PathEstimate
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows, or a replica diverges.
+        """
+        return self._left_out(Folds.of_rows(rows, self._data.n_rows), block_size)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""

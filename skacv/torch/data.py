@@ -74,10 +74,16 @@ def checked(model, X, y, batches=None):
 
 def as_tensors(like, *arrays):
     """Tensors on the device of another, and in its precision if they have one."""
-    tensors = [torch.as_tensor(array, device=like.device) for array in arrays]
+    tensors = [_tensor(array).to(like.device) for array in arrays]
     return [
         each.to(like.dtype) if each.is_floating_point() else each for each in tensors
     ]
+
+
+def _tensor(array):
+    """A tensor as it is; of all else a copy, which nobody changes in place."""
+    is_tensor = isinstance(array, torch.Tensor)
+    return array.detach() if is_tensor else torch.tensor(np.asarray(array))
 
 
 def equal_weights(params, data):
