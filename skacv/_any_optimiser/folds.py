@@ -20,13 +20,15 @@ class Folds:
     ----------
     n_rows : int
         Of the data.
-    fitted, judged : tuple of ndarray of int
-        One of each for every replica.
+    judged : tuple of ndarray of int
+        Rows of every replica.
+    fitted : tuple of ndarray of int, or None
+        The same; None is all rows that a replica is not judged by.
     """
 
     n_rows: int
-    fitted: tuple
     judged: tuple
+    fitted: tuple | None = None
 
     @classmethod
     def of(cls, folds, X, y):
@@ -68,7 +70,8 @@ class Folds:
                 raise ValueError(
                     f"Fold {number} is judged by rows that it is fitted on."
                 )
-        return cls(n_rows, *zip(*pairs))
+        fitted, judged = zip(*pairs)
+        return cls(n_rows, judged, fitted)
 
     @classmethod
     def of_rows(cls, rows, n_rows):
@@ -81,9 +84,7 @@ class Folds:
         """
         rows = np.arange(n_rows) if rows is None else rows
         rows = _checked(rows, n_rows, "rows")
-        every = np.arange(n_rows)
-        fitted = tuple(np.delete(every, row) for row in rows)
-        return cls(n_rows, fitted, tuple(rows[:, None]))
+        return cls(n_rows, tuple(rows[:, None]))
 
     def __len__(self):
         return len(self.judged)
@@ -100,10 +101,11 @@ class Folds:
 
     def weights(self):
         """What rows weigh in the mean loss of every replica, (n_folds, n_rows)."""
-        found = np.zeros((len(self), self.n_rows))
-        for own, rows in zip(found, self.fitted):
-            own[rows] = 1 / len(rows)
-        return found
+        is_rest = self.fitted is None
+        found = np.full((len(self), self.n_rows), float(is_rest))
+        for own, rows in zip(found, self.judged if is_rest else self.fitted):
+            own[rows] = not is_rest
+        return found / found.sum(axis=1, keepdims=True)
 
     @property
     def most_judged(self):
@@ -154,11 +156,11 @@ class Folds:
             places = np.arange(first, first + size)
             n_own = int((places < len(self)).sum())
             places = np.minimum(places, len(self) - 1)
-            fitted, judged = (
-                tuple(part[place] for place in places)
-                for part in (self.fitted, self.judged)
+            judged, fitted = (
+                part and tuple(part[place] for place in places)
+                for part in (self.judged, self.fitted)
             )
-            yield Folds(self.n_rows, fitted, judged), n_own
+            yield Folds(self.n_rows, judged, fitted), n_own
 
 
 def _checked(rows, n_rows, number):

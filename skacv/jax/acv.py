@@ -13,8 +13,10 @@ from jax.tree_util import Partial
 from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
+from .._any_optimiser.linearised import check_method
 from .alongside import Alongside
 from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
+from .linearised import linearised_predictions
 from .model import Model, no_penalty
 from .replicas import held_out_predictions
 
@@ -259,16 +261,25 @@ class Run:
         """
         return self._left_out(folds_of(folds, self._data), block_size)
 
-    def loo_path(self, rows=None, block_size=None):
+    def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
         """What every iterate costs on rows that are left out one by one.
 
         Every row that is left out has a replica of the run, on the mean loss over all
-        others: exact for any model and optimiser.
+        others.
 
         Parameters
         ----------
         rows : array-like of int, default=None
             Rows to leave out; None is all of them.
+        method : {"exact", "linearised"}, default="exact"
+            "exact" holds for any model and optimiser. "linearised" expands the
+            replicas' gradients around the recorded run, for convex losses of few
+            parameters such as those of linear models: at the cost of a matrix of all
+            parameters squared and of products with it, not of a pass through all rows
+            for every row left out.
+        correction : bool, default=True
+            Whether "linearised" is corrected, now and then, for what it misses; without
+            it is the published estimate.
         block_size : int, default=None
             Replicas side by side at most; None is what fits in cache.
 
@@ -279,9 +290,21 @@ class Run:
         Raises
         ------
         ValueError
-            If there are no such rows, or a replica diverges.
+            If there are no such rows, a replica diverges, or "linearised" finds more
+            than 4096 parameters, a loss that is not convex,
+            or an optimiser that asks for more than gradients.
+
+        References
+        ----------
+        Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+        arXiv:2303.02732.
         """
-        return self._left_out(Folds.of_rows(rows, self._data.n_rows), block_size)
+        check_method(method)
+        folds = Folds.of_rows(rows, self._data.n_rows)
+        if method == "exact":
+            return self._left_out(folds, block_size)
+        found = linearised_predictions(self, folds, correction, block_size)
+        return self._estimate(folds, found)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""
