@@ -14,9 +14,11 @@ from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
 from .._any_optimiser.linearised import check_method
+from .._any_optimiser.memory_matrix import N_CHECKED
 from .alongside import Alongside
 from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
 from .linearised import linearised_predictions
+from .memory_matrix import memory_matrix
 from .model import Model, no_penalty
 from .replicas import held_out_predictions
 
@@ -305,6 +307,48 @@ class Run:
             return self._left_out(folds, block_size)
         found = linearised_predictions(self, folds, correction, block_size)
         return self._estimate(folds, found)
+
+    def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
+        """What every iterate costs on unseen rows, by the memory matrix.
+
+        It is of smooth losses and updates that take all rows and change little where a
+        gradient changes little: gradient descent, momentum, clipping, a prox. Of
+        RMSprop, sign updates, Adam late in runs that fit all rows and of networks it is
+        wrong by factors; some rows are left out exactly to tell.
+
+        Parameters
+        ----------
+        n_probes : int or "exact", default=40
+            Random signs of the rows, in groups of ten; "exact" is a complete basis.
+        n_checked : int, default=20
+            Rows that are left out exactly as well; 0 checks nothing.
+        seed : int, default=0
+            Draws signs and rows.
+
+        Returns
+        -------
+        PathEstimate
+            Its ``prediction_path`` is what every row would be predicted by the run that
+            never saw it, of shape (n_steps + 1, n_rows, ...).
+
+        Raises
+        ------
+        ValueError
+            If the run is in batches, or the estimate is off the mean cost of rows that
+            are left out exactly by more than a half.
+
+        Warns
+        -----
+        UserWarning
+            If it is off by more than a quarter.
+
+        References
+        ----------
+        Bellec and Tan (2024), "Uncertainty quantification for iterative algorithms in
+        linear models with application to early stopping", arXiv:2404.17856; of any loss
+        Tan and Bellec (2024), arXiv:2410.02629.
+        """
+        return memory_matrix(self, n_probes, n_checked, seed)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""

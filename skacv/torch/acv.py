@@ -10,9 +10,11 @@ import torch
 from .._any_optimiser.checks import check_finite, check_iterate
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
+from .._any_optimiser.linearised import check_method
 from .alongside import Alongside
 from .data import Data, as_tensors, checked, costs_of, equal_weights, folds_of
-from .model import Model, Replicas, no_penalty
+from .linearised import linearised_predictions
+from .model import Model, Replicas, Updates, no_penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +171,7 @@ def _recorded(model, start, data, n_steps):
     """Parameters of every iterate, and their mean losses on all rows."""
     params = {name: value.clone().requires_grad_() for name, value in start.items()}
     weights = equal_weights(start, data)
-    update, path, train_path = model.update_of(params), [], []
+    updates, path, train_path = Updates(model, params), [], []
     for t in range(n_steps + 1):
         with torch.no_grad():
             path.append({name: value.clone() for name, value in params.items()})
@@ -177,7 +179,7 @@ def _recorded(model, start, data, n_steps):
             train_path.append(float(cost))
         if t < n_steps:
             own = data.at_update(t, weights)
-            update(lambda own=own: model.objective(params, *own))
+            updates.descend(lambda own=own: model.objective(params, *own))
     path = {name: torch.stack([each[name] for each in path]) for name in start}
     return path, np.array(train_path)
 
@@ -270,16 +272,24 @@ class Run:
         """
         return self._left_out(folds_of(folds, self._data), block_size)
 
-    def loo_path(self, rows=None, block_size=None):
+    def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
         """What every iterate costs on rows that are left out one by one.
 
         Every row that is left out has a replica of the run, on the mean loss over all
-        others: exact for any model.
+        others.
 
         Parameters
         ----------
         rows : array-like of int, default=None
             Rows to leave out; None is all of them.
+        method : {"exact", "linearised"}, default="exact"
+            "exact" holds for any model. "linearised" expands the replicas' gradients
+            around the recorded run, for convex losses of few parameters such as those
+            of linear models: at the cost of a matrix of all parameters squared and of
+            products with it, not of a pass through all rows for every row left out.
+        correction : bool, default=True
+            Whether "linearised" is corrected, now and then, for what it misses; without
+            it is the published estimate.
         block_size : int, default=None
             Replicas side by side at most; None is what fits in cache.
 
@@ -290,10 +300,21 @@ class Run:
         Raises
         ------
         ValueError
-            If there are no such rows, a replica diverges, or the optimiser does not
-            work entry by entry.
+            If there are no such rows, a replica diverges, or "linearised" finds more
+            than 4096 parameters, a loss that is not convex; or if the optimiser
+            does not work entry by entry.
+
+        References
+        ----------
+        Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+        arXiv:2303.02732.
         """
-        return self._left_out(Folds.of_rows(rows, len(self._data.y)), block_size)
+        check_method(method)
+        folds = Folds.of_rows(rows, len(self._data.y))
+        if method == "exact":
+            return self._left_out(folds, block_size)
+        found = linearised_predictions(self, folds, correction, block_size)
+        return self._estimate(folds, found)
 
     def _left_out(self, folds, block_size=None):
         """The estimate from exact replicas."""

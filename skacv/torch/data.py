@@ -32,8 +32,11 @@ class Data:
 
     def at_update(self, t, weights):
         """X, y and the rows' weights, (..., n_batch), of update ``t``."""
-        rows = None if self.batches is None else self.batches[t % len(self.batches)]
-        return self.on(rows, weights)
+        return self.on(self.rows_at(t), weights)
+
+    def rows_at(self, t):
+        """Rows of update ``t``; None is all."""
+        return None if self.batches is None else self.batches[t % len(self.batches)]
 
     def on(self, rows, weights):
         """The same of some rows; None is all.

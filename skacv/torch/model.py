@@ -45,40 +45,52 @@ class Model:
         """What is minimised."""
         return self.mean_loss(params, X, y, weights) + self.penalty(params)
 
-    def update_of(self, params):
-        """The optimiser of some parameters, and its scheduler if there is one.
 
-        Returns
-        -------
-        callable
-            ``update(value)`` makes one update, with ``value()`` what is minimised.
-        """
-        optimizer = self.optimizer(list(params.values()))
-        scheduler = None if self.scheduler is None else self.scheduler(optimizer)
-        needs_closure = _needs_closure(optimizer)
+class Updates:
+    """The optimiser of some parameters, and its scheduler if there is one.
 
-        def update(value):
-            def closure():
-                optimizer.zero_grad()
-                found = value()
-                found.backward()
-                return found
+    Parameters
+    ----------
+    model : Model
+    params : dict of str to Tensor
+        They are changed in place.
+    """
 
-            if needs_closure:
-                optimizer.step(closure)
-            else:
-                closure()
-                optimizer.step()
-            if scheduler is not None:
-                scheduler.step()
+    def __init__(self, model, params):
+        self._params = params
+        self._optimizer = model.optimizer(list(params.values()))
+        scheduler = model.scheduler
+        self._scheduler = None if scheduler is None else scheduler(self._optimizer)
+        # An optimiser that evaluates the objective itself, as L-BFGS does, asks for it.
+        taken = signature(self._optimizer.step).parameters.values()
+        self._needs_closure = any(each.default is Parameter.empty for each in taken)
 
-        return update
+    def descend(self, value):
+        """One update, with ``value()`` what is minimised."""
 
+        def closure():
+            self._optimizer.zero_grad()
+            found = value()
+            found.backward()
+            return found
 
-def _needs_closure(optimizer):
-    """Whether it evaluates the objective itself, as L-BFGS does."""
-    parameters = signature(optimizer.step).parameters.values()
-    return any(each.default is Parameter.empty for each in parameters)
+        if self._needs_closure:
+            self._optimizer.step(closure)
+        else:
+            closure()
+            self._optimizer.step()
+        self._go_on()
+
+    def follow(self, gradients):
+        """One update by gradients that are known, of parameters by their names."""
+        for name, value in self._params.items():
+            value.grad = gradients[name]
+        self._optimizer.step()
+        self._go_on()
+
+    def _go_on(self):
+        if self._scheduler is not None:
+            self._scheduler.step()
 
 
 class Replicas:
@@ -106,13 +118,17 @@ class Replicas:
             name: value.expand(len(weights), *value.shape).clone().requires_grad_()
             for name, value in start.items()
         }
-        self._update = model.update_of(self.params)
+        self._updates = Updates(model, self.params)
         self._objective = vmap(model.objective, in_dims=(0, None, None, 0))
         self._predict = vmap(model.predict)
 
     def step(self, X, y, weights):
         """One update on some rows, whose weights are (n_replicas, n)."""
-        self._update(lambda: self._objective(self.params, X, y, weights).sum())
+        self._updates.descend(lambda: self._objective(self.params, X, y, weights).sum())
+
+    def follow(self, gradients):
+        """One update by gradients of every replica, of parameters by their names."""
+        self._updates.follow(gradients)
 
     def predicted(self, X):
         """What every replica predicts of rows of its own, (n_replicas, size, ...)."""
