@@ -86,7 +86,7 @@ def check_rows_are_independent(alone, among):
     ValueError
     """
     size = np.abs(among).max(initial=0)
-    if np.abs(alone - among).max(initial=0) > AGREES * size:
+    if not np.abs(alone - among).max(initial=0) <= AGREES * size:
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "
             "(batch normalisation, dropout): rows cannot be left out of it."

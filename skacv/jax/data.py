@@ -87,8 +87,9 @@ def checked(model, params, X, y, batches=None):
     )
     prediction = model.predict(params, X)
     check_loss(jnp.shape(model.loss(y, prediction)), len(y), prediction.shape)
-    alone = model.predict(params, rows_of(X, jnp.arange(1)))
-    check_rows_are_independent(np.asarray(alone), np.asarray(prediction[:1]))
+    half = len(y) - len(y) // 2
+    alone = model.predict(params, rows_of(X, jnp.arange(half)))
+    check_rows_are_independent(np.asarray(alone), np.asarray(prediction[:half]))
     return params, Data(X, y, batches)
 
 
