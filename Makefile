@@ -59,8 +59,10 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
-$(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+# The reference has skacv.jax and skacv.torch; of torch see below.
+$(VENV)/installed-docs: $(VENV)/installed tests/extras.txt
+	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt torch
+	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt --editable ".[docs,jax,torch]"
 	touch $@
 
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt

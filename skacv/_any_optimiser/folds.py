@@ -8,7 +8,7 @@ from sklearn.model_selection import check_cv
 from .._estimator.folds import ShuffledFolds
 
 # Memory for what the replicas of a block predict; more of them at a time gain nothing.
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 20
 FEWEST_AT_A_TIME = 16
 
 
@@ -132,7 +132,7 @@ class Folds:
         parts = [own[:, : len(rows)] for own, rows in zip(found, self.judged)]
         return np.concatenate(parts, axis=1)
 
-    def blocks(self, most=None):
+    def blocks(self, most=None, n_bytes=BLOCK_BYTES):
         """So many folds at a time, all blocks alike in size: the last fold fills up.
 
         Blocks of one shape are compiled once.
@@ -140,7 +140,9 @@ class Folds:
         Parameters
         ----------
         most : int, default=None
-            None is by ``BLOCK_BYTES``.
+            None is by ``n_bytes``.
+        n_bytes : int
+            What predictions of all rows by the folds of a block may take.
 
         Yields
         ------
@@ -149,7 +151,7 @@ class Folds:
             The folds of it that are not there to fill it up.
         """
         if most is None:
-            most = max(FEWEST_AT_A_TIME, BLOCK_BYTES // (8 * self.n_rows))
+            most = max(FEWEST_AT_A_TIME, n_bytes // (8 * self.n_rows))
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):

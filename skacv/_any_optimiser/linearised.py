@@ -8,6 +8,9 @@ from ..risk.left_out.moments import GROWTH, powers
 MOST_PARAMETERS = 4096
 # Curvature below zero, relative to the largest, that is no rounding.
 NEGATIVE = 1e-3
+# Every block makes that matrix anew, so that blocks are larger than those of exact
+# replicas.
+BLOCK_BYTES = 1 << 25
 # Iterates at which it is looked for.
 N_LOOKED_AT = 5
 

@@ -21,6 +21,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from .._any_optimiser.linearised import (
+    BLOCK_BYTES,
     check_convex,
     check_size,
     due_updates,
@@ -57,7 +58,7 @@ def linearised_predictions(run, folds, correction, block_size):
         check_convex(np.asarray(_hessian(model, run.at_iteration(t), data)))
     _check_optimizer(model, start)
     due, found = jnp.asarray(due_updates(run.n_steps, correction)), []
-    for block, n_own in folds.blocks(block_size):
+    for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
         rows = jnp.asarray(block.indices)
         part = _replayed(model, data, run.params_path, due, rows)
         found.append(np.asarray(part)[:, :n_own])
@@ -78,7 +79,7 @@ def _check_optimizer(model, params):
 def _hessian(model, params, data):
     theta, unravel = ravel_pytree(params)
     weights = equal_weights(model, params, data)
-    expansion = Expansion(model, unravel, data, weights, None)
+    expansion = Expansion(model, unravel, data, weights)
     return jax.hessian(expansion.mean_loss)(theta, data.X, data.y, weights)
 
 
@@ -94,13 +95,16 @@ class Expansion(NamedTuple):
     weights : array of shape (n_rows,)
     rows : int array of shape (n_replicas,)
         That each leaves out.
+    own : tuple
+        X and y of these rows, each with an axis of length one.
     """
 
     model: object
     unravel: object
     data: object
     weights: jax.Array
-    rows: jax.Array
+    rows: jax.Array | None = None
+    own: tuple | None = None
 
     def mean_loss(self, theta, X, y, weights):
         return self.model.mean_loss(self.unravel(theta), X, y, weights)
@@ -114,12 +118,11 @@ class Expansion(NamedTuple):
         """The same of what the row costs that each leaves out."""
         one = jnp.ones(1, theta.dtype)
 
-        def expanded(d, row):
-            X, y = rows_of((self.data.X, self.data.y), row[None])
+        def expanded(d, X, y):
             gradient = jax.grad(lambda at: self.mean_loss(at, X, y, one))
             return sum(jax.jvp(gradient, (theta,), (d,)))
 
-        return jax.vmap(expanded)(point, self.rows)
+        return jax.vmap(expanded)(point, *self.own)
 
     def missed(self, theta, point, own):
         """What expanding misses of the gradients over all rows but the one left out."""
@@ -155,14 +158,12 @@ def _replayed(model, data, path, due, rows):
     """Predictions of rows by their replicas, (n_steps + 1, n_rows_left_out, ...)."""
     first = jax.tree.map(lambda array: array[0], path)
     weights, (_, unravel) = equal_weights(model, first, data), ravel_pytree(first)
-    expansion = Expansion(model, unravel, data, weights, rows)
+    own_rows = rows_of((data.X, data.y), rows[:, None])
+    expansion = Expansion(model, unravel, data, weights, rows, own_rows)
     flat = jax.vmap(lambda params: ravel_pytree(params)[0])
 
     def predicted(replicas):
-        def one(params, row):
-            return model.predict(params, rows_of(data.X, row[None]))[0]
-
-        return jax.vmap(one)(replicas[0], rows)
+        return jax.vmap(model.predict)(replicas[0], own_rows[0])[:, 0]
 
     def advance(carry, inputs):
         replicas, known = carry

@@ -136,7 +136,7 @@ class TorchRegressor(TorchModel, IteratedRegressor):
         Rows of every update, in a new order every epoch. None is all.
     cv : int, cross-validation splitter or iterable, default=None
         Folds that are left out, for ``cv_path_``. None is none;
-        :class:`TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
     loo : bool or int, default=False
         Whether every row is left out by itself, for ``loo_path_``, or how many rows
         drawn at random.
@@ -218,7 +218,7 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         Rows of every update, in a new order every epoch. None is all.
     cv : int, cross-validation splitter or iterable, default=None
         Folds that are left out, for ``cv_path_``. None is none;
-        :class:`TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
     loo : bool or int, default=False
         Whether every row is left out by itself, for ``loo_path_``, or how many rows
         drawn at random.

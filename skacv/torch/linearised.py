@@ -9,6 +9,7 @@ import torch
 from torch.func import grad, hessian, jvp, vmap
 
 from .._any_optimiser.linearised import (
+    BLOCK_BYTES,
     check_convex,
     check_size,
     due_updates,
@@ -46,7 +47,7 @@ def linearised_predictions(run, folds, correction, block_size):
     whole = Expansion(run._model, run._data, path, None)
     for t in looked_at(run.n_steps):
         check_convex(whole.hessian(path.thetas[t]).numpy(force=True))
-    for block, n_own in folds.blocks(block_size):
+    for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
         rows = torch.as_tensor(block.indices, device=run._data.X.device)
         expansion = Expansion(run._model, run._data, path, rows)
         found.append(_replayed(expansion, due)[:, :n_own].numpy(force=True))

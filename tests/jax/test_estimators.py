@@ -19,7 +19,7 @@ optax = pytest.importorskip("optax", reason="needs skacv[jax]")
 from skacv.jax import OptaxClassifier as Classifier  # noqa: E402
 from skacv.jax import OptaxRegressor as Regressor  # noqa: E402
 
-ESTIMATORS = [Regressor(), Classifier(), Classifier(batch_size=16, cv=2)]
+ESTIMATORS = [Regressor(), Classifier()]
 
 
 @parametrize_with_checks(ESTIMATORS)
