@@ -73,17 +73,14 @@ def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
 
     ``readings`` are (name, arguments of loo_path, ratio asked for), exact ones first.
     """
-    few = np.arange(N_REFITS)
-    run.loo_path(few[:1], block_size=1)  # compiled, here and below
-    brute, _ = seconds(lambda: run.loo_path(few, block_size=1))
-    brute *= N_ROWS / N_REFITS
+    refits = partial(run.loo_path, np.arange(N_REFITS), block_size=1)
     exact = None
     for name, arguments, asked in readings:
         read = partial(run.loo_path, **arguments)
-        if repeats > 1:
-            read()
-        (took, found), *_ = medians(read, repeats=repeats)
-        exact = found if exact is None else exact
+        if repeats > 1:  # compiled
+            read(), refits()
+        (took, found), (few, _) = medians(read, refits, repeats=repeats)
+        exact, brute = exact or found, few * N_ROWS / N_REFITS
         accuracy = f"off exact by {worst(found, exact):.1e}"
         against = f"{N_ROWS} refits one by one"
         numbers = took, brute, brute / took

@@ -187,7 +187,7 @@ def _recorded(model, n_steps, params, data):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A recorded run, as :meth:`TrajectoryACV.run` gives it.
+    """A recorded run, as :meth:`skacv.jax.TrajectoryACV.run` gives it.
 
     Attributes
     ----------

@@ -12,7 +12,9 @@ from .data import costs_of, equal_weights, rows_of
 
 
 class Alongside(AlongsideLoop):
-    """Folds that follow a training loop, as :meth:`TrajectoryACV.alongside` gives them.
+    """Folds that follow a training loop, update by update.
+
+    :meth:`skacv.jax.TrajectoryACV.alongside` makes them.
 
     Attributes
     ----------

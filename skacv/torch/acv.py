@@ -186,7 +186,7 @@ def _recorded(model, start, data, n_steps):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A recorded run, as :meth:`TrajectoryACV.run` gives it.
+    """A recorded run, as :meth:`skacv.torch.TrajectoryACV.run` gives it.
 
     Attributes
     ----------

@@ -9,7 +9,9 @@ from .model import Replicas
 
 
 class Alongside(AlongsideLoop):
-    """Folds that follow a training loop, as :meth:`TrajectoryACV.alongside` gives them.
+    """Folds that follow a training loop, update by update.
+
+    :meth:`skacv.torch.TrajectoryACV.alongside` makes them.
 
     Attributes
     ----------
