@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from functools import partial
+from math import ceil
 from numbers import Integral
 
 import numpy as np
@@ -82,18 +83,13 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         X, y, target, names, n_outputs = self._coded(X, y)
         splitter, split_params = splitter_of(self, y, params)
         rng = check_random_state(self.random_state)
-        seed, batches = int(rng.randint(LARGEST_SEED)), None
-        if self.batch_size is not None:
-            n_epochs = -(-self.max_iter // -(-len(y) // self.batch_size))
-            batches = shuffled_batches(len(y), self.batch_size, n_epochs, seed)
+        seed = int(rng.randint(LARGEST_SEED))
+        batches = self._batches(len(y), seed)
         run, found = self._run(X, target, n_outputs, seed, batches)
         names |= {**found, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
         if splitter is not None:
-            found = run.cv_path(list(splitter.split(X, y, **split_params)))
-            names |= _attributes("cv", found)
-            ends = np.flatnonzero(np.diff(found.folds)) + 1
-            names["cv_indices_"] = np.split(found.indices, ends)
+            names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)))
         rows = self._rows_left_out(len(y), rng)
         if len(rows):
             names |= _attributes("loo", run.loo_path(rows))
@@ -103,6 +99,13 @@ class IteratedModel(RoutesToFolds, RecordedModel):
             setattr(self, name, value)
         self._take_coefficients(run.n_steps)
         return self
+
+    def _batches(self, n_rows, seed):
+        """Rows of every update, in a new order every epoch; None is all."""
+        if self.batch_size is None:
+            return None
+        n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
+        return shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
 
     def _validated(self, X, y, **checks):
         return validate_data(self, X, y, dtype=DTYPES, ensure_min_samples=2, **checks)
@@ -195,6 +198,13 @@ def _attributes(name, found):
         f"{name}_prediction_path_": found.prediction_path,
         f"{name}_indices_": found.indices,
     }
+
+
+def _of_folds(found):
+    """Those of folds, whose rows are listed fold by fold."""
+    ends = np.flatnonzero(np.diff(found.folds)) + 1
+    attributes = _attributes("cv", found)
+    return {**attributes, "cv_indices_": np.split(found.indices, ends)}
 
 
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
