@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 PEERS := .venv-peers
+EXTRAS := .venv-extras
 BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest docs links bench bench-peers studies lint clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
 
-test test-all test-oldest: export OMP_NUM_THREADS := 1
+test test-all test-oldest test-extras: export OMP_NUM_THREADS := 1
 
 test: lint  ## lint, all tests but the slow studies, doctests
 	$(BIN)/$(PYTEST) -m "not slow"
@@ -25,6 +26,11 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax and skacv.torch
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k any_optimiser
+	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/_any_optimiser
+
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
 
@@ -36,6 +42,9 @@ bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
 
 bench-peers: $(PEERS)/installed  ## the same against what others have, where it installs
 	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
+
+bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
+	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
 	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md
@@ -50,14 +59,24 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
-$(VENV)/installed-docs: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+# The reference has skacv.jax and skacv.torch; of torch see below.
+$(VENV)/installed-docs: $(VENV)/installed tests/extras.txt
+	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt torch
+	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt --editable ".[docs,jax,torch]"
 	touch $@
 
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[test]"
+	touch $@
+
+# The pinned torch first: of others pip may fetch a build for GPUs.
+$(EXTRAS)/installed: pyproject.toml tests/extras.txt
+	$(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/python -m pip install --quiet --upgrade pip
+	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt torch
+	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch]"
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.
@@ -70,4 +89,4 @@ $(PEERS)/installed: pyproject.toml benchmarks/peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(PEERS) docs/_build docs/generated docs/examples output build *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(PEERS) $(EXTRAS) docs/_build docs/generated docs/examples output build *.egg-info

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from inspect import getattr_static, signature
 from pathlib import Path
 from textwrap import indent
@@ -67,6 +69,23 @@ def test_private_imports_stay_in_compat(path):
     for name in imported(path):
         private = any(part.startswith("_") for part in name.split("."))
         assert not (name.startswith("sklearn") and private), f"{path} imports {name}"
+
+
+# Layers that an extra brings, and what nothing else may import.
+EXTRAS = {"jax": {"jax", "optax"}, "torch": {"torch"}}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_libraries_of_extras_are_imported_by_their_layer_alone(path):
+    roots = {name.split(".")[0] for name in imported(path)}
+    for extra, libraries in EXTRAS.items():
+        assert path.parts[0] == extra or not roots & libraries, path
+
+
+def test_the_package_does_without_the_libraries_of_extras():
+    libraries = sorted(set().union(*EXTRAS.values()))
+    code = f"import sys, skacv; assert not set({libraries}) & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT.parent)
 
 
 # What estimators inherit from scikit-learn and have no business to use.

@@ -28,6 +28,9 @@ WITH_CODE = [path for path in PAGES if "```python\n>>>" in path.read_text()]
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
 def test_code_of_a_page(path):
+    for extra in ("jax", "torch"):
+        if f"import {extra}" in path.read_text():
+            pytest.importorskip(extra, reason=f"needs skacv[{extra}]")
     code = "\n".join(FENCE.findall(path.read_text()))
     page = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
     results = doctest.DocTestRunner().run(page)

@@ -62,7 +62,7 @@ def moments(problem, trajectory, correction):
     Moment
     """
     n_updates = trajectory.n_updates if correction else 0
-    due, due_passes = _powers(GROWTH, n_updates), _powers(PASS_GROWTH, n_updates)
+    due, due_passes = powers(GROWTH, n_updates), powers(PASS_GROWTH, n_updates)
     number = 0
     for taken in trajectory.updates():
         number = 1 if taken.restarts else number + 1
@@ -84,11 +84,21 @@ def n_evaluations(lengths, has_batches):
         Whether they are passes in batches.
     """
     growth = PASS_GROWTH if has_batches else GROWTH
-    return sum(len(_powers(growth, length)) for length in lengths)
+    return sum(len(powers(growth, length)) for length in lengths)
 
 
-def _powers(growth, largest):
-    """Numbers floor(growth^k) up to ``largest``."""
+def powers(growth, largest):
+    """Numbers floor(growth^k) up to ``largest``.
+
+    Parameters
+    ----------
+    growth : float
+    largest : int
+
+    Returns
+    -------
+    set of int
+    """
     n_powers = int(np.log(max(largest, 1)) / np.log(growth)) + 2
     numbers = np.floor(growth ** np.arange(n_powers)).astype(int)
     return set(numbers[numbers <= largest].tolist())

@@ -1,0 +1,221 @@
+"""Runs of any optimiser: what their readings cost and say, beside refits.
+
+Needs skacv[jax,torch]: ``make bench-extras``. On one thread, in double precision. Brute
+force is the refits one after the other, through the same compiled code.
+"""
+
+import argparse
+import os
+import sys
+from functools import partial
+
+# Before JAX is there; as other benchmarks, on one thread.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+)
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import torch
+
+from skacv.jax import TrajectoryACV as OptaxACV
+from skacv.torch import TrajectoryACV as TorchACV
+
+from .report import Row, report
+from .timing import medians, seconds
+
+REPEATS = 3
+# So many of the refits are timed, which all take as long.
+N_REFITS = 50
+N_ROWS, N_COLUMNS, N_STEPS = 1000, 20, 300
+READINGS = [
+    ("exact", {}, "2"),
+    ("linearised", {"method": "linearised", "correction": False}, "100"),
+    ("corrected", {"method": "linearised"}, "10"),
+]
+SIZE = f"logistic regression {N_ROWS} x {N_COLUMNS}, {N_STEPS} updates"
+
+
+def logistic_data(n_rows, n_columns, seed=0, strength=1.0):
+    """Gaussian columns, five of which matter."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, n_columns))
+    coef = strength * rng.standard_normal(n_columns) * (np.arange(n_columns) < 5)
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-X @ coef))).astype(float)
+
+
+def linear(coef, X):
+    return X @ coef
+
+
+def log_loss(y, z):
+    return jax.nn.softplus(z) - y * z
+
+
+def torch_log_loss(y, z):
+    return torch.nn.functional.softplus(z) - y * z
+
+
+def squared(y, prediction):
+    return (y - prediction) ** 2
+
+
+def worst(found, expected):
+    """Largest relative difference of two paths."""
+    return np.abs(found.path / expected.path - 1).max()
+
+
+def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
+    """Rows: every reading against refits one after the other, and folds against a run.
+
+    ``readings`` are (name, arguments of loo_path, ratio asked for), exact ones first.
+    """
+    refits = partial(run.loo_path, np.arange(N_REFITS), block_size=1)
+    exact = None
+    for name, arguments, asked in readings:
+        read = partial(run.loo_path, **arguments)
+        if repeats > 1:  # compiled
+            read(), refits()
+        (took, found), (few, _) = medians(read, refits, repeats=repeats)
+        exact, brute = exact or found, few * N_ROWS / N_REFITS
+        accuracy = f"off exact by {worst(found, exact):.1e}"
+        against = f"{N_ROWS} refits one by one"
+        numbers = took, brute, brute / took
+        yield prefix + name, Row(f"{work}, {name}", against, *numbers, asked, accuracy)
+    run.cv_path(10)
+    folds, own = medians(lambda: run.cv_path(10), begin, repeats=repeats)
+    numbers = folds[0], own[0], own[0] / folds[0]
+    yield f"{prefix}folds", Row(f"{work}, ten folds", "the run", *numbers, "0.5")
+
+
+def speed(optimizer, name):
+    """Leave-one-out and folds of a run by optax."""
+    X, y = logistic_data(N_ROWS, N_COLUMNS)
+    acv = OptaxACV(linear, log_loss, optimizer, lambda coef: 5e-5 * coef @ coef)
+    begin = partial(acv.run, jnp.zeros(N_COLUMNS), X, y, N_STEPS)
+    yield from held_out(f"{SIZE}, {name}", begin(), begin, READINGS)
+
+
+def torch_speed():
+    """The same by torch, of which every update is a call from Python."""
+    X, y = logistic_data(N_ROWS, N_COLUMNS)
+    module = torch.nn.Linear(N_COLUMNS, 1, bias=False)
+    torch.nn.init.zeros_(module.weight)
+    module = torch.nn.Sequential(module, torch.nn.Flatten(0)).double()
+    acv = TorchACV(module, torch_log_loss, partial(torch.optim.Adam, lr=0.02))
+    begin = partial(acv.run, X, y, N_STEPS)
+    yield from held_out(f"{SIZE}, Adam", begin(), begin, READINGS, "torch-", repeats=1)
+
+
+def soft_threshold(size):
+    """A prox, as the last transformation of a chain."""
+
+    def update(updates, state, params):
+        point = params + updates
+        shrunk = jnp.sign(point) * jnp.maximum(jnp.abs(point) - size, 0)
+        return shrunk - params, state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+
+
+UPDATES = {
+    "sgd": optax.sgd(0.5),
+    "nesterov": optax.sgd(0.2, momentum=0.8, nesterov=True),
+    "clipped": optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(1.0)),
+    "l1": optax.chain(optax.sgd(0.5), soft_threshold(0.005)),
+    "adam": optax.adam(0.02),
+    "rmsprop": optax.rmsprop(0.02),
+    "sign": optax.sign_sgd(0.005),
+}
+
+
+def what_holds():
+    """The memory matrix over exact leave-one-out, by the optimiser."""
+    for n_rows, n_columns in ((300, 150), (200, 300)):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n_rows, n_columns))
+        coef = 2 * rng.standard_normal(n_columns) / np.sqrt(n_columns)
+        y = (rng.random(n_rows) < 1 / (1 + np.exp(-X @ coef))).astype(float)
+        for name, optimizer in UPDATES.items():
+            acv = OptaxACV(linear, log_loss, optimizer)
+            run = acv.run(jnp.zeros(n_columns), X, y, 100)
+            own, found = seconds(lambda run=run: run.risk_path(n_checked=0))
+            theirs, exact = seconds(run.loo_path)
+            ratios = found.path / exact.path
+            accuracy = f"over exact {ratios.min():.3g} to {ratios.max():.3g}"
+            work = f"logistic regression {n_rows} x {n_columns}, memory matrix, {name}"
+            ratio = theirs / own
+            yield "holds", Row(work, "exact", own, theirs, ratio, "", accuracy)
+
+
+def network(params, X):
+    *hidden, (weight, shift) = params
+    for own_weight, own_shift in hidden:
+        X = jnp.tanh(X @ own_weight + own_shift)
+    return (X @ weight + shift)[:, 0]
+
+
+def networks():
+    """Folds and rows of a small network, against its error on test rows."""
+    for name, optimizer, n_steps in (
+        ("sgd", optax.sgd(0.03), 1000),
+        ("adam", optax.adam(0.01), 300),
+    ):
+        chosen, paths = {"folds": [], "rows": []}, {"folds": [], "rows": []}
+        for seed in range(3):
+            run, test = _network_run(optimizer, n_steps, seed)
+            for key, found in (("folds", run.cv_path(5)), ("rows", run.loo_path())):
+                chosen[key].append(test[found.best_iteration] / test.min())
+                paths[key].append(found.path / test)
+        for key in chosen:
+            ratios = np.array(paths[key])
+            accuracy = (
+                f"over the truth {ratios.min():.2f} to {ratios.max():.2f}; test error "
+                f"at the chosen iterate over the least {max(chosen[key]):.3f} at most"
+            )
+            work = f"network 5-32-32-1, 200 rows, {n_steps} updates, {key}"
+            yield "networks", Row(work, name, None, None, None, "", accuracy)
+
+
+def _network_run(optimizer, n_steps, seed):
+    """A run, and the error of its iterates on 10,000 test rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((10_200, 5))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
+    y += 0.5 * rng.standard_normal(len(X))
+    sizes = (5, 32), (32, 32), (32, 1)
+    params = [
+        (jnp.asarray(rng.standard_normal(size) / np.sqrt(size[0])), jnp.zeros(size[1]))
+        for size in sizes
+    ]
+    run = OptaxACV(network, squared, optimizer).run(params, X[:200], y[:200], n_steps)
+    errors = [
+        squared(y[200:], network(run.at_iteration(t), X[200:])).mean()
+        for t in range(n_steps + 1)
+    ]
+    return run, np.array(errors)
+
+
+BENCHMARKS = {
+    "sgd": lambda: speed(optax.sgd(1.0), "SGD"),
+    "adam": lambda: speed(optax.adam(0.02), "Adam"),
+    "torch": torch_speed,
+    "holds": what_holds,
+    "networks": networks,
+}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
+    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(BENCHMARKS):
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
+    jax.config.update("jax_enable_x64", True)
+    torch.set_num_threads(1)
+    rows = (row for name in arguments.names or BENCHMARKS for row in BENCHMARKS[name]())
+    report("Any optimiser", rows, arguments.output, ["jax", "optax", "torch"])

@@ -1,0 +1,274 @@
+"""Estimators whose run is of any optimiser: scikit-learn's side of them."""
+
+from abc import abstractmethod
+from functools import partial
+from math import ceil
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._compat import Interval, _fit_context
+from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.folds import RoutesToFolds, splitter_of
+from .._estimator.held_out_costs import MOST_ENTRIES, HeldOutCosts
+from .._estimator.parameters import plain
+from .._estimator.predictions import RecordedModel
+from ..optim.losses import Logistic, Multinomial, SquaredError
+from .batches import shuffled_batches
+
+DTYPES = [np.float64, np.float32]
+LARGEST_SEED = 2**31 - 1
+
+
+class IteratedModel(RoutesToFolds, RecordedModel):
+    """A fit that is a run of some library, recorded.
+
+    A subclass has the parameters ``loss``, ``max_iter``, ``batch_size``, ``cv``,
+    ``loo`` and ``random_state``, and writes the three methods below.
+    """
+
+    _parameter_constraints = {
+        "loss": [callable, None],
+        "penalty": [callable, None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "cv": ["cv_object"],
+        "loo": [Interval(Integral, 2, None, closed="left"), "boolean"],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def _run(self, X, target, n_outputs, seed, batches):
+        """The recorded run on validated data, and fitted attributes of it.
+
+        Among them are the parameters of all iterates, ``params_path_``.
+        """
+
+    @abstractmethod
+    def _predictions(self, params, X):
+        """Predictions by some parameters, (n,) or (n, n_outputs)."""
+
+    @abstractmethod
+    def _costs(self, target, predictions):
+        """What rows cost, (n_iterates, n), from predictions (n_iterates, n, ...)."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, **params):
+        """Run the optimiser once, and record every iterate with its estimates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data. Scale the columns first.
+        y : array-like of shape (n_samples,)
+            Targets.
+        **params : dict
+            Passed on to the splitter of ``cv``, such as ``groups``; with metadata
+            routing enabled, what that requests.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator, at its last iterate.
+
+        Raises
+        ------
+        ValueError
+            On invalid parameters or data, or if the run or one without some rows
+            diverges.
+        """
+        X, y, target, names, n_outputs = self._coded(X, y)
+        splitter, split_params = splitter_of(self, y, params)
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(LARGEST_SEED))
+        batches = self._batches(len(y), seed)
+        run, found = self._run(X, target, n_outputs, seed, batches)
+        names |= {**found, "train_path_": run.train_path}
+        names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
+        if splitter is not None:
+            names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)))
+        rows = self._rows_left_out(len(y), rng)
+        if len(rows):
+            names |= _attributes("loo", run.loo_path(rows))
+        for name in [name for name in vars(self) if name.startswith(("cv_", "loo_"))]:
+            delattr(self, name)
+        for name, value in names.items():
+            setattr(self, name, value)
+        self._take_coefficients(run.n_steps)
+        return self
+
+    def _batches(self, n_rows, seed):
+        """Rows of every update, in a new order every epoch; None is all."""
+        if self.batch_size is None:
+            return None
+        n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
+        return shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
+
+    def _validated(self, X, y, **checks):
+        return validate_data(self, X, y, dtype=DTYPES, ensure_min_samples=2, **checks)
+
+    def _rows_left_out(self, n_rows, rng):
+        """The rows that ``loo`` asks for."""
+        loo = plain(self.loo)
+        if loo is False:
+            return np.arange(0)
+        if loo is not True and loo > n_rows:
+            raise ValueError(f"loo={loo} is more than the {n_rows} rows there are.")
+        if loo is True:
+            return np.arange(n_rows)
+        return np.sort(rng.choice(n_rows, loo, replace=False))
+
+    def _checked(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=DTYPES, reset=False)
+
+    def _take_coefficients(self, place):
+        self.params_ = self._params_at(place)
+
+    def _params_at(self, t):
+        """Parameters of one iterate."""
+        return {name: path[t] for name, path in self.params_path_.items()}
+
+    def _linear_predictor(self, X):
+        X = self._checked(X)
+        return self._predictions(self.params_, X)
+
+    def _linear_predictors(self, X):
+        X = self._checked(X)
+        for t in range(self.n_iter_ + 1):
+            yield self._predictions(self._params_at(t), X)
+
+    def _mean_cost(self, target, predictor, weights):
+        return np.average(self._costs(target, predictor[None])[0], weights=weights)
+
+    def loss_on(self, X, y):
+        """The loss that rows cost: with ``loss=None`` that of other models of skacv.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        Loss or callable
+        """
+        return self._usual_loss(y) if self.loss is None else self.loss
+
+    def held_out_costs(self, name, y):
+        """What the held-out predictions of every iterate cost, row by row.
+
+        Parameters
+        ----------
+        name : {"cv", "loo"}
+            Of the estimate that the predictions belong to.
+        y : array-like of shape (n_samples,)
+            As passed to fit.
+
+        Returns
+        -------
+        HeldOutCosts or None
+            Nothing where this fit has no such predictions, or more than 2^23.
+        """
+        predictions = getattr(self, f"{name}_prediction_path_", None)
+        if predictions is None or predictions.size > MOST_ENTRIES:
+            return None
+        indices = getattr(self, f"{name}_indices_")
+        rows = np.hstack(indices)
+        folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        costs = partial(self._costs, self._target(y)[rows])
+        return HeldOutCosts(
+            rows,
+            folds,
+            np.ones(len(rows)),
+            len(predictions),
+            lambda iterations: costs(predictions[iterations]),
+        )
+
+
+def _attributes(name, found):
+    """Fitted attributes of an estimate."""
+    return {
+        f"{name}_path_": found.path,
+        f"{name}_se_path_": found.se_path,
+        f"{name}_prediction_path_": found.prediction_path,
+        f"{name}_indices_": found.indices,
+    }
+
+
+def _of_folds(found):
+    """Those of folds, whose rows are listed fold by fold."""
+    ends = np.flatnonzero(np.diff(found.folds)) + 1
+    attributes = _attributes("cv", found)
+    return {**attributes, "cv_indices_": np.split(found.indices, ends)}
+
+
+class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
+    """Predictions are those of the model; without a loss the squared error."""
+
+    def _coded(self, X, y):
+        X, y = self._validated(X, y, y_numeric=True)
+        return X, y, y.astype(X.dtype, copy=False), {}, 1
+
+    def _target(self, y):
+        return y.astype(np.float64, copy=False)
+
+    def _usual_loss(self, y):
+        return SquaredError()
+
+    def predict(self, X):
+        """Predict with the iterate in use.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._linear_predictor(X)
+
+    def staged_predict(self, X):
+        """Predict with every iterate, from the start to the last.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        yield from self._linear_predictors(X)
+
+
+class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEstimator):
+    """Predictions are decisions: of the second of two classes, else of every class.
+
+    Losses see classes as 0, 1, ..., in the order of ``classes_``.
+    """
+
+    def _coded(self, X, y):
+        X, y = self._validated(X, y)
+        classes, label = self._classes_of(y)
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        return X, y, label, {"classes_": classes}, n_outputs
+
+    def _loss_and_target(self, label, n_classes):
+        return None, label
+
+    def _usual_loss(self, y):
+        n_classes = len(self._classes_of(np.asarray(y))[0])
+        return Logistic() if n_classes == 2 else Multinomial()
+
+    @staticmethod
+    def _decision(predictor):
+        return predictor
+
+    def _gives_probabilities(self):
+        return self.loss is None

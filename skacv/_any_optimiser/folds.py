@@ -1,0 +1,180 @@
+"""Which rows every replica leaves out, and what the others weigh in it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from .._estimator.folds import ShuffledFolds
+
+# Memory for what the replicas of a block predict; more of them at a time gain nothing.
+BLOCK_BYTES = 1 << 20
+FEWEST_AT_A_TIME = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Sets of rows, each fitted on and judged by a replica of its own.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of the data.
+    judged : tuple of ndarray of int
+        Rows of every replica.
+    fitted : tuple of ndarray of int, or None
+        The same; None is all rows that a replica is not judged by.
+    """
+
+    n_rows: int
+    judged: tuple
+    fitted: tuple | None = None
+
+    @classmethod
+    def of(cls, folds, X, y):
+        """The folds that a user has named.
+
+        Parameters
+        ----------
+        folds : int, cross-validation splitter or iterable
+            A number of folds drawn at random, always the same; a splitter of
+            scikit-learn; or pairs of rows to fit on and rows to judge by.
+        X, y : array-like of n_rows rows
+            For splitters that look at them.
+
+        Returns
+        -------
+        Folds
+
+        Raises
+        ------
+        ValueError
+            If there are no folds, or one has no rows to fit on or to judge by, has
+            the same row in both, or rows that the data do not have.
+        """
+        n_rows = len(y)
+        if isinstance(folds, int | np.integer):
+            if not 2 <= folds <= n_rows:
+                raise ValueError(
+                    f"folds={folds} must be at least 2 and at most the {n_rows} rows."
+                )
+            folds = ShuffledFolds(stratified=False, n_splits=int(folds))
+        pairs = [
+            tuple(_checked(part, n_rows, number) for part in pair)
+            for number, pair in enumerate(check_cv(folds).split(X, y))
+        ]
+        if not pairs:
+            raise ValueError("There are no folds.")
+        for number, (fitted, judged) in enumerate(pairs):
+            if len(np.intersect1d(fitted, judged)):
+                raise ValueError(
+                    f"Fold {number} is judged by rows that it is fitted on."
+                )
+        fitted, judged = zip(*pairs)
+        return cls(n_rows, judged, fitted)
+
+    @classmethod
+    def of_rows(cls, rows, n_rows):
+        """Each of some rows left out by itself; None is all rows.
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows.
+        """
+        rows = np.arange(n_rows) if rows is None else rows
+        rows = _checked(rows, n_rows, "rows")
+        return cls(n_rows, tuple(rows[:, None]))
+
+    def __len__(self):
+        return len(self.judged)
+
+    @property
+    def indices(self):
+        """The rows that are judged by, fold after fold, (n_held_out,)."""
+        return np.concatenate(self.judged)
+
+    @property
+    def numbers(self):
+        """The fold of each of these rows, (n_held_out,)."""
+        return np.repeat(np.arange(len(self)), [len(rows) for rows in self.judged])
+
+    def weights(self):
+        """What rows weigh in the mean loss of every replica, (n_folds, n_rows)."""
+        is_rest = self.fitted is None
+        found = np.full((len(self), self.n_rows), float(is_rest))
+        for own, rows in zip(found, self.judged if is_rest else self.fitted):
+            own[rows] = not is_rest
+        return found / found.sum(axis=1, keepdims=True)
+
+    @property
+    def most_judged(self):
+        """Rows that a fold is judged by, at most."""
+        return max(len(rows) for rows in self.judged)
+
+    def padded(self, size):
+        """The rows that are judged by, (n_folds, size): their last one fills up."""
+        return np.stack(
+            [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.judged]
+        )
+
+    def unpadded(self, found):
+        """What the first replicas say of :meth:`padded` rows, fold after fold.
+
+        Parameters
+        ----------
+        found : ndarray of shape (n_first, n_iterates, size, ...)
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, n_held_out, ...)
+        """
+        parts = [own[:, : len(rows)] for own, rows in zip(found, self.judged)]
+        return np.concatenate(parts, axis=1)
+
+    def blocks(self, most=None, n_bytes=BLOCK_BYTES):
+        """So many folds at a time, all blocks alike in size: the last fold fills up.
+
+        Blocks of one shape are compiled once.
+
+        Parameters
+        ----------
+        most : int, default=None
+            None is by ``n_bytes``.
+        n_bytes : int
+            What predictions of all rows by the folds of a block may take.
+
+        Yields
+        ------
+        block : Folds
+        n_own : int
+            The folds of it that are not there to fill it up.
+        """
+        if most is None:
+            most = max(FEWEST_AT_A_TIME, n_bytes // (8 * self.n_rows))
+        n_blocks = -(-len(self) // max(1, most))
+        size = -(-len(self) // n_blocks)
+        for first in range(0, len(self), size):
+            places = np.arange(first, first + size)
+            n_own = int((places < len(self)).sum())
+            places = np.minimum(places, len(self) - 1)
+            judged, fitted = (
+                part and tuple(part[place] for place in places)
+                for part in (self.judged, self.fitted)
+            )
+            yield Folds(self.n_rows, judged, fitted), n_own
+
+
+def _checked(rows, n_rows, number):
+    """Row numbers as an array of integers."""
+    name = number if isinstance(number, str) else f"Fold {number}"
+    rows = np.asarray(rows)
+    if rows.dtype == bool:
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or not rows.size:
+        raise ValueError(f"{name}: there must be row numbers, in one dimension.")
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(f"{name}: row numbers must be integers, got {rows.dtype}.")
+    if rows.min() < 0 or rows.max() >= n_rows:
+        raise ValueError(f"{name} has rows beyond the {n_rows} of the data.")
+    return rows

@@ -1,0 +1,145 @@
+"""The memory matrix of any update: modes, probes, and whether it holds."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._warnings import warn
+from ..risk.memory.modes import AlongRun, all_modes, modes_of
+from ..risk.random_labels import random_signs
+from .estimates import PathEstimate
+
+# How well modes have the slopes of every iterate, and how small an iterate's may be.
+KEPT, FLOOR = 0.02, 0.05
+# Smaller modes, beside the largest, are rounding.
+RESOLUTION = 1e-12
+# Random signs of a group: their mean is taken within it, their error between groups.
+GROUP = 10
+# Memory for what the tangents of a block of modes predict.
+BLOCK_BYTES = 1 << 26
+# Some rows are left out exactly as well. If the estimate is off their mean cost by more
+# than these shares of it, that is warned of, or refused.
+N_CHECKED = 20
+WARNED_OF, REFUSED = 0.25, 0.5
+
+
+def check_probes(n_probes):
+    """Raise where a number of probes is none.
+
+    Parameters
+    ----------
+    n_probes : int or "exact"
+
+    Raises
+    ------
+    ValueError
+    """
+    is_number = isinstance(n_probes, int | np.integer)
+    if n_probes != "exact" and not (is_number and n_probes >= 2 * GROUP):
+        raise ValueError(
+            f"n_probes must be 'exact' or at least {2 * GROUP}, got {n_probes!r}."
+        )
+
+
+def modes_of_slopes(slopes, is_exact):
+    """The temporal modes of the rows' slopes.
+
+    Parameters
+    ----------
+    slopes : ndarray of shape (n_steps, n_rows, n_outputs)
+    is_exact : bool
+        Whether all are taken, or those that matter.
+
+    Returns
+    -------
+    Modes
+    """
+    along = AlongRun(slopes.shape, lambda rows: slopes[:, rows].copy())
+    if is_exact:
+        return all_modes(along, RESOLUTION)
+    return modes_of(along, KEPT, FLOOR)
+
+
+def groups_of_probes(n_probes, n_rows, n_outputs, seed):
+    """Vectors r whose mean r'Mr is the trace of M, group by group.
+
+    Yields
+    ------
+    ndarray of shape (n_group, n_rows, n_outputs)
+        Random signs, or once a complete basis where ``n_probes`` is "exact".
+    """
+    size = n_rows * n_outputs
+    if n_probes == "exact":
+        yield np.sqrt(size) * np.eye(size).reshape(size, n_rows, n_outputs)
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(n_probes // GROUP):
+        yield random_signs((GROUP, n_rows, n_outputs), rng)
+
+
+def blocks_of_modes(temporal, n_probes, n_entries):
+    """So many modes at a time that their tangents keep to ``BLOCK_BYTES``.
+
+    Parameters
+    ----------
+    temporal : ndarray of shape (n_steps, n_modes)
+    n_probes : int
+        Tangents of every mode.
+    n_entries : int
+        What a tangent predicts.
+
+    Returns
+    -------
+    list of ndarray of shape (n_steps, n_block)
+    """
+    size = max(1, BLOCK_BYTES // (8 * n_probes * n_entries))
+    return np.split(temporal, range(size, temporal.shape[1], size), axis=1)
+
+
+def estimate_of(costs, predictions, by_group, folds):
+    """The estimate, with the error that random signs leave in it.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_steps + 1, n_rows)
+    predictions : ndarray of shape (n_steps + 1, n_rows, ...)
+    by_group : ndarray of shape (n_groups, n_steps + 1)
+        Mean costs by the probes of each group alone.
+    folds : Folds
+        All rows, one by one.
+
+    Returns
+    -------
+    PathEstimate
+    """
+    found = PathEstimate.of(costs, predictions, folds)
+    n_groups = len(by_group)
+    error = by_group.std(axis=0, ddof=1) / np.sqrt(n_groups) if n_groups > 1 else 0.0
+    return replace(found, se_path=np.hypot(found.se_path, error))
+
+
+def check_against_exact(costs, exact):
+    """Warn, or raise, where rows that are left out exactly cost something else.
+
+    Parameters
+    ----------
+    costs, exact : ndarray of shape (n_steps + 1,)
+        Mean costs of the same rows, by the memory matrix and by refits.
+
+    Raises
+    ------
+    ValueError
+    """
+    off = np.abs(costs - exact) / np.abs(exact)
+    worst = int(off.argmax())
+    if off[worst] <= WARNED_OF:
+        return
+    said = (
+        f"The memory matrix says that iterate {worst} costs {costs[worst]:.3g} on rows "
+        f"that cost {exact[worst]:.3g} where they are left out: it does not hold for "
+        "this run. It is of updates that change little where gradients change little, "
+        "unlike RMSprop, sign updates, Adam late in runs that fit all rows, networks"
+    )
+    if off[worst] > REFUSED:
+        raise ValueError(f"{said}. Take cv_path or loo_path.")
+    warn(f"{said}.", UserWarning)

@@ -1,0 +1,98 @@
+"""Folds beside a training loop of a user's own."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._any_optimiser.alongside import AlongsideLoop
+from .data import costs_of, equal_weights, rows_of
+
+
+class Alongside(AlongsideLoop):
+    """Folds that follow a training loop, update by update.
+
+    :meth:`skacv.jax.TrajectoryACV.alongside` makes them.
+
+    Attributes
+    ----------
+    path_, se_path_ : ndarray of shape (n_evaluations,)
+        What the iterates are expected to cost on unseen rows, and its standard error.
+    iterations_ : ndarray of int, shape (n_evaluations,)
+        After how many updates each was.
+    best_iteration_ : int
+        The update after which the path was least.
+    best_params_ : pytree of arrays
+        The loop's parameters there.
+    n_steps_ : int
+        Updates so far.
+    """
+
+    def __init__(self, model, params, data, folds, every):
+        self._model, self._data = model, data
+        self._start = self._now = params
+        equal = equal_weights(model, params, data)
+        # The first replica has all rows: it is the loop's own run.
+        self._weights = jnp.concatenate(
+            [equal[None], jnp.asarray(folds.weights(), equal.dtype)]
+        )
+        self._carry = jax.tree.map(
+            lambda array: jnp.repeat(jnp.asarray(array)[None], 1 + len(folds), axis=0),
+            model.start(params),
+        )
+        self._X = rows_of(data.X, folds.padded(folds.most_judged))
+        self._y = data.y[folds.indices]
+        super().__init__(folds, every)
+
+    def step(self, params, rows=None):
+        """Follow an update of the loop: call it after every update.
+
+        Parameters
+        ----------
+        params : pytree of arrays
+            The loop's parameters after it.
+        rows : array-like of int, default=None
+            Rows of the data that the update was on; None is all. Every new number of
+            rows is compiled once.
+
+        Raises
+        ------
+        ValueError
+            If one of the first updates is not that of the loop, or a fold diverges.
+        """
+        self._now = params
+        self._follow(rows)
+
+    def _advance(self, rows):
+        rows = None if rows is None else jnp.asarray(rows)
+        part = self._data.on(rows, self._weights)
+        self._carry = _advanced(self._model, self._carry, *part)
+
+    def _parted(self):
+        own = ravel_pytree(jax.tree.map(lambda array: array[0], self._carry[0]))[0]
+        distances = [
+            float(jnp.linalg.norm(ravel_pytree(other)[0] - own))
+            for other in (self._now, self._start)
+        ]
+        return tuple(distances)
+
+    def _held_out(self):
+        predictions = np.asarray(_predicted(self._model, self._carry, self._X))
+        found = self._folds.unpadded(predictions[:, None])
+        return found, costs_of(self._model.loss, self._y, found)
+
+    def _keep(self):
+        self.best_params_ = self._now
+
+
+@partial(jax.jit, static_argnums=0)
+def _advanced(model, carry, X, y, weights):
+    return jax.vmap(model.step_on, (0, None, None, 0))(carry, X, y, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _predicted(model, carry, X):
+    carry = jax.tree.map(lambda array: array[1:], carry)
+    return jax.vmap(model.predicted)(carry, X)

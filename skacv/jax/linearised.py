@@ -1,0 +1,185 @@
+"""Rows left out one by one, the gradients of their replicas expanded around the run.
+
+Iterative approximate cross-validation (Luo, Ren & Barber 2023), of any optimiser: a
+replica stays near the recorded run, so at theta + d the gradient of its mean loss is
+about
+
+    c (gradient + H d - w_i (gradient_i + H_i d) + C_i),
+
+with gradients and Hessians of all rows and of the row left out at the recorded theta,
+c = 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
+(:mod:`skacv.risk.left_out.correction`). Of the penalty the gradient is exact, and the
+optimiser is run as it is: only gradients of the loss are expanded.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._any_optimiser.linearised import (
+    BLOCK_BYTES,
+    check_convex,
+    check_size,
+    due_updates,
+    looked_at,
+)
+from ..risk.left_out.correction import LARGEST_SCALE
+from .data import equal_weights, rows_of
+
+
+def linearised_predictions(run, folds, correction, block_size):
+    """Predictions of rows by linearised replicas without them, each left out alone.
+
+    Parameters
+    ----------
+    run : Run
+    folds : Folds
+        Of single rows.
+    correction : bool
+    block_size : int or None
+
+    Returns
+    -------
+    ndarray of shape (n_steps + 1, n_rows_left_out, ...)
+
+    Raises
+    ------
+    ValueError
+        If there are too many parameters, the mean loss is not convex, or the optimiser
+        asks for more than gradients.
+    """
+    model, data, start = run._model, run._data, run.at_iteration(0)
+    check_size(ravel_pytree(start)[0].size)
+    for t in looked_at(run.n_steps):
+        check_convex(np.asarray(_hessian(model, run.at_iteration(t), data)))
+    _check_optimizer(model, start)
+    due, found = jnp.asarray(due_updates(run.n_steps, correction)), []
+    for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
+        rows = jnp.asarray(block.indices)
+        part = _replayed(model, data, run.params_path, due, rows)
+        found.append(np.asarray(part)[:, :n_own])
+    return np.concatenate(found, axis=1)
+
+
+def _check_optimizer(model, params):
+    try:
+        jax.eval_shape(model.follow, model.start(params), params)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "method='linearised' gives the optimiser gradients alone, and this one "
+            "asks for more, as line searches do: take method='exact'."
+        ) from error
+
+
+@partial(jax.jit, static_argnums=0)
+def _hessian(model, params, data):
+    theta, unravel = ravel_pytree(params)
+    weights = equal_weights(model, params, data)
+    expansion = Expansion(model, unravel, data, weights)
+    return jax.hessian(expansion.mean_loss)(theta, data.X, data.y, weights)
+
+
+class Expansion(NamedTuple):
+    """Gradients of mean losses to first order, with parameters as one vector.
+
+    Attributes
+    ----------
+    model : Model
+    unravel : callable
+        From a vector to the parameters.
+    data : Data
+    weights : array of shape (n_rows,)
+    rows : int array of shape (n_replicas,)
+        That each leaves out.
+    own : tuple
+        X and y of these rows, each with an axis of length one.
+    """
+
+    model: object
+    unravel: object
+    data: object
+    weights: jax.Array
+    rows: jax.Array | None = None
+    own: tuple | None = None
+
+    def mean_loss(self, theta, X, y, weights):
+        return self.model.mean_loss(self.unravel(theta), X, y, weights)
+
+    def expanded(self, theta, point, X, y, weights):
+        """Gradients at theta + d for every replica, (n_replicas, n_parameters)."""
+        gradient = jax.grad(self.mean_loss)(theta, X, y, weights)
+        return gradient + point @ jax.hessian(self.mean_loss)(theta, X, y, weights)
+
+    def of_own(self, theta, point):
+        """The same of what the row costs that each leaves out."""
+        one = jnp.ones(1, theta.dtype)
+
+        def expanded(d, X, y):
+            gradient = jax.grad(lambda at: self.mean_loss(at, X, y, one))
+            return sum(jax.jvp(gradient, (theta,), (d,)))
+
+        return jax.vmap(expanded)(point, *self.own)
+
+    def missed(self, theta, point, own):
+        """What expanding misses of the gradients over all rows but the one left out."""
+        X, y, weights = self.data.X, self.data.y, self.weights
+
+        def exact(d, row):
+            others = weights.at[row].set(0.0)
+            return jax.grad(self.mean_loss)(theta + d, X, y, others)
+
+        expanded = self.expanded(theta, point, X, y, weights) - weights[0] * own
+        return jax.vmap(exact)(point, self.rows) - expanded
+
+    def at_update(self, t, theta, point, own, missed):
+        """Gradients of the replicas at update ``t``, on its rows."""
+        X, y, weights = self.data.at_update(t, self.weights)
+        share = self.weights[0]
+        if self.data.batches is not None:
+            places = self.data.rows_at(t) == self.rows[:, None]
+            share = (places @ weights)[:, None]
+        found = self.expanded(theta, point, X, y, weights) - share * own + missed
+        return found / (1 - self.weights[0])
+
+
+def _scaled(missed, at, point):
+    """What was missed at some deviations, at others: it is of second order in them."""
+    squares = (at**2).sum(axis=1)
+    ratio = (at * point).sum(axis=1) / jnp.where(squares == 0, jnp.inf, squares)
+    return missed * jnp.minimum(ratio**2, LARGEST_SCALE)[:, None]
+
+
+@partial(jax.jit, static_argnums=0)
+def _replayed(model, data, path, due, rows):
+    """Predictions of rows by their replicas, (n_steps + 1, n_rows_left_out, ...)."""
+    first = jax.tree.map(lambda array: array[0], path)
+    weights, (_, unravel) = equal_weights(model, first, data), ravel_pytree(first)
+    own_rows = rows_of((data.X, data.y), rows[:, None])
+    expansion = Expansion(model, unravel, data, weights, rows, own_rows)
+    flat = jax.vmap(lambda params: ravel_pytree(params)[0])
+
+    def predicted(replicas):
+        return jax.vmap(model.predict)(replicas[0], own_rows[0])[:, 0]
+
+    def advance(carry, inputs):
+        replicas, known = carry
+        t, theta, is_due = inputs
+        point = flat(replicas[0]) - theta
+        own = expansion.of_own(theta, point)
+        known = jax.lax.cond(
+            is_due, lambda: (expansion.missed(theta, point, own), point), lambda: known
+        )
+        gradient = expansion.at_update(t, theta, point, own, _scaled(*known, point))
+        penalty = jax.vmap(jax.grad(model.penalty))(replicas[0])
+        total = jax.tree.map(jnp.add, jax.vmap(unravel)(gradient), penalty)
+        return (jax.vmap(model.follow)(replicas, total), known), predicted(replicas)
+
+    replicas = jax.vmap(lambda row: model.start(first))(rows)
+    zeros, thetas = jnp.zeros_like(flat(replicas[0])), flat(path)[:-1]
+    inputs = jnp.arange(len(due)), thetas, due
+    (last, _), found = jax.lax.scan(advance, (replicas, (zeros, zeros)), inputs)
+    return jnp.concatenate([found, predicted(last)[None]])

@@ -1,0 +1,86 @@
+"""Folds beside a training loop of a user's own."""
+
+import numpy as np
+import torch
+
+from .._any_optimiser.alongside import AlongsideLoop
+from .data import costs_of, equal_weights
+from .model import Replicas
+
+
+class Alongside(AlongsideLoop):
+    """Folds that follow a training loop, update by update.
+
+    :meth:`skacv.torch.TrajectoryACV.alongside` makes them.
+
+    Attributes
+    ----------
+    path_, se_path_ : ndarray of shape (n_evaluations,)
+        What the iterates are expected to cost on unseen rows, and its standard error.
+    iterations_ : ndarray of int, shape (n_evaluations,)
+        After how many updates each was.
+    best_iteration_ : int
+        The update after which the path was least.
+    best_parameters_ : dict of str to Tensor
+        The module's parameters there.
+    n_steps_ : int
+        Updates so far.
+    """
+
+    def __init__(self, model, start, data, folds, every):
+        self._model, self._data, self._start = model, data, start
+        device, equal = data.X.device, equal_weights(start, data)
+        # The first replica has all rows: it is the loop's own run.
+        weights = torch.cat([equal[None], torch.as_tensor(folds.weights()).to(equal)])
+        self._replicas = Replicas(model, start, weights)
+        rows = torch.as_tensor(folds.padded(folds.most_judged), device=device)
+        self._X = data.X[torch.cat([rows[:1], rows])]
+        self._y = data.y[torch.as_tensor(folds.indices, device=device)]
+        super().__init__(folds, every)
+
+    def step(self, rows=None):
+        """Follow an update of the loop: call it after every ``optimizer.step()``.
+
+        Parameters
+        ----------
+        rows : Tensor or array-like of int, default=None
+            Rows of the data that the update was on; None is all.
+
+        Raises
+        ------
+        ValueError
+            If one of the first updates is not that of the loop, or a fold diverges.
+        """
+        self._follow(rows)
+
+    def load_best(self):
+        """Load the best parameters into the module.
+
+        Returns
+        -------
+        torch.nn.Module
+        """
+        self._model.module.load_state_dict(self.best_parameters_, strict=False)
+        return self._model.module
+
+    def _advance(self, rows):
+        if rows is not None:
+            rows = torch.as_tensor(rows, device=self._data.X.device)
+        self._replicas.step(*self._data.on(rows, self._replicas.weights))
+
+    def _parted(self):
+        now, distance, length = self._model.start(), 0.0, 0.0
+        for name, value in self._replicas.params.items():
+            own = value.detach()[0]
+            distance += float(((now[name] - own) ** 2).sum())
+            length += float(((self._start[name] - own) ** 2).sum())
+        return np.sqrt(distance), np.sqrt(length)
+
+    def _held_out(self):
+        predictions = self._replicas.predicted(self._X)[1:]
+        found = self._folds.unpadded(predictions.numpy(force=True)[:, None])
+        predictions = torch.as_tensor(found).to(self._y.device)
+        return found, costs_of(self._model.loss, self._y, predictions)
+
+    def _keep(self):
+        self.best_parameters_ = self._model.start()

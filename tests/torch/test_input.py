@@ -1,0 +1,81 @@
+"""What is refused, by one sentence each."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs skacv[torch]")
+
+from skacv.torch import TrajectoryACV  # noqa: E402
+
+from .models import linear, log_loss, squared  # noqa: E402
+
+SGD = partial(torch.optim.SGD, lr=0.1)
+
+
+def test_parameters_are_floats(logistic_data):
+    frozen = linear(5).requires_grad_(False)
+    with pytest.raises(ValueError, match="but there are none"):
+        TrajectoryACV(frozen, log_loss, SGD).run(*logistic_data, 2)
+    module = linear(5).to(torch.complex128)
+    with pytest.raises(ValueError, match=r"but 0.weight is torch.complex128"):
+        TrajectoryACV(module, log_loss, SGD).run(*logistic_data, 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (lambda y, z: squared(y, z).mean(), r"got shape \(\): do not average"),
+        (lambda y, z: squared(y, z[:, None]), r"got shape \(40, 40\): predictions"),
+    ],
+)
+def test_losses_are_one_number_a_row(loss, said, logistic_data):
+    with pytest.raises(ValueError, match=said):
+        TrajectoryACV(linear(5), loss, SGD).run(*logistic_data, 2)
+
+
+def sequence(layer):
+    torch.manual_seed(0)
+    last = torch.nn.Linear(5, 1), torch.nn.Flatten(0)
+    return torch.nn.Sequential(layer, *last).double()
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [torch.nn.BatchNorm1d(5, track_running_stats=False), torch.nn.Dropout(0.5)],
+    ids=["batch normalisation", "dropout"],
+)
+def test_rows_are_independent_of_each_other_and_of_chance(layer, logistic_data):
+    acv = TrajectoryACV(sequence(layer), log_loss, SGD)
+    with pytest.raises(ValueError, match="depends on the other rows, or on chance"):
+        acv.run(*logistic_data, 2)
+    acv.module.eval()  # of dropout it then depends on the row alone
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_data_are_finite(value, logistic_data):
+    X, y = logistic_data
+    acv, wrong = TrajectoryACV(linear(5), log_loss, SGD), X.copy()
+    wrong[3, 1] = value
+    with pytest.raises(ValueError, match="X has entries that are NaN or infinite"):
+        acv.run(wrong, y, 2)
+    with pytest.raises(ValueError, match="y has entries that are NaN or infinite"):
+        acv.run(X, np.where(y == 1, value, y), 2)
+
+
+def test_runs_that_diverge_say_where(logistic_data):
+    acv = TrajectoryACV(linear(5), squared, partial(torch.optim.SGD, lr=1e200))
+    with pytest.raises(ValueError, match=r"not finite from iterate [12] on"):
+        acv.run(*logistic_data, 5)
+
+
+def test_batches_and_folds_are_rows(logistic_data):
+    acv = TrajectoryACV(linear(5), log_loss, SGD)
+    with pytest.raises(ValueError, match="Batch 0 has rows beyond the 40"):
+        acv.run(*logistic_data, 2, [[0, 40]])
+    run = acv.run(*logistic_data, 2)
+    with pytest.raises(ValueError, match="folds=41"):
+        run.cv_path(41)
+    with pytest.raises(ValueError, match="method must be one of"):
+        run.loo_path(method="newton")
