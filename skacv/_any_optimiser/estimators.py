@@ -1,6 +1,7 @@
 """Estimators whose run is of any optimiser: scikit-learn's side of them."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -21,6 +22,13 @@ from .batches import shuffled_batches
 
 DTYPES = [np.float64, np.float32]
 LARGEST_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class UserLoss:
+    """What figures call a loss of the user's own."""
+
+    name: str
 
 
 class IteratedModel(RoutesToFolds, RecordedModel):
@@ -141,6 +149,18 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         for t in range(self.n_iter_ + 1):
             yield self._predictions(self._params_at(t), X)
 
+    @property
+    def _loss(self):
+        """The loss by the name that figures give it."""
+        if self.loss is None:
+            return self._named
+        return UserLoss(getattr(self.loss, "__name__", "loss"))
+
+    @staticmethod
+    def _changes_strength():
+        """There is no path of penalties, along which all iterates matter alike."""
+        return False
+
     def _mean_cost(self, target, predictor, weights):
         return np.average(self._costs(target, predictor[None])[0], weights=weights)
 
@@ -210,6 +230,8 @@ def _of_folds(found):
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     """Predictions are those of the model; without a loss the squared error."""
 
+    _named = SquaredError()
+
     def _coded(self, X, y):
         X, y = self._validated(X, y, y_numeric=True)
         return X, y, y.astype(X.dtype, copy=False), {}, 1
@@ -252,6 +274,8 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
 
     Losses see classes as 0, 1, ..., in the order of ``classes_``.
     """
+
+    _named = Logistic()
 
     def _coded(self, X, y):
         X, y = self._validated(X, y)

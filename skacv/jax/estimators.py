@@ -80,14 +80,14 @@ class OptaxModel(IteratedModel):
         init = linear_start if self.init is None else self.init
         params = init(jax.random.key(seed), X.shape[1], n_outputs)
         optimizer = ADAM if self.optimizer is None else self.optimizer
-        acv = TrajectoryACV(self._model(), self._loss(), optimizer, self.penalty)
+        acv = TrajectoryACV(self._model(), self._row_loss(), optimizer, self.penalty)
         run = acv.run(params, X, target, self.max_iter, batches)
         return run, {"params_path_": jax.tree.map(np.asarray, run.params_path)}
 
     def _model(self):
         return linear if self.model is None else self.model
 
-    def _loss(self):
+    def _row_loss(self):
         return self._default_loss if self.loss is None else self.loss
 
     def _params_at(self, t):
@@ -98,7 +98,7 @@ class OptaxModel(IteratedModel):
         return np.asarray(self._model()(params, jnp.asarray(X)))
 
     def _costs(self, target, predictions):
-        return costs_of(self._loss(), jnp.asarray(target), predictions)
+        return costs_of(self._row_loss(), jnp.asarray(target), predictions)
 
 
 class OptaxRegressor(OptaxModel, IteratedRegressor):

@@ -88,12 +88,12 @@ class TorchModel(IteratedModel):
             module.register_forward_hook(flattened)
         optimizer = ADAM if self.optimizer is None else self.optimizer
         acv = TrajectoryACV(
-            module, self._loss(), optimizer, self.scheduler, self.penalty
+            module, self._row_loss(), optimizer, self.scheduler, self.penalty
         )
         run = acv.run(X, target, self.max_iter, batches)
         return run, {"params_path_": run.params_path, "module_": module}
 
-    def _loss(self):
+    def _row_loss(self):
         return self._default_loss if self.loss is None else self.loss
 
     def _take_coefficients(self, place):
@@ -107,7 +107,7 @@ class TorchModel(IteratedModel):
             return functional_call(self.module_, params, (X,)).numpy(force=True)
 
     def _costs(self, target, predictions):
-        return costs_of(self._loss(), *map(torch.as_tensor, (target, predictions)))
+        return costs_of(self._row_loss(), *map(torch.as_tensor, (target, predictions)))
 
 
 class TorchRegressor(TorchModel, IteratedRegressor):

@@ -9,7 +9,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
+from skacv import (
+    RiskPathDisplay,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLogisticRegression,
+)
 
 from ..test_docstrings import section
 
@@ -100,6 +104,20 @@ def test_it_is_a_member_beside_others(rng):
     np.testing.assert_allclose(model.paths_["own"][0], model.paths_["core"][0])
     model = TrajectoryEarlyStoppingCV(Classifier(max_iter=50), criterion="accuracy")
     assert model.fit(X, labels).best_score_ > 0.5
+
+
+@pytest.mark.parametrize("loss", [None, "own"])
+def test_figures_show_its_paths(loss, rng):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+
+    def absolute(y, prediction):
+        return abs(y - prediction)
+
+    model = Regressor(loss=absolute if loss else None, cv=3, max_iter=150)
+    display = RiskPathDisplay.from_estimator(model.fit(*linear_data(rng)))
+    assert sorted(display.lines_) == ["cv"]
+    assert ("absolute" if loss else "squared error") in display.ax_.get_ylabel()
 
 
 def test_estimates_that_are_off_are_gone_after_another_fit(rng):
