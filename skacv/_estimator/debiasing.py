@@ -118,9 +118,11 @@ class DebiasesCoefficients:
         """What debiases iterate t, (n_rows, n_outputs)."""
         if not hasattr(self, "risk_path_"):
             raise ValueError("Coefficients are debiased with risk=True only.")
-        if not hasattr(self, "risk_residual_path_"):
+        problem = self._data.problem
+        # On all rows, the residuals of rows that are left out are the scores.
+        if trajectory.n_batches() or not problem.loss.is_quadratic:
             rng = check_random_state(self.random_state)
-            return scores_at_the_end(self._data.problem, trajectory, rng=rng)
+            return scores_at_the_end(problem, trajectory, rng=rng)
         temporal, spatial = self.risk_residual_path_
         found = np.tensordot(temporal[t], spatial, axes=1)
         return found.reshape(len(found), -1)

@@ -126,16 +126,30 @@ def _read_predictors(run):
     )
     estimate = read(reader, data.problem, run.trajectory, estimator._refit(data))
     rows = np.setdiff1d(np.arange(len(data.rows)), run.trajectory.rows_seen())
-    spatial = estimate.predictors.spatial[:, rows]
-    factors = LowRankPath(
-        estimate.predictors.temporal,
-        spatial[:, :, 0] if data.has_flat_predictions else spatial,
+    offset, y, spatial = data.offset, data.y[rows], estimate.predictors.spatial[:, rows]
+    if data.has_flat_predictions:
+        offset, spatial = offset[:, 0], spatial[:, :, 0]
+    factors, loss = (
+        LowRankPath(estimate.predictors.temporal, spatial),
+        data.problem.loss,
     )
-    prediction = partial(type(estimator)._prediction, loss=data.problem.loss)
+
+    def prediction(found):
+        return type(estimator)._prediction(found + offset, loss)
+
     return {
         **_paths(estimate),
-        **_predictions(factors, prediction, data.rows[rows], data.y[rows]),
+        **_predictions(factors, prediction, data.rows[rows], y),
+        **(_residuals(factors, y - offset) if loss.is_of_residual else {}),
     }
+
+
+def _residuals(factors, target):
+    """Targets less predictors, of every iterate and row, from factors of these."""
+    constant = np.ones((len(factors.temporal), 1))
+    temporal = np.concatenate([constant, -factors.temporal], axis=1)
+    spatial = np.concatenate([target[None], factors.spatial])
+    return {"risk_residual_path_": LowRankPath(temporal, spatial)}
 
 
 def _read_residuals(run):

@@ -120,6 +120,9 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         Its standard error, over the rows and of the random signs.
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
         That of the random signs alone; zeros where traces are exact.
+    risk_residual_path_ : LowRankPath
+        Targets less the predictions below, as factors ``temporal`` (n_iter_ + 1,
+        n_modes) and ``spatial`` (n_modes, n_rows).
     risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows)
         Prediction of every row by iterates that never saw it: read like an array,
         computed from low-rank factors an iterate at a time.

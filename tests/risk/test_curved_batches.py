@@ -374,6 +374,10 @@ def test_estimators_in_batches(l1_ratio, rng):
     )
     squared.fit(X, X[:, 0] + 5 + rng.standard_normal(150))
     np.testing.assert_allclose(squared.risk_path_, squared.loo_path_, rtol=0.07)
+    held_out = squared.risk_prediction_path_[-1]
+    residuals = np.matmul(*squared.risk_residual_path_)[-1]
+    np.testing.assert_allclose(squared.risk_target_ - held_out, residuals)
+    assert np.mean(residuals**2) == pytest.approx(squared.risk_path_[-1], rel=1e-3)
     robust = TrajectoryHuberRegressor(0.1, risk=True, loo=True, **settings)
     robust.fit(X, X[:, 0] + rng.standard_t(2, 150))
     np.testing.assert_allclose(robust.risk_path_, robust.loo_path_, rtol=0.05)
