@@ -43,6 +43,7 @@ from .kernel_studies import (
     norms,
     random_labels,
 )
+from .many_rows_studies import many_rows
 from .memory_studies import curved_memory
 from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
@@ -292,6 +293,7 @@ STUDIES = {
     "alpha-and-iteration": alpha_and_iteration,
     "criteria": criteria,
     "regret": regret,
+    "many-rows": many_rows,
     "patience": patience,
     "defaults": defaults,
     "optimism": optimism,

@@ -144,6 +144,11 @@ def _read_predictors(run):
     }
 
 
+def _shifted(of_predictor, offset, found):
+    """The prediction where the target's mean has been taken off the predictors."""
+    return of_predictor(found + offset)
+
+
 def _residuals(factors, target):
     """Targets less predictors, of every iterate and row, from factors of these."""
     constant = np.ones((len(factors.temporal), 1))
