@@ -129,14 +129,10 @@ def _read_predictors(run):
     offset, y, spatial = data.offset, data.y[rows], estimate.predictors.spatial[:, rows]
     if data.has_flat_predictions:
         offset, spatial = offset[:, 0], spatial[:, :, 0]
-    factors, loss = (
-        LowRankPath(estimate.predictors.temporal, spatial),
-        data.problem.loss,
-    )
-
-    def prediction(found):
-        return type(estimator)._prediction(found + offset, loss)
-
+    factors = LowRankPath(estimate.predictors.temporal, spatial)
+    loss = data.problem.loss
+    of_predictor = partial(type(estimator)._prediction, loss=loss)
+    prediction = partial(_shifted, of_predictor, offset)
     return {
         **_paths(estimate),
         **_predictions(factors, prediction, data.rows[rows], y),
