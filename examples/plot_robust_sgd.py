@@ -9,8 +9,7 @@ on unseen rows, noise included, from the one run. Rows are Gaussian here and the
 coefficients are known, so the truth stands beside the estimate.
 
 By default every size is a tenth of the published one. With ``--full`` (10,000 rows and
-up to 12,000 features; 100 repeats there, one here) it takes some minutes and about 3 GB
-of memory.
+up to 12,000 features; 100 repeats there, one here) it takes some minutes.
 
 Reference: Tan and Bellec (2024), "Estimating generalization performance along the
 trajectory of proximal SGD in robust regression", arXiv:2410.02629.

@@ -234,7 +234,7 @@ def _of_unit_size(X):
 
 
 def _alpha(X, factor):
-    """Of the lasso of a column of unit size."""
+    """The alpha for the lasso of a column of unit size."""
     n_rows, n_columns = X.shape
     return factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
 

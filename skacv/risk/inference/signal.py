@@ -127,7 +127,7 @@ def by_random_coefficients(X, y):
     share = minimize_scalar(misfit, bounds=SHARES, method="bounded").x
     spread = variances(share)
     total = np.mean(squares / spread)
-    # Of both variances, by the information that the likelihood has.
+    # The error of both variances, by the information that the likelihood has.
     slopes = np.stack([values, np.ones_like(values)]) / (total * spread)
     error = np.sqrt(np.linalg.inv(slopes @ slopes.T / 2)[0, 0])
     return float(total * share), float(error)

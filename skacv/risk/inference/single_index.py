@@ -79,7 +79,7 @@ class ScaleByStrength(NamedTuple):
         shared = np.mean(predictor * (labels - labels.mean()))
         return cls(
             np.array([each.strength for each in odds]),
-            # Of normal predictors both are the same.
+            # Where predictors are normal both are the same.
             np.array(
                 [
                     shared / each.slope if each.slope > 0 else flat.mean()
