@@ -1,6 +1,5 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_random_state
@@ -16,12 +15,13 @@ from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
 from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
+from .array_rows import ArrayRows
 from .begun import BegunRun
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
 from .held_out_costs import costs_of_held_out
-from .left_out import check_loo, unseen_folds
+from .left_out import unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import ESTIMATES, read
@@ -71,7 +71,7 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y=None, sample_weight=None, **params):
         """Run the algorithm once and read the risk of every iterate.
 
         Parameters
@@ -105,7 +105,7 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
+    def fit_up_to(self, n_updates, X, y=None, sample_weight=None, **params):
         """Begin a run, or go on with it, up to so many updates in all.
 
         Parameters
@@ -140,15 +140,13 @@ class TrajectoryModel(
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
         """A run of these data: at its start, or where the last fit has ended."""
-        samples, coded = self._coded_samples(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight)
         if resume and self._live is not None:
-            if self._live.is_of(samples, coded, self._settings()):
+            if self._live.is_of(rows, self._settings()):
                 return self._live.with_plan_of(self.max_iter)
             self._warn_of_another_run()
         seed = self._batch_seed(resume)
-        check_loo(self.loo, len(samples.rows))
-        folds = self._folds(X, y, samples, params)
-        data, folds = self._data_of(samples, coded, folds, seed, resume)
+        data, folds = rows.problem(self, params, seed, resume)
         start, done = self._start(data, resume)
         plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
         self._check_record([*done, *plan])
@@ -158,8 +156,12 @@ class TrajectoryModel(
         live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
         begun = BegunRun(data, folds, seed, plan, live, carried)
         if self._keeps_run(resume, n_updates):
-            begun.settings, begun.samples = self._settings(), (samples, coded)
+            begun.settings, begun.rows = self._settings(), rows
         return begun
+
+    def _rows(self, X, y, sample_weight):
+        """The rows that a fit is to, validated."""
+        return ArrayRows.of(self, X, y, sample_weight)
 
     def _keeps_run(self, resume, n_updates):
         """Whether the run is kept alive after the fit: while it is run in stages."""
@@ -260,7 +262,7 @@ class TrajectoryModel(
             "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
-            "_row_weights": row_weights(begun.data),
+            "_row_weights": begun.data.sample_weights(),
             "_has_intercept": bool(self.fit_intercept),
             "_data": begun.data if self.keep_data else None,
             "_live": begun if begun.settings else None,
@@ -314,7 +316,7 @@ class TrajectoryModel(
         ValueError
             Where ``fit`` would, on data that it does not take.
         """
-        return self._coded_samples(X, y, None)[1].loss
+        return self._rows(X, y, None).loss
 
     def held_out_costs(self, name, y):
         """What the held-out predictions of every iterate cost, row by row.
@@ -346,10 +348,3 @@ class TrajectoryModel(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def row_weights(data):
-    """The weight of every sample that was passed; zero where it was left out."""
-    weights = np.zeros(data.n_samples)
-    weights[data.rows] = data.observed.row_weights[:, 0]
-    return weights

@@ -1,0 +1,133 @@
+"""Estimators that are fitted to summaries of rows, and take rows in block by block."""
+
+from sklearn.utils.metaestimators import available_if
+
+from .._compat import _fit_context
+from .data import NAMES
+from .parameters import plain
+from .row_summary import RowSummary
+from .summary_data import SummarisedRows
+
+
+def _is_quadratic(estimator):
+    if not estimator._is_quadratic:
+        raise AttributeError(
+            "partial_fit sums up moments, which are enough for the squared error only."
+        )
+    return True
+
+
+class TakesSummaries:
+    """Regressors with the squared error: moments and a few rows are enough to fit."""
+
+    # What partial_fit has taken in, and whether it has been fitted since.
+    _summary = None
+    _is_pending = False
+
+    def _rows(self, X, y, sample_weight):
+        if isinstance(X, RowSummary):
+            return SummarisedRows.of(self, X, y, sample_weight)
+        return super()._rows(X, y, sample_weight)
+
+    @available_if(_is_quadratic)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Take in more rows; the model is fitted when something is asked of it.
+
+        Rows are summed up in a :class:`RowSummary`, and may be forgotten. The fit is
+        that to all rows so far, as :meth:`fit` would have it of the summary: it is made
+        when a fitted attribute is read, or a prediction made.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If these are not as the rows so far, or not finite; nothing is taken in
+            then. If ``cv`` is neither None nor a number, or not the same as before; if
+            the model was fitted by :meth:`fit`, whose rows are not kept.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import IterativeRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = IterativeRidge(max_iter=50)
+        >>> for rows in (slice(0, 200), slice(200, 442)):
+        ...     model = model.partial_fit(X[rows], y[rows])
+        >>> model.coef_path_.shape
+        (51, 10)
+        """
+        summary = self._summary
+        if summary is None and "coef_" in vars(self):
+            raise ValueError(
+                "partial_fit goes on with rows that partial_fit has taken in, and this "
+                "model was fitted by fit, which keeps none: clone it first."
+            )
+        if summary is None:
+            summary = RowSummary(self._n_folds_asked(), **self._n_sampled_asked())
+        elif summary.n_folds != self._n_folds_asked():
+            raise ValueError(
+                f"cv={self.cv!r}, but the rows so far were taken in for "
+                f"n_folds={summary.n_folds}."
+            )
+        summary.partial_fit(X, y, sample_weight)
+        self._check_outputs(summary.n_targets)
+        self._replace_fitted(summary.names())
+        self._summary, self._is_pending = summary, True
+        return self
+
+    def _n_folds_asked(self):
+        cv = plain(self.cv)
+        if cv is None:
+            return 1
+        if not isinstance(cv, int):
+            raise ValueError(
+                "partial_fit draws folds as rows come: cv must be None or a number, "
+                f"got {cv!r}."
+            )
+        return cv
+
+    def _n_sampled_asked(self):
+        """As many rows one by one as are to be left out, or the usual number."""
+        loo = plain(self.loo)
+        if isinstance(loo, bool | str):
+            return {}
+        return {"n_sampled": max(loo, RowSummary().n_sampled)}
+
+    def _check_outputs(self, n_targets):
+        """Raise on several targets, where the class takes one."""
+        if n_targets > 1 and not self._multi_output:
+            raise ValueError(
+                f"{type(self).__name__} takes one target, got {n_targets}."
+            )
+
+    def __getattr__(self, name):
+        is_fitted = name.endswith("_") and not name.startswith("_")
+        if is_fitted and name not in NAMES and vars(self).get("_is_pending"):
+            self._fit_pending()
+        return object.__getattribute__(self, name)
+
+    def _fit_pending(self):
+        """Fit to the rows that partial_fit has taken in."""
+        summary, self._is_pending = self._summary, False
+        try:
+            self.fit(summary)
+        except BaseException:
+            self._is_pending = True
+            raise
+        self._summary = summary
+
+    def _kept(self, trajectory, begun):
+        kept = super()._kept(trajectory, begun)
+        return {**kept, "_summary": None, "_is_pending": False}
