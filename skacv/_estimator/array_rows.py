@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from .data import Coded, Samples, are_equal
 from .left_out import check_loo
+from .row_summary import RowSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,18 @@ class ArrayRows:
 
     @classmethod
     def of(cls, estimator, X, y, sample_weight):
-        """Those that an estimator is to be fitted to, validated."""
+        """Those that an estimator is to be fitted to, validated.
+
+        Raises
+        ------
+        ValueError
+            If they are not what the estimator takes.
+        """
+        if isinstance(X, RowSummary):
+            raise ValueError(
+                "A summary of rows is enough for the squared error only, and "
+                f"{type(estimator).__name__} needs the rows: fit it to arrays."
+            )
         return cls(X, y, *estimator._coded_samples(X, y, sample_weight))
 
     @property

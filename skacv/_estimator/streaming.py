@@ -3,6 +3,7 @@
 from sklearn.utils.metaestimators import available_if
 
 from .._compat import _fit_context
+from .._warnings import warn
 from .data import NAMES
 from .parameters import plain
 from .row_summary import RowSummary
@@ -25,7 +26,7 @@ class TakesSummaries:
     _is_pending = False
 
     def _rows(self, X, y, sample_weight):
-        if isinstance(X, RowSummary):
+        if isinstance(X, RowSummary) and self._is_quadratic:
             return SummarisedRows.of(self, X, y, sample_weight)
         return super()._rows(X, y, sample_weight)
 
@@ -54,8 +55,12 @@ class TakesSummaries:
         ------
         ValueError
             If these are not as the rows so far, or not finite; nothing is taken in
-            then. If ``cv`` is neither None nor a number, or not the same as before; if
-            the model was fitted by :meth:`fit`, whose rows are not kept.
+            then. If ``cv`` is neither None nor a number, or not the same as before.
+
+        Warns
+        -----
+        UserWarning
+            If the model was fitted by :meth:`fit`, which keeps no rows to go on with.
 
         Examples
         --------
@@ -69,11 +74,7 @@ class TakesSummaries:
         (51, 10)
         """
         summary = self._summary
-        if summary is None and "coef_" in vars(self):
-            raise ValueError(
-                "partial_fit goes on with rows that partial_fit has taken in, and this "
-                "model was fitted by fit, which keeps none: clone it first."
-            )
+        is_anew = summary is None and "coef_" in vars(self)
         if summary is None:
             summary = RowSummary(self._n_folds_asked(), **self._n_sampled_asked())
         elif summary.n_folds != self._n_folds_asked():
@@ -83,6 +84,8 @@ class TakesSummaries:
             )
         summary.partial_fit(X, y, sample_weight)
         self._check_outputs(summary.n_targets)
+        if is_anew:
+            warn("partial_fit begins anew: fit has kept none of its rows.", UserWarning)
         self._replace_fitted(summary.names())
         self._summary, self._is_pending = summary, True
         return self

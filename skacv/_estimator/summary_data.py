@@ -70,18 +70,12 @@ class SummarisedRows:
             raise ValueError(
                 "A summary has its targets and weights: pass nothing besides it."
             )
-        name = type(estimator).__name__
-        if not estimator._is_quadratic:
-            raise ValueError(
-                f"A summary is enough for the squared error, which is not the loss of "
-                f"this {name}: fit it to arrays."
-            )
         update = estimator._planned_update(summary.n_rows_)
         if not sees_moments_alone(update):
             raise ValueError(
-                f"A summary is enough for gradients of all rows, and {name} takes "
-                f"others ({type(update).__name__}): take another solver, or fit to "
-                "arrays."
+                "A summary is enough for gradients of all rows, and this "
+                f"{type(estimator).__name__} takes others ({type(update).__name__}): "
+                "take another solver, or fit to arrays."
             )
         if estimator.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
