@@ -100,6 +100,12 @@ class TrainingData:
         """The problem of the rows and columns that were passed."""
         return self.problem
 
+    def sample_weights(self):
+        """The weight of every sample that was passed; zero where it was left out."""
+        weights = np.zeros(self.n_samples)
+        weights[self.rows] = self.observed.row_weights[:, 0]
+        return weights
+
     def phases(self, recorded):
         """Recorded phases as those of a run of this problem."""
         return recorded

@@ -1,6 +1,5 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
-import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from ..risk.left_out.carried import LabelsAndFolds
 from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
 from .begun import BegunRun
+from .collections import is_collection, on_workers
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
@@ -59,6 +59,8 @@ class TrajectoryModel(
 
     # For estimators that have no such parameter.
     keep_data = False
+    # Whether rows may stay on workers.
+    _takes_collections = True
     # While a run may go on.
     _live = None
 
@@ -134,12 +136,15 @@ class TrajectoryModel(
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
         progress.finish(run.trajectory.coef[-1])
-        self._warn_of(run.trajectory, run.data)
+        begun.warn(self, run)
         self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
         return is_over
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
         """A run of these data: at its start, or where the last fit has ended."""
+        if self._takes_collections and is_collection(X):
+            asked = X, y, sample_weight, params, resume, n_updates
+            return on_workers("fit").begun(self, *asked)
         samples, coded = self._coded_samples(X, y, sample_weight)
         if resume and self._live is not None:
             if self._live.is_of(samples, coded, self._settings()):
@@ -260,7 +265,7 @@ class TrajectoryModel(
             "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
-            "_row_weights": row_weights(begun.data),
+            "_row_weights": begun.data.sample_weights(),
             "_has_intercept": bool(self.fit_intercept),
             "_data": begun.data if self.keep_data else None,
             "_live": begun if begun.settings else None,
@@ -346,10 +351,3 @@ class TrajectoryModel(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def row_weights(data):
-    """The weight of every sample that was passed; zero where it was left out."""
-    weights = np.zeros(data.n_samples)
-    weights[data.rows] = data.observed.row_weights[:, 0]
-    return weights

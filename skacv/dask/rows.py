@@ -1,11 +1,12 @@
 """Rows in blocks that stay on workers, and sums over them.
 
 A group of blocks is one task that is kept: a round of work is one task for every thread
-of the workers, whatever the number of blocks, and one tree of sums. A group that is lost
-with its worker is made again from where its blocks come from.
+of the workers, whatever the number of blocks, and one tree of sums. A lost group is
+made again from where its blocks come from.
 """
 
 import warnings
+from copy import copy
 from functools import reduce as folded
 from typing import NamedTuple
 
@@ -29,15 +30,21 @@ class Block(NamedTuple):
     ----------
     number : int
         Which block it is.
+    first : int
+        Which row of all is its first.
     X : {ndarray, CSR matrix} of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
     weight : ndarray of shape (n_rows,) or None
+    fold : ndarray of int, shape (n_rows,), or None
+        By which fold every row is judged.
     """
 
     number: int
+    first: int
     X: np.ndarray | sparse.csr_matrix
     y: np.ndarray
     weight: np.ndarray | None
+    fold: np.ndarray | None = None
 
 
 class RowGroups:
@@ -57,6 +64,8 @@ class RowGroups:
     sizes : ndarray of int
         Rows of every block.
     n_rows, n_columns, n_blocks : int
+    target_shape : tuple of int
+        That of y.
     dtype : dtype
         That of X in every block: float32, else float64.
     feature_names : list of str or None
@@ -81,6 +90,7 @@ class RowGroups:
         sizes = self._sum(_numbered_size, (), _merged)
         self.sizes = np.array([sizes[number] for number in range(self.n_blocks)])
         self.n_rows = int(self.sizes.sum())
+        self.target_shape = (self.n_rows, *_further(y))
         self._firsts = np.cumsum(self.sizes) - self.sizes
 
     @property
@@ -105,7 +115,49 @@ class RowGroups:
         -------
         object
         """
-        return self._sum(_Numbered(function, self._firsts), args, combine)
+        return self.sum(_OfColumns(function), *args, combine=combine)
+
+    def sum(self, function, *args, combine):
+        """As :meth:`reduce`, of ``function(block, *args)`` with a :class:`Block`."""
+        return self._sum(_Placed(function, self._firsts), args, combine)
+
+    def coded(self, function, *args):
+        """The same rows with other targets, weights or folds, kept in their place.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(block, *args)`` gives another :class:`Block`, of the same X.
+        *args : object
+
+        Returns
+        -------
+        RowGroups
+        """
+        found, args = copy(self), [_once(arg) for arg in args]
+        function = _Placed(function, self._firsts)
+        each = delayed(_each, pure=False)
+        groups = [each(function, group, *args) for group in self._groups]
+        found._groups = dask.persist(*groups, optimize_graph=False)
+        return found
+
+    def take(self, rows):
+        """Some rows, brought together.
+
+        Parameters
+        ----------
+        rows : ndarray of int, increasing
+
+        Returns
+        -------
+        Block
+            Number 0, of these rows alone.
+        """
+        parts = self.sum(_taken, np.asarray(rows), combine=_chained)
+        X, y, weight = zip(*parts)
+        X = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
+        weight = None if weight[0] is None else np.concatenate(weight)
+        return Block(0, 0, X, np.concatenate(y), weight)
 
     def _sum(self, function, args, combine):
         self.n_rounds += 1
@@ -125,16 +177,37 @@ class RowGroups:
         return found
 
 
-class _Numbered:
-    """A function of a block, which is told the block's number and first row."""
+class _Placed:
+    """A function of a block, which then says where its first row is."""
 
     def __init__(self, function, firsts):
         self.function, self.firsts = function, firsts
 
     def __call__(self, block, *args):
-        number, X, y, weight = block
-        first = int(self.firsts[number])
+        first = int(self.firsts[block.number])
+        return self.function(block._replace(first=first), *args)
+
+
+class _OfColumns:
+    """A function of what a block has, as a function of the block."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, block, *args):
+        number, first, X, y, weight, _ = block
         return self.function(number, first, X, y, weight, *args)
+
+
+def _taken(block, rows):
+    places = rows[(rows >= block.first) & (rows < block.first + len(block.y))]
+    places = places - block.first
+    weight = None if block.weight is None else block.weight[places]
+    return [(block.X[places], block.y[places], weight)]
+
+
+def _chained(one, other):
+    return one + other
 
 
 def _numbered_size(block):
@@ -153,7 +226,13 @@ def _once(arg):
 
 def _over_group(function, combine, group, *args):
     """A function of a block, combined over the blocks of a group one by one."""
-    return folded(combine, (function(block, *args) for block in group))
+    # Iterates that diverge are found by the client.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return folded(combine, (function(block, *args) for block in group))
+
+
+def _each(function, group, *args):
+    return [function(block, *args) for block in group]
 
 
 def _combined(combine, parts):
@@ -229,7 +308,7 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"Block {number} of sample_weight must be numbers that are not negative, "
             "one for each row."
         )
-    return Block(number, X, y, weight)
+    return Block(number, 0, X, y, weight)
 
 
 def _rows(X, dtype):
@@ -267,6 +346,12 @@ def _kind_of(X):
             f"X must be numbers, got columns of {dtype}: encode them first."
         )
     return np.dtype(np.float32 if dtype == np.float32 else np.float64), X.shape[1]
+
+
+def _further(y):
+    """Axes of y beside the rows."""
+    shape = y.shape if hasattr(y, "shape") else np.shape(y)
+    return tuple(int(n) for n in shape[1:])
 
 
 def _aligned(X, y, sample_weight):

@@ -7,13 +7,13 @@ from scipy import sparse
 
 pytest.importorskip("distributed", reason="needs skacv[dask]")
 
-import dask  # noqa: E402
-import dask.array as da  # noqa: E402
-import dask.dataframe as dd  # noqa: E402
+import dask
+import dask.array as da
+import dask.dataframe as dd
 
-from skacv.dask.rows import RowGroups  # noqa: E402
+from skacv.dask.rows import RowGroups
 
-from .conftest import kill_worker  # noqa: E402
+from .conftest import kill_worker
 
 N, P = 103, 4
 
