@@ -1,8 +1,8 @@
 """A problem whose rows stay on workers, and its fits side by side.
 
 Linear predictors are linear in the coefficients, and so is every point at which an
-update takes a gradient. On the client a predictor is represented by its coefficients: it
-costs nothing, and a gradient is one round, in which workers form the predictors of their
+update takes a gradient. On the client a predictor is represented by its coefficients,
+which costs nothing, and a gradient is one round: workers form the predictors of their
 rows and their slopes, and sum the products with X.
 """
 
@@ -324,4 +324,5 @@ def fold_fits(problem, means_of_folds):
         np.concatenate([whole.X, of_X / weight], axis=1),
         np.concatenate([whole.target, of_target / weight], axis=1),
     )
-    return FitsOnWorkers(problem, FoldsOut(len(weight)), means)
+    left_out = FoldsOut(len(weight)) if len(weight) else Nothing()
+    return FitsOnWorkers(problem, left_out, means)
