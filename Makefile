@@ -26,10 +26,10 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
-test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax and skacv.torch
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, skacv.torch and skacv.dask
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k any_optimiser
-	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/_any_optimiser
+	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
@@ -76,7 +76,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python -m pip install --quiet --upgrade pip
 	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch]"
+	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

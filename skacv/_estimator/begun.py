@@ -53,6 +53,10 @@ class BegunRun:
         plan = [replace(phase, n_updates=n_updates) for phase in self.plan]
         return replace(self, plan=plan)
 
+    def warn(self, estimator, run):
+        """What a user should know of the run."""
+        estimator._warn_of(run.trajectory, run.data)
+
     def finished(self, estimator):
         """What estimates are read from."""
         return FinishedRun(

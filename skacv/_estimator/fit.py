@@ -17,6 +17,7 @@ from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
 from .array_rows import ArrayRows
 from .begun import BegunRun
+from .collections import is_collection, on_workers
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
@@ -59,6 +60,8 @@ class TrajectoryModel(
 
     # For estimators that have no such parameter.
     keep_data = False
+    # Whether rows may stay on workers.
+    _takes_collections = True
     # While a run may go on.
     _live = None
 
@@ -134,12 +137,15 @@ class TrajectoryModel(
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
         progress.finish(run.trajectory.coef[-1])
-        self._warn_of(run.trajectory, run.data)
+        begun.warn(self, run)
         self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
         return is_over
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
         """A run of these data: at its start, or where the last fit has ended."""
+        if self._stays_on_workers(X):
+            asked = X, y, sample_weight, params, resume, n_updates
+            return on_workers("fit").begun(self, *asked)
         rows = self._rows(X, y, sample_weight)
         if resume and self._live is not None:
             if self._live.is_of(rows, self._settings()):
@@ -158,6 +164,10 @@ class TrajectoryModel(
         if self._keeps_run(resume, n_updates):
             begun.settings, begun.rows = self._settings(), rows
         return begun
+
+    def _stays_on_workers(self, X):
+        """Whether the rows are those of a collection, and stay on its workers."""
+        return self._takes_collections and is_collection(X)
 
     def _rows(self, X, y, sample_weight):
         """The rows that a fit is to, validated."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import _check_sample_weight, on_host
 from ..optim.losses import SquaredError
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
+from .collections import block_by_block, staged_block_by_block
 from .data import Coded, validated
 from .left_out import coefficients_without_rows
 from .readers import ESTIMATES
@@ -164,6 +165,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     _multi_output = False
     _positive_only = False
+    # Whether the loss depends on the targets.
+    _loss_reads_targets = False
 
     def _loss_of(self, target, weights):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
@@ -191,6 +194,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         tags.target_tags.positive_only = self._positive_only
         return tags
 
+    @block_by_block
     def predict(self, X):
         """Predict with the iterate in use.
 
@@ -204,6 +208,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """
         return self._prediction(self._linear_predictor(X), self._loss)
 
+    @staged_block_by_block
     def staged_predict(self, X):
         """Predict with every iterate, from the start to the last.
 

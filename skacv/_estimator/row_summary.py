@@ -191,10 +191,7 @@ class RowSummary(BaseEstimator):
         """
         found = cls(n_folds=n_folds, n_sampled=n_sampled)
         for number, block in enumerate(blocks):
-            try:
-                found.partial_fit(*block)
-            except (ValueError, TypeError) as error:
-                raise type(error)(f"Block {number}: {error}") from error
+            taken_in(found, number, *block)
         if not hasattr(found, "n_rows_"):
             raise ValueError("There are no blocks.")
         return found
@@ -521,6 +518,14 @@ class RowSummary(BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def taken_in(summary, number, *block, first_row=None):
+    """A summary with one more block of rows, whose number errors name."""
+    try:
+        return summary.partial_fit(*block, first_row=first_row)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"Block {number}: {error}") from error
 
 
 def _nothing(shell, y):

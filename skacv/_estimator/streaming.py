@@ -1,13 +1,21 @@
 """Estimators that are fitted to summaries of rows, and take rows in block by block."""
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from .._compat import _fit_context
 from .._warnings import warn
+from .collections import is_collection, on_workers
 from .data import NAMES
+from .folds import ShuffledFolds
 from .parameters import plain
 from .row_summary import RowSummary
+from .sides import sees_moments_alone
 from .summary_data import SummarisedRows
+
+# Rows of Dask collections with more columns stay on their workers: their moments would
+# take longer than some hundred updates.
+MOST_COLUMNS_OF_COLLECTIONS = 2000
 
 
 def _is_quadratic(estimator):
@@ -26,9 +34,36 @@ class TakesSummaries:
     _is_pending = False
 
     def _rows(self, X, y, sample_weight):
+        if is_collection(X) and self.takes_moments_of(X):
+            n_folds, n_sampled = self.n_folds_asked(), self.n_sampled_asked()
+            summarised = on_workers("summary").summarised
+            X, y = summarised(X, y, sample_weight, n_folds, n_sampled), None
+            sample_weight = None
         if isinstance(X, RowSummary) and self._is_quadratic:
             return SummarisedRows.of(self, X, y, sample_weight)
         return super()._rows(X, y, sample_weight)
+
+    def _stays_on_workers(self, X):
+        """Whether rows of a collection stay there: their moments are not enough."""
+        return super()._stays_on_workers(X) and not self.takes_moments_of(X)
+
+    def takes_moments_of(self, X):
+        """Whether the moments of a collection are enough, and not too many.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
+        return (
+            self._is_quadratic
+            and n_columns <= MOST_COLUMNS_OF_COLLECTIONS
+            and sees_moments_alone(self._planned_update(2))
+        )
 
     @available_if(_is_quadratic)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -76,8 +111,8 @@ class TakesSummaries:
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
         if summary is None:
-            summary = RowSummary(self._n_folds_asked(), **self._n_sampled_asked())
-        elif summary.n_folds != self._n_folds_asked():
+            summary = RowSummary(self.n_folds_asked(), self.n_sampled_asked())
+        elif summary.n_folds != self.n_folds_asked():
             raise ValueError(
                 f"cv={self.cv!r}, but the rows so far were taken in for "
                 f"n_folds={summary.n_folds}."
@@ -90,23 +125,24 @@ class TakesSummaries:
         self._summary, self._is_pending = summary, True
         return self
 
-    def _n_folds_asked(self):
+    def n_folds_asked(self):
+        """How many folds ``cv`` asks for, 1 for None."""
         cv = plain(self.cv)
         if cv is None:
             return 1
+        if isinstance(cv, ShuffledFolds):  # a default: any random folds
+            return cv.n_splits
         if not isinstance(cv, int):
             raise ValueError(
-                "partial_fit draws folds as rows come: cv must be None or a number, "
-                f"got {cv!r}."
+                "Folds are drawn as rows come: cv must be None or a number, not "
+                f"{type(cv).__name__}."
             )
         return cv
 
-    def _n_sampled_asked(self):
+    def n_sampled_asked(self):
         """As many rows one by one as are to be left out, or the usual number."""
-        loo = plain(self.loo)
-        if isinstance(loo, bool | str):
-            return {}
-        return {"n_sampled": max(loo, RowSummary().n_sampled)}
+        loo, usual = plain(self.loo), RowSummary().n_sampled
+        return usual if isinstance(loo, bool | str) else max(loo, usual)
 
     def _check_outputs(self, n_targets):
         """Raise on several targets, where the class takes one."""

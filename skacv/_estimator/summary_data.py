@@ -143,9 +143,11 @@ def n_folds_of(cv, summary):
     if isinstance(cv, ShuffledFolds):  # a default: any random folds
         cv = summary.n_folds
     if cv != summary.n_folds or cv == 1:
+        asked = cv if isinstance(cv, int) else f"a {type(cv).__name__}"
         raise ValueError(
-            f"cv={cv!r}, but the folds of this summary are n_folds={summary.n_folds}, "
-            "drawn at random: cv must be their number, and at least 2."
+            f"cv is {asked}, but the folds of this summary are "
+            f"n_folds={summary.n_folds}, drawn at random: cv must be their number, and "
+            "at least 2."
         )
     return cv
 

@@ -28,6 +28,7 @@ from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
 from .members import are_alike, check_losses, judge_alike, losses_of, usual_scorer
 from .portfolios import PORTFOLIOS, task_of_estimator
 from .preference import PairedErrors
+from .read_once import read_once
 from .rules import RULES
 from .splits import draw_once, take_back
 from .stages import Stages, fit_with_callbacks, prepare
@@ -257,6 +258,7 @@ default=None
             for every iterate; the estimator is left as it was.
         """
         members = self._members_for(X, y)
+        X, y, params = read_once(members, X, y, params)
         candidates = self._candidates(members)
         rng = check_random_state(self.random_state)
         if self._is_portfolio():

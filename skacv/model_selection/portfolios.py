@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 
+from .._estimator.collections import is_collection
 from .._estimator.row_summary import RowSummary
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import (
@@ -74,6 +75,11 @@ def task_of(X, y):
     """
     if isinstance(X, RowSummary):
         return "regression"
+    if is_collection(y):
+        raise ValueError(
+            "task='auto' looks at y, which is not in memory with Dask input: say "
+            "task='regression' or task='classification'."
+        )
     kind = type_of_target(y)
     if kind not in ("binary", "multiclass"):
         return "regression"
@@ -106,6 +112,8 @@ def that_take(members, X, y):
     """
     if isinstance(X, RowSummary):
         has_kernel_rows, is_one = False, X.n_targets == 1
+    elif is_collection(X):
+        has_kernel_rows, is_one = False, y.ndim == 1
     else:
         n_rows, *_ = _shape(X)
         has_kernel_rows = not sparse.issparse(X) and n_rows <= MOST_KERNEL_ROWS

@@ -401,7 +401,7 @@ def test_stages_do_not_begin_anew(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (TrajectoryLasso(cv=3), "cv=3, but the folds of this summary are n_folds=4"),
+        (TrajectoryLasso(cv=3), "cv is 3, but the folds of this summary are n_folds=4"),
         (TrajectoryLasso(cv=KFold(4)), "must be their number"),
         (TrajectoryLasso(loo=True), "say how many"),
         (TrajectoryLasso(loo=400), "more than the 150 rows"),
