@@ -21,9 +21,10 @@ def summary_digits():
     """Runs on a summary of rows and on the rows: the largest relative difference.
 
     4000 x 30 Gaussian rows, up to 300 updates of two models on a RowSummary and on the
-    arrays with the same folds. Means of the columns in units of their spread, the condition number
-    of the columns, the share of the variance of y that X does not explain. Differences
-    are relative to the largest entry; of the training error also iterate by iterate.
+    arrays with the same folds. Means of the columns in units of their spread, the
+    condition number of the columns, the share of the variance of y that X does not
+    explain. Differences are relative to the largest entry; of the training error also
+    iterate by iterate.
     """
     yield (
         "| model | means | condition | unexplained | "
