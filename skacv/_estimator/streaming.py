@@ -18,12 +18,12 @@ from .summary_data import SummarisedRows
 MOST_COLUMNS_OF_COLLECTIONS = 2000
 
 
-def _is_quadratic(estimator):
-    if not estimator._is_quadratic:
-        raise AttributeError(
-            "partial_fit sums up moments, which are enough for the squared error only."
-        )
-    return True
+def _is_of_moments(estimator):
+    """Whether moments are enough; where parameters are no valid ones, fit says so."""
+    try:
+        return estimator.is_of_moments()
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 class TakesSummaries:
@@ -59,13 +59,13 @@ class TakesSummaries:
         bool
         """
         n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
-        return (
-            self._is_quadratic
-            and n_columns <= MOST_COLUMNS_OF_COLLECTIONS
-            and sees_moments_alone(self._planned_update(2))
-        )
+        return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self.is_of_moments()
 
-    @available_if(_is_quadratic)
+    def is_of_moments(self):
+        """Whether its runs need means and second moments of the rows alone."""
+        return self._is_quadratic and sees_moments_alone(self._planned_update(2))
+
+    @available_if(_is_of_moments)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
         """Take in more rows; the model is fitted when something is asked of it.

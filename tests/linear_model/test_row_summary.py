@@ -350,6 +350,7 @@ def test_partial_fit_is_for_the_squared_error():
     assert hasattr(TrajectoryRegressor(), "partial_fit")
     assert not hasattr(TrajectoryRegressor(loss="huber"), "partial_fit")
     assert not hasattr(TrajectoryHuberRegressor(), "partial_fit")
+    assert not hasattr(IterativeRidge(solver="eigenpro"), "partial_fit")
 
 
 def test_folds_may_not_change_between_blocks(rng):
