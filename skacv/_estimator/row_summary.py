@@ -162,7 +162,7 @@ class RowSummary(BaseEstimator):
     # ---------------------------------------------------------------- taking rows in
 
     @classmethod
-    def from_blocks(cls, blocks, n_folds=5, n_sampled=1000):
+    def from_blocks(cls, blocks, n_folds=5, n_sampled=1000, progress=None):
         """The summary of blocks of rows.
 
         Parameters
@@ -170,6 +170,8 @@ class RowSummary(BaseEstimator):
         blocks : iterable of (X, y) or (X, y, sample_weight)
             Each as :meth:`partial_fit` takes it. A generator reads them one by one.
         n_folds, n_sampled : int
+        progress : callable, default=None
+            Called as ``progress(n_samples)`` after every block, with the rows so far.
 
         Returns
         -------
@@ -192,12 +194,16 @@ class RowSummary(BaseEstimator):
         found = cls(n_folds=n_folds, n_sampled=n_sampled)
         for number, block in enumerate(blocks):
             taken_in(found, number, *block)
+            if progress is not None:
+                progress(found.n_samples_seen_)
         if not hasattr(found, "n_rows_"):
             raise ValueError("There are no blocks.")
         return found
 
     @classmethod
-    def from_arrays(cls, X, y, sample_weight=None, n_folds=5, n_sampled=1000):
+    def from_arrays(
+        cls, X, y, sample_weight=None, n_folds=5, n_sampled=1000, progress=None
+    ):
         """The summary of arrays that are read a block of rows at a time.
 
         Parameters
@@ -209,6 +215,8 @@ class RowSummary(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         n_folds, n_sampled : int
+        progress : callable, default=None
+            As :meth:`from_blocks` takes it.
 
         Returns
         -------
@@ -219,7 +227,8 @@ class RowSummary(BaseEstimator):
         ValueError
             On the first block that cannot be taken; the message has its number, from 0.
         """
-        return cls.from_blocks(_slices(X, y, sample_weight), n_folds, n_sampled)
+        blocks = _slices(X, y, sample_weight)
+        return cls.from_blocks(blocks, n_folds, n_sampled, progress)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):

@@ -265,6 +265,14 @@ def test_from_arrays(kind, rng, tmp_path, monkeypatch):
     np.testing.assert_allclose(found.scatter, scatter, rtol=1e-9, atol=1e-9)
 
 
+def test_progress(rng):
+    X, y = drawn(rng)
+    blocks = ((X[k : k + 250], y[k : k + 250]) for k in (0, 250, 500))
+    seen = []
+    RowSummary.from_blocks(blocks, progress=seen.append)
+    assert seen == [250, 500, 600]
+
+
 def test_moments_keep_their_digits_beside_large_means(rng):
     """Means of 1e6 spreads: the numbers themselves have ten digits of the spread."""
     rows = rng.standard_normal((3000, 3))
