@@ -73,6 +73,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         "store_every": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [Interval(Real, 0, None, closed="neither")],
     }
+    _follows_X = False
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _is_sum = True
     _is_smooth = True
