@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from .._compat import _check_sample_weight, is_foreign, on_host
 from ..optim.arrays import design_of
-from ..optim.namespaces import dtype_of, is_away, namespace_of, picked, there
+from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in, there
 from ..optim.problem import Problem
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -310,11 +310,6 @@ def floating(X):
     """The dtypes that an array may keep: of its own namespace."""
     names = namespace_of(X) if is_foreign(X) else np
     return [names.float64, names.float32]
-
-
-def rows_in(X, index):
-    """Some rows of a matrix of any kind, by their numbers."""
-    return picked(X, index) if is_away(X) else X[index]
 
 
 def are_equal(X, other):

@@ -55,6 +55,9 @@ class Follows:
         def place(name, value):
             return converter(np.asarray(value))
 
+        for name in self._left_there:
+            if is_foreign_type(vars(found).get(name)):
+                vars(found)[name] = converter(vars(found)[name])
         vars(found).update(placed(vars(found), place))
         return found
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .design import scaled_gram
 from .matrix import MatrixDesign, slices
-from .namespaces import dtype_of, here, namespace_of, picked, there
+from .namespaces import dtype_of, here, namespace_of, picked, rows_in, there
 
 # Entries of X that are copied, centred and scaled, at a time.
 BLOCK_ENTRIES = 1 << 26
@@ -164,11 +164,9 @@ class DeviceDesign(MatrixDesign):
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
-        if isinstance(index, slice):  # no copy
-            index = slice(*index.indices(self.shape[0]))
-            return DeviceDesign(self.X[index, :], self.center, scale)
-        X = picked(self.X, np.arange(self.shape[0])[index])
-        return DeviceDesign(X, self.center, scale)
+        if not isinstance(index, slice):  # of which no copy is made
+            index = np.arange(self.shape[0])[index]
+        return DeviceDesign(rows_in(self.X, index), self.center, scale)
 
     def selection(self, index, dtype):
         """A design of its own with the columns in ``index``, as ``dtype``."""
