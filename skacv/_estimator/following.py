@@ -12,7 +12,6 @@ from functools import wraps
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from .._compat import check_same_namespace, is_foreign, is_foreign_type
 from ..optim.namespaces import here, there
@@ -63,7 +62,7 @@ class Follows:
 
     def _following(self, attributes, X, y):
         """Fitted attributes where X is, if they follow it."""
-        return following(attributes, X, y) if self._follows_X else attributes
+        return following(attributes, X if self._follows_X else None, y)
 
 
 def following(attributes, X, y):
@@ -141,8 +140,9 @@ def of_rows(method):
     def follows(self, X, *args, **kwargs):
         if self._is_twin or not self._follows_X:
             return method(self, X, *args, **kwargs)
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute=self._follower, method=method.__name__)
+        if hasattr(self, self._follower):
+            name = method.__name__
+            check_same_namespace(X, self, attribute=self._follower, method=name)
         found = method(in_numpy(self), X, *args, **kwargs)
         return _like(found, X) if is_foreign(X) else found
 

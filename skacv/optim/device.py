@@ -9,7 +9,7 @@ import numpy as np
 
 from .design import scaled_gram
 from .matrix import MatrixDesign, slices
-from .namespaces import dtype_of, here, namespace_of, picked, rows_in, there
+from .namespaces import as_dtype, dtype_of, here, namespace_of, picked, rows_in, there
 
 # Entries of X that are copied, centred and scaled, at a time.
 BLOCK_ENTRIES = 1 << 26
@@ -87,9 +87,9 @@ class DeviceDesign(MatrixDesign):
         return self._here(self._namespace.matrix_transpose(self.X) @ slopes)
 
     def _weighted_sum(self, weights):
-        total, double = 0.0, self._namespace.float64
+        total = 0.0
         for rows in self._slices():
-            block = self._namespace.astype(self.X[rows, :], double)
+            block = as_dtype(self.X[rows, :], np.float64)
             share = self._there(weights[rows].astype(np.float64))
             total = total + self._namespace.matrix_transpose(block) @ share
         return self._here(total)
@@ -97,24 +97,25 @@ class DeviceDesign(MatrixDesign):
     def _slices(self):
         return within(self.shape[0], BLOCK_ENTRIES // self.shape[1])
 
-    def _arrays(self, columns=None):
-        """Rows as they are meant, on the device, so many at a time.
+    def _arrays(self, columns=None, dtype=None):
+        """Rows as they are meant, on the device, so many at a time, in a precision.
 
         Yields
         ------
         rows : slice
         block : array
         """
-        center = self.center
+        center, dtype = self.center, self.dtype if dtype is None else dtype
         for rows in self._slices():
             block = self.X[rows, :]
             if columns is not None:
                 block = picked(block, columns, axis=1)
+            block = as_dtype(block, dtype)
             if center is not None:
                 own = center if columns is None else center[columns]
-                block = block - self._there(own.T)
+                block = block - self._there(own.T.astype(dtype))
             if self.row_scale is not None:
-                block = block * self._there(self.row_scale[rows])
+                block = block * self._there(self.row_scale[rows].astype(dtype))
             yield rows, block
 
     def gram(self):
@@ -170,15 +171,12 @@ class DeviceDesign(MatrixDesign):
 
     def selection(self, index, dtype):
         """A design of its own with the columns in ``index``, as ``dtype``."""
-        wanted = getattr(self._namespace, np.dtype(dtype).name)
-        blocks = [
-            self._namespace.astype(block, wanted) for _, block in self._arrays(index)
-        ]
+        blocks = [block for _, block in self._arrays(index, dtype)]
         return DeviceDesign(self._namespace.concat(blocks, axis=0))
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as a NumPy array."""
-        return self._here(self.selection(index, self.dtype).X).astype(dtype, copy=False)
+        return self._here(self.selection(index, dtype).X)
 
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""

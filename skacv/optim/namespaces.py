@@ -1,5 +1,7 @@
 """Arrays of other namespaces, such as those of a GPU: what they are, there and back."""
 
+from sys import modules
+
 import numpy as np
 from scipy import sparse
 
@@ -83,7 +85,7 @@ def part_of(matrix, rows, columns):
 
 def is_writeable(array):
     """Whether entries can be written to, which those of JAX cannot."""
-    return not is_away(array) or _array_api_compat().is_writeable_array(array)
+    return not (is_away(array) and _array_api_compat().is_jax_array(array))
 
 
 def free_bytes(array):
@@ -94,9 +96,7 @@ def free_bytes(array):
     if compat.is_cupy_array(array):
         return array.device.mem_info[0]
     if compat.is_torch_array(array) and array.device.type == "cuda":
-        import torch
-
-        return torch.cuda.mem_get_info(array.device)[0]
+        return modules["torch"].cuda.mem_get_info(array.device)[0]
     return None
 
 
