@@ -194,7 +194,7 @@ def test_single_precision_stays_single_and_close(model, away, rng):
     X, y = X.astype(np.float32), targets[name]
     y = y.astype(np.float32) if name == "y" else y
     # A default tol is a few roundings: where a phase ends would be theirs to say.
-    model = clone(model).set_params(random_state=0, tol=0)
+    model = clone(model).set_params(random_state=0, tol=0, max_iter=20)
     expected = clone(model).fit(X, y)
     found = clone(model).fit(away(X), away(y))
     assert in_numpy(found).coef_.dtype == np.float32

@@ -4,17 +4,19 @@ import numpy as np
 
 from .namespaces import (
     empty,
+    free_bytes,
     here,
-    is_away,
     namespace_of,
     part_of,
     rows_in,
     there,
 )
 
-# A block is a few arrays of this size while it is computed, kept in the cache; on a
-# device, where there are many at work, a larger one.
-BLOCK_BYTES, DEVICE_BLOCK_BYTES = 1 << 22, 1 << 28
+# A block is a few arrays of this size while it is computed, kept in the cache.
+BLOCK_BYTES = 1 << 22
+# On a device with memory of its own, where many are at work, it is larger, but no more
+# than such a share of what is free.
+DEVICE_BLOCK_BYTES, DEVICE_SHARE = 1 << 28, 1 / 16
 EVERY = slice(None)
 
 
@@ -148,9 +150,11 @@ def as_slice(index):
 
 def blocks(X, width, dtype):
     """Slices of rows that are computed at a time, next to so many columns."""
-    n_rows, n_bytes = X.shape[0], DEVICE_BLOCK_BYTES if is_away(X) else BLOCK_BYTES
-    size = max(1, n_bytes // (np.dtype(dtype).itemsize * max(width, 1)))
-    return [slice(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]
+    free = free_bytes(X)
+    n_bytes = BLOCK_BYTES if free is None else DEVICE_SHARE * free
+    n_bytes = min(n_bytes, DEVICE_BLOCK_BYTES)
+    size = max(1, int(n_bytes // (np.dtype(dtype).itemsize * max(width, 1))))
+    return [slice(a, min(a + size, X.shape[0])) for a in range(0, X.shape[0], size)]
 
 
 def product(kernel, X, Z, coef, map=map):
