@@ -119,8 +119,8 @@ class Expansion(NamedTuple):
     def hessian(self, theta, X, y, weights):
         """Of a mean loss: J'l''J, and the bend of the predictions themselves.
 
-        For linear models that is zero and J is constant, which the compiler finds; it
-        would not from differentiating the mean loss twice.
+        For linear models that is zero and J is constant, which the compiler finds. The
+        product is faster than what differentiating the mean loss twice comes to.
         """
 
         def predict(theta):
