@@ -1,7 +1,7 @@
 """Runs of any optimiser: what their readings cost and say, beside refits.
 
 Needs skacv[jax,torch]: ``make bench-extras``. On one thread, in double precision. Brute
-force is the refits one after the other, through the same compiled code.
+force is the refits one after the other, compiled once, through the same code.
 """
 
 import argparse
@@ -9,11 +9,8 @@ import os
 import sys
 from functools import partial
 
-# Before JAX is there; as other benchmarks, on one thread.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-)
+# Before JAX is there: it takes as many threads as this says that there are processors.
+os.environ.setdefault("NPROC", "1")
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +19,7 @@ import optax
 import torch
 
 from skacv.jax import TrajectoryACV as OptaxACV
+from skacv.jax.estimators import log_loss as own_log_loss
 from skacv.torch import TrajectoryACV as TorchACV
 
 from .report import Row, report
@@ -91,12 +89,18 @@ def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
     yield f"{prefix}folds", Row(f"{work}, ten folds", "the run", *numbers, "0.5")
 
 
-def speed(optimizer, name):
+def speed(optimizer, name, loss=log_loss, prefix=""):
     """Leave-one-out and folds of a run by optax."""
     X, y = logistic_data(N_ROWS, N_COLUMNS)
-    acv = OptaxACV(linear, log_loss, optimizer, lambda coef: 5e-5 * coef @ coef)
+    acv = OptaxACV(linear, loss, optimizer, lambda coef: 5e-5 * coef @ coef)
     begin = partial(acv.run, jnp.zeros(N_COLUMNS), X, y, N_STEPS)
-    yield from held_out(f"{SIZE}, {name}", begin(), begin, READINGS)
+    yield from held_out(f"{SIZE}, {name}", begin(), begin, READINGS, prefix)
+
+
+def own_speed():
+    """The same with the loss of OptaxClassifier, whose slope costs little."""
+    name = "SGD, loss of OptaxClassifier"
+    yield from speed(optax.sgd(1.0), name, own_log_loss, "own-")
 
 
 def torch_speed():
@@ -202,6 +206,7 @@ def _network_run(optimizer, n_steps, seed):
 BENCHMARKS = {
     "sgd": lambda: speed(optax.sgd(1.0), "SGD"),
     "adam": lambda: speed(optax.adam(0.02), "Adam"),
+    "own": own_speed,
     "torch": torch_speed,
     "holds": what_holds,
     "networks": networks,

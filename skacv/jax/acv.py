@@ -311,10 +311,11 @@ class Run:
     def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
         """What every iterate costs on unseen rows, by the memory matrix.
 
-        It is of smooth losses and updates that take all rows and change little where a
-        gradient changes little: gradient descent, momentum, clipping, a prox. Of
-        RMSprop, sign updates, Adam late in runs that fit all rows and of networks it is
-        wrong by factors; some rows are left out exactly to tell.
+        It is of smooth losses and updates that change little where a gradient changes
+        little: gradient descent, momentum, clipping, a prox. Of RMSprop, sign updates,
+        Adam late in runs that fit all rows and of networks it is wrong by factors; some
+        rows are left out exactly to tell. In random batches slopes have as many modes
+        as there are updates: it pays where batches have many times as many rows.
 
         Parameters
         ----------
@@ -334,8 +335,8 @@ class Run:
         Raises
         ------
         ValueError
-            If the run is in batches, or the estimate is off the mean cost of rows that
-            are left out exactly by more than a half.
+            If the estimate is off the mean cost of rows that are left out exactly by
+            more than a half.
 
         Warns
         -----

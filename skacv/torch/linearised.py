@@ -43,7 +43,8 @@ def linearised_predictions(run, folds, correction, block_size):
     """
     path = Vectors(run.params_path)
     check_size(path.thetas.shape[1])
-    due, found = due_updates(run.n_steps, correction), []
+    due = due_updates(run.n_steps) if correction else np.zeros(run.n_steps, bool)
+    found = []
     whole = Expansion(run._model, run._data, path, None)
     for t in looked_at(run.n_steps):
         check_convex(whole.hessian(path.thetas[t]).numpy(force=True))
