@@ -17,7 +17,7 @@ from .._any_optimiser.linearised import check_method
 from .._any_optimiser.memory_matrix import N_CHECKED
 from .alongside import Alongside
 from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
-from .linearised import linearised_predictions
+from .linearised import check_linearisable, linearised_predictions
 from .memory_matrix import memory_matrix
 from .model import Model, no_penalty
 from .replicas import held_out_predictions
@@ -305,6 +305,7 @@ class Run:
         folds = Folds.of_rows(rows, self._data.n_rows)
         if method == "exact":
             return self._left_out(folds, block_size)
+        check_linearisable(self)
         found = linearised_predictions(self, folds, correction, block_size)
         return self._estimate(folds, found)
 

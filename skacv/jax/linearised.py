@@ -32,12 +32,33 @@ from ..risk.left_out.correction import LARGEST_SCALE
 from .data import equal_weights, rows_of
 
 
+def check_linearisable(run):
+    """Raise where linearising would estimate nothing, or ask too much.
+
+    Parameters
+    ----------
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If there are too many parameters, the mean loss is not convex, or the optimiser
+        asks for more than gradients.
+    """
+    model, start = run._model, run.at_iteration(0)
+    check_size(ravel_pytree(start)[0].size)
+    for t in looked_at(run.n_steps):
+        check_convex(np.asarray(_hessian(model, run.at_iteration(t), run._data)))
+    _check_optimizer(model, start)
+
+
 def linearised_predictions(run, folds, correction, block_size):
     """Predictions of rows by linearised replicas without them, each left out alone.
 
     Parameters
     ----------
     run : Run
+        As :func:`check_linearisable` asks for.
     folds : Folds
         Of single rows.
     correction : bool
@@ -46,23 +67,12 @@ def linearised_predictions(run, folds, correction, block_size):
     Returns
     -------
     ndarray of shape (n_steps + 1, n_rows_left_out, ...)
-
-    Raises
-    ------
-    ValueError
-        If there are too many parameters, the mean loss is not convex, or the optimiser
-        asks for more than gradients.
     """
-    model, data, start = run._model, run._data, run.at_iteration(0)
-    check_size(ravel_pytree(start)[0].size)
-    for t in looked_at(run.n_steps):
-        check_convex(np.asarray(_hessian(model, run.at_iteration(t), data)))
-    _check_optimizer(model, start)
     due = jnp.asarray(due_updates(run.n_steps)) if correction else None
     found = []
     for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
         rows = jnp.asarray(block.indices)
-        part = _replayed(model, data, run.params_path, due, rows)
+        part = _replayed(run._model, run._data, run.params_path, due, rows)
         found.append(np.asarray(part)[:, :n_own])
     return np.concatenate(found, axis=1)
 
