@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .data import Coded, validated
+from .following import of_rows
 from .predictions import RecordedModel
 
 
@@ -132,6 +133,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         trial.coef_, trial.classes_ = None, classes
         return trial
 
+    @of_rows
     def decision_function(self, X):
         """Linear predictors of the iterate in use.
 
@@ -146,6 +148,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         return self._decision(self._linear_predictor(X))
 
+    @of_rows
     def staged_decision_function(self, X):
         """Linear predictors of every iterate, from the start to the last.
 
@@ -160,6 +163,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         yield from map(self._decision, self._linear_predictors(X))
 
+    @of_rows
     def predict(self, X):
         """Predict labels with the iterate in use.
 
@@ -173,6 +177,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         return self._label(self.decision_function(X))
 
+    @of_rows
     def staged_predict(self, X):
         """Predict labels with every iterate, from the start to the last.
 
@@ -205,6 +210,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return softmax(decision, axis=1)
 
     @available_if(_has_probabilities)
+    @of_rows
     def predict_proba(self, X):
         """Probabilities of the classes, by the iterate in use.
 
@@ -219,6 +225,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return self._probability(self.decision_function(X))
 
     @available_if(_has_probabilities)
+    @of_rows
     def predict_log_proba(self, X):
         """Logarithms of the probabilities of the classes.
 
@@ -233,6 +240,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return np.log(self.predict_proba(X))
 
     @available_if(_has_probabilities)
+    @of_rows
     def staged_predict_proba(self, X):
         """Probabilities by every iterate, from the start to the last.
 

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from .._compat import (
     CallbackSupportMixin,
     _fit_context,
+    on_host,
     with_callbacks,
 )
 from ..optim.phases import first_updates, n_planned_updates
@@ -20,6 +21,7 @@ from .begun import BegunRun
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
+from .following import Follows, in_numpy, of_record
 from .held_out_costs import costs_of_held_out
 from .left_out import check_loo, unseen_folds
 from .plan import PlannedModel
@@ -42,7 +44,12 @@ AT_ANY_TIME = (
 
 
 class TrajectoryModel(
-    PlannedModel, RoutesToFolds, RecordsTrajectory, CallbackSupportMixin, BaseEstimator
+    PlannedModel,
+    RoutesToFolds,
+    Follows,
+    RecordsTrajectory,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base class of linear models that keep and judge their trajectory.
 
@@ -57,6 +64,7 @@ class TrajectoryModel(
     together, and ``_warn_of(trajectory, data)``, what a user should know of a run.
     """
 
+    _follows_X = True
     # For estimators that have no such parameter.
     keep_data = False
     # While a run may go on.
@@ -126,16 +134,19 @@ class TrajectoryModel(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        begun = self._begun(X, y, sample_weight, params, resume, n_updates)
+        passed_y, y, sample_weight = y, on_host(y), on_host(sample_weight)
+        former = in_numpy(self)
+        begun = former._begun(X, y, sample_weight, params, resume, n_updates)
         planned = first_updates(begun.plan, n_updates)
-        progress = self._progress(begun, planned, X, y, sample_weight)
+        progress = self._progress(begun, planned, X, passed_y, sample_weight)
         is_over = self._go_on(begun, planned, progress)
-        run = begun.finished(self)
+        run = begun.finished(former)
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
         progress.finish(run.trajectory.coef[-1])
         self._warn_of(run.trajectory, run.data)
-        self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
+        attributes |= self._kept(run.trajectory, begun)
+        self._replace_fitted(self._following(attributes, X, passed_y))
         return is_over
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
@@ -225,7 +236,8 @@ class TrajectoryModel(
 
         def reconstruct(coef):
             found = self._coefficients(*data.coefficients(coef[None]))
-            return {**data.names, "_loss": data.problem.loss, **found}
+            found |= {**data.names, "_loss": data.problem.loss}
+            return self._following(found, X, y)
 
         return FitProgress(
             self,
@@ -316,6 +328,7 @@ class TrajectoryModel(
         """
         return self._coded_samples(X, y, None)[1].loss
 
+    @of_record
     def held_out_costs(self, name, y):
         """What the held-out predictions of every iterate cost, row by row.
 
@@ -345,6 +358,7 @@ class TrajectoryModel(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._follows_X
         return tags
 
 
