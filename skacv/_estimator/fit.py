@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from .._compat import (
     CallbackSupportMixin,
     _fit_context,
+    on_host,
     with_callbacks,
 )
 from ..optim.phases import first_updates, n_planned_updates
@@ -21,6 +22,7 @@ from .collections import is_collection, on_workers
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
+from .following import Follows, in_numpy, of_record
 from .held_out_costs import costs_of_held_out
 from .left_out import unseen_folds
 from .plan import PlannedModel
@@ -43,7 +45,12 @@ AT_ANY_TIME = (
 
 
 class TrajectoryModel(
-    PlannedModel, RoutesToFolds, RecordsTrajectory, CallbackSupportMixin, BaseEstimator
+    PlannedModel,
+    RoutesToFolds,
+    Follows,
+    RecordsTrajectory,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base class of linear models that keep and judge their trajectory.
 
@@ -58,6 +65,7 @@ class TrajectoryModel(
     together, and ``_warn_of(trajectory, data)``, what a user should know of a run.
     """
 
+    _follows_X = True
     # For estimators that have no such parameter.
     keep_data = False
     # Whether rows may stay on workers.
@@ -129,16 +137,21 @@ class TrajectoryModel(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        begun = self._begun(X, y, sample_weight, params, resume, n_updates)
+        passed_y = y
+        if not is_collection(X):
+            y, sample_weight = on_host(y), on_host(sample_weight)
+        former = in_numpy(self)
+        begun = former._begun(X, y, sample_weight, params, resume, n_updates)
         planned = first_updates(begun.plan, n_updates)
-        progress = self._progress(begun, planned, X, y, sample_weight)
+        progress = self._progress(begun, planned, X, passed_y, sample_weight)
         is_over = self._go_on(begun, planned, progress)
-        run = begun.finished(self)
+        run = begun.finished(former)
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
         progress.finish(run.trajectory.coef[-1])
         begun.warn(self, run)
-        self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
+        attributes |= self._kept(run.trajectory, begun)
+        self._replace_fitted(self._following(attributes, X, passed_y))
         return is_over
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
@@ -237,7 +250,8 @@ class TrajectoryModel(
 
         def reconstruct(coef):
             found = self._coefficients(*data.coefficients(coef[None]))
-            return {**data.names, "_loss": data.problem.loss, **found}
+            found |= {**data.names, "_loss": data.problem.loss}
+            return self._following(found, X, y)
 
         return FitProgress(
             self,
@@ -328,6 +342,7 @@ class TrajectoryModel(
         """
         return self._rows(X, y, None).loss
 
+    @of_record
     def held_out_costs(self, name, y):
         """What the held-out predictions of every iterate cost, row by row.
 
@@ -357,4 +372,5 @@ class TrajectoryModel(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._follows_X
         return tags

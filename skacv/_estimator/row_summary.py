@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import Interval, _check_sample_weight, _fit_context
+from .._compat import Interval, _check_sample_weight, _fit_context, on_host
 from .data import NAMES
 from .moments import (
     Moments,
@@ -279,6 +279,7 @@ class RowSummary(BaseEstimator):
         is_first = not hasattr(self, "_moments")
         shell = RowSummary(self.n_folds, self.n_sampled)
         vars(shell).update(vars(self))
+        X, y, sample_weight = map(on_host, (X, y, sample_weight))
         X, y = validate_data(
             shell,
             X,

@@ -17,8 +17,10 @@ from .._compat import (
     _num_samples,
     callback_context,
     has_callbacks,
+    on_host,
     with_callbacks,
 )
+from .._estimator.following import followed
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
 from .chosen import ChosenIterate
@@ -257,6 +259,8 @@ default=None
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
+        passed_y, y = y, on_host(y)
+        params = {name: on_host(value) for name, value in params.items()}
         members = self._members_for(X, y)
         X, y, params = read_once(members, X, y, params)
         candidates = self._candidates(members)
@@ -277,6 +281,7 @@ default=None
         rule, paired = RULES[self.rule], self._paired(candidates, fit_params, y)
         compared = Comparison(candidates, runs, judge, rule, between, paired)
         self._keep(compared, compared.corrected_score(rng))
+        self.estimator_ = followed(self.estimator_, X, passed_y)
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
         return self

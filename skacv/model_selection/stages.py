@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compat import _num_samples
+from .._estimator.following import in_numpy
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
 from .._estimator.stopping import Patience
@@ -67,6 +68,7 @@ class Run(NamedTuple):
     Attributes
     ----------
     estimator : fitted estimator
+        Its record in NumPy.
     path : ndarray of shape (n_iter_ + 1,)
         What every iterate is judged by.
     seconds : float
@@ -126,7 +128,7 @@ class Stages:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):
                 warn(str(found.message), found.category)
-        return Run(estimator, path, perf_counter() - begun)
+        return Run(in_numpy(estimator), path, perf_counter() - begun)
 
     def _judged_path(self, estimator, X, y, fit_params):
         """The path of the whole run, and what it has warned of where it ended."""
@@ -136,12 +138,12 @@ class Stages:
         if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
-            return self.judge.path(estimator), warned
+            return self.judge.path(in_numpy(estimator)), warned
         n_updates, has_ended = n_wanted, False
         while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
-            path = self.judge.path(estimator)
+            path = self.judge.path(in_numpy(estimator))
             # The whole path: a longer run may estimate its beginning otherwise.
             patience = Patience(n_wanted).follow(self.judge.sign * path)
             has_ended = is_whole or patience.has_ended
