@@ -26,13 +26,13 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
-test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax and skacv.torch, of arrays on a device
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, of arrays on a device
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
-	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/_any_optimiser
+	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
@@ -82,7 +82,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python -m pip install --quiet --upgrade pip
 	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch]"
+	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -108,7 +108,18 @@ def on_host(array):
     """An array of another library as NumPy, where scikit-learn dispatches on them.
 
     Estimators work in NumPy. What is no such array is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is a Dask collection, which may not fit in memory.
     """
+    if hasattr(array, "__dask_graph__"):
+        raise TypeError(
+            f"This takes arrays in memory, got a Dask collection ({type(array)}): pass "
+            "array.compute() where it fits, or fit a linear model of skacv with X and "
+            "y as Dask collections."
+        )
     if not is_foreign(array):
         return array
     namespace, _ = get_namespace(array)

@@ -113,6 +113,12 @@ class TrainingData:
         """Which rows of the problem some samples are; -1 where they are none."""
         return places(self.rows, self.n_samples)[samples]
 
+    def sample_weights(self):
+        """The weight of every sample that was passed; zero where it was left out."""
+        weights = np.zeros(self.n_samples)
+        weights[self.rows] = self.observed.row_weights[:, 0]
+        return weights
+
 
 @dataclass(frozen=True)
 class ColumnData(TrainingData):

@@ -14,6 +14,7 @@ from ..optim.arrays import design_of
 from ..optim.losses import SquaredError
 from ..optim.namespaces import dtype_of, is_away
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
+from .collections import block_by_block, staged_block_by_block
 from .data import Coded, checked_place, floating, validated
 from .following import Follows, of_record, of_rows
 from .left_out import coefficients_without_rows
@@ -177,6 +178,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     _multi_output = False
     _positive_only = False
+    # Whether the loss depends on the targets.
+    _loss_reads_targets = False
 
     def _loss_of(self, target, weights):
         """The loss for targets (n_rows, n_outputs), and fitted attributes."""
@@ -204,6 +207,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         tags.target_tags.positive_only = self._positive_only
         return tags
 
+    @block_by_block
     @of_rows
     def predict(self, X):
         """Predict with the iterate in use.
@@ -218,6 +222,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """
         return self._prediction(self._linear_predictor(X), self._loss)
 
+    @staged_block_by_block
     @of_rows
     def staged_predict(self, X):
         """Predict with every iterate, from the start to the last.

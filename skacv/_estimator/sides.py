@@ -55,6 +55,11 @@ def _shape(data):
     return len(data.rows), len(data.center)
 
 
+def sees_moments_alone(update):
+    """Whether, with the squared error, it needs means and second moments alone."""
+    return update.is_affine and not update.n_batches and update.preconditioner is None
+
+
 @dataclass(frozen=True)
 class AskedRun:
     """A run that is asked for, with all that will be read from it.
@@ -113,8 +118,7 @@ class AskedRun:
             and not self.estimator.keep_data
             # A single fold has its standard error over its rows.
             and len(self.folds) != 1
-            and all(update.is_affine and not update.n_batches for update in updates)
-            and all(update.preconditioner is None for update in updates)
+            and all(sees_moments_alone(update) for update in updates)
             and all(estimate.from_moments for estimate in self._estimates())
         )
 

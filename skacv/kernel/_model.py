@@ -76,6 +76,8 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
     _is_sum = True
     _is_smooth = True
+    # A kernel matrix is between all rows.
+    _takes_collections = False
     # While fits to the same rows share them.
     _distances = None
 

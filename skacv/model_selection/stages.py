@@ -10,6 +10,7 @@ import numpy as np
 from .._compat import _num_samples
 from .._estimator.following import in_numpy
 from .._estimator.readers import ESTIMATES
+from .._estimator.row_summary import RowSummary
 from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
@@ -47,13 +48,18 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
         estimator.set_params(**{estimate.parameter: default})
     elif isinstance(setting, str) and setting == "auto" and estimate.sample:
         weights = sample_weight
-        n_rows = _num_samples(X) if weights is None else np.count_nonzero(weights)
+        n_rows = _n_rows(X) if weights is None else np.count_nonzero(weights)
         sample = estimate.sample(estimator, X, y, n_rows)
         estimator.set_params(**{estimate.parameter: sample})
     for other in ESTIMATES.values():
         setting = other.setting(estimator)
         if other != estimate and isinstance(setting, str) and setting == "auto":
             estimator.set_params(**{other.parameter: False})
+
+
+def _n_rows(X):
+    """Rows of positive weight, where none have weights passed beside them."""
+    return len(X) if isinstance(X, RowSummary) else _num_samples(X)
 
 
 class Run(NamedTuple):
