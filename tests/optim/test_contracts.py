@@ -280,6 +280,15 @@ class MeanAlone(Cosh):
         return np.exp(predictor)
 
 
+class WithoutCurvature(Loss):
+    value, derivative, curvature_bound = Cosh.value, Cosh.derivative, lambda self, y: 1
+
+
+def test_a_loss_that_lacks_a_method_is_refused_where_it_is_made():
+    with pytest.raises(TypeError, match=r"WithoutCurvature .*curvature'?$"):
+        WithoutCurvature()
+
+
 @dataclass(frozen=True)
 class TwiceSquared(Loss):
     """The squared error itself, which says that it is read as its half."""
