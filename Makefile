@@ -27,7 +27,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax and skacv.torch
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/_any_optimiser
 
