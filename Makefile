@@ -4,11 +4,12 @@ VENV := .venv
 OLDEST := .venv-oldest
 PEERS := .venv-peers
 EXTRAS := .venv-extras
+DIST := .venv-dist
 BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers studies lint clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers studies lint dist clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -53,6 +54,16 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# A bare environment builds; another one has the wheel alone.
+dist:  ## sdist and wheel in dist/, and the wheel tried from outside the repository
+	rm -rf dist
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet build
+	$(DIST)/bin/python -m build
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet dist/*.whl
+	cd / && $(CURDIR)/$(DIST)/bin/python -I $(CURDIR)/tests/try_wheel.py $(CURDIR)/dist/*.whl
+
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -89,4 +100,4 @@ $(PEERS)/installed: pyproject.toml benchmarks/peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(PEERS) $(EXTRAS) docs/_build docs/generated docs/examples output build *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(PEERS) $(EXTRAS) $(DIST) dist docs/_build docs/generated docs/examples output build *.egg-info
