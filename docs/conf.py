@@ -95,6 +95,7 @@ ELSEWHERE = {
     "sklearn.": "https://scikit-learn.org/stable/modules/generated/{}.html",
     "joblib.": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
     "numpy.": "https://numpy.org/doc/stable/reference/generated/{}.html",
+    "pandas.": "https://pandas.pydata.org/docs/reference/api/{}.html",
 }
 # Sections that docstrings inherited from scikit-learn refer to.
 SECTIONS = {

@@ -243,9 +243,9 @@ ESTIMATES = {
 def register_estimate(estimate: Estimate) -> None:
     """Add an estimate to the table.
 
-    Linear models then read it, :class:`TrajectoryEarlyStoppingCV` takes its name as
-    ``criterion``, and :class:`RiskPathDisplay` draws it. Call this where a module is
-    imported, so that worker processes have it too.
+    Linear models then read it, :class:`~skacv.TrajectoryEarlyStoppingCV` takes its name
+    as ``criterion``, and :class:`~skacv.RiskPathDisplay` draws it. Call this where
+    a module is imported, so that worker processes have it too.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from .held_out_costs import HeldOutCosts
 class RecordsTrajectory(Protocol):
     """An estimator that records its iterates and estimates what each would cost.
 
-    :class:`TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
+    :class:`~skacv.TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
     ``BaseEstimator``, so that it can be cloned) that has these methods. The
     estimators of skacv have them. A class that derives from this one writes
     ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
@@ -29,7 +29,7 @@ class RecordsTrajectory(Protocol):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
+    skacv.TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
 
     Examples
     --------
