@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers studies lint dist clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device docs links bench bench-peers studies lint dist clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -27,10 +27,13 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
-test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax and skacv.torch
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/test_public_api.py
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, of arrays on a device
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
-	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/_any_optimiser
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
+	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
@@ -46,6 +49,9 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
+
+bench-device: $(EXTRAS)/installed  ## seconds with X on a device beside NumPy
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/python -m benchmarks.device --output benchmarks/results/device.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
 	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md
@@ -87,7 +93,7 @@ $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python -m pip install --quiet --upgrade pip
 	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch]"
+	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 # By the folder of what needs them.
-EXTRAS = {"jax": ("jax", "optax"), "torch": ("torch",)}
+EXTRAS = {"jax": ("jax", "optax"), "torch": ("torch",), "dask": ("dask", "distributed")}
 MISSING = [
     extra for extra, libraries in EXTRAS.items() if not all(map(find_spec, libraries))
 ]

@@ -72,7 +72,11 @@ def test_private_imports_stay_in_compat(path):
 
 
 # Layers that an extra brings, and what nothing else may import.
-EXTRAS = {"jax": {"jax", "optax"}, "torch": {"torch"}}
+EXTRAS = {
+    "jax": {"jax", "optax"},
+    "torch": {"torch"},
+    "dask": {"dask", "distributed"},
+}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

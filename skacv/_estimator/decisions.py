@@ -9,7 +9,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
+from .collections import block_by_block, staged_block_by_block
 from .data import Coded, validated
+from .following import of_rows
 from .predictions import RecordedModel
 
 
@@ -36,10 +38,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     def _loss_and_target(self, label, n_classes):
         """The loss and its targets, (n_rows, n_outputs), for labels 0, 1, ..."""
         loss = self._class_loss(n_classes)
-        other, this = loss.labels
-        # Two classes: the second against the first. Several: each against the others.
-        own = [1] if n_classes == 2 else range(n_classes)
-        return loss, np.where(label[:, None] == np.array(own), this, other)
+        return loss, targets_of(label, n_classes, loss)
 
     def _outputs(self, y):
         """What is known of the outputs before a run."""
@@ -132,6 +131,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         trial.coef_, trial.classes_ = None, classes
         return trial
 
+    @block_by_block
+    @of_rows
     def decision_function(self, X):
         """Linear predictors of the iterate in use.
 
@@ -146,6 +147,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         return self._decision(self._linear_predictor(X))
 
+    @staged_block_by_block
+    @of_rows
     def staged_decision_function(self, X):
         """Linear predictors of every iterate, from the start to the last.
 
@@ -160,6 +163,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         yield from map(self._decision, self._linear_predictors(X))
 
+    @block_by_block
+    @of_rows
     def predict(self, X):
         """Predict labels with the iterate in use.
 
@@ -173,6 +178,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """
         return self._label(self.decision_function(X))
 
+    @staged_block_by_block
+    @of_rows
     def staged_predict(self, X):
         """Predict labels with every iterate, from the start to the last.
 
@@ -205,6 +212,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return softmax(decision, axis=1)
 
     @available_if(_has_probabilities)
+    @block_by_block
+    @of_rows
     def predict_proba(self, X):
         """Probabilities of the classes, by the iterate in use.
 
@@ -219,6 +228,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return self._probability(self.decision_function(X))
 
     @available_if(_has_probabilities)
+    @block_by_block
+    @of_rows
     def predict_log_proba(self, X):
         """Logarithms of the probabilities of the classes.
 
@@ -233,6 +244,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         return np.log(self.predict_proba(X))
 
     @available_if(_has_probabilities)
+    @staged_block_by_block
+    @of_rows
     def staged_predict_proba(self, X):
         """Probabilities by every iterate, from the start to the last.
 
@@ -246,6 +259,14 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
             One array for each of :meth:`recorded_iterations`.
         """
         yield from map(self._probability, self.staged_decision_function(X))
+
+
+def targets_of(label, n_classes, loss):
+    """Labels 0, 1, ... as the targets of a loss, (n_rows, n_outputs)."""
+    other, this = loss.labels
+    # Two classes: the second against the first. Several: each against the others.
+    own = [1] if n_classes == 2 else range(n_classes)
+    return np.where(label[:, None] == np.array(own), this, other)
 
 
 def check_class_weights(weights, classes):

@@ -254,6 +254,10 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _loss_reads_targets(self):
+        return self.scale == "auto"
+
     def _loss_of(self, target, weights):
         scale = self.scale
         if scale == "auto":

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._estimator.folds import splitter_of
 from .._estimator.readers import ESTIMATES
+from .._estimator.row_summary import RowSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ def draw_once(candidates, origins, X, y, fit_params):
     fit_params : dict
         What the candidates' ``fit`` will be passed.
     """
+    if isinstance(X, RowSummary):  # it has its folds
+        return
     drawn = {}
     for candidate, origin in zip(candidates, origins):
         if not ESTIMATES["cv"].is_on(candidate):

@@ -19,7 +19,6 @@ replicas; targets broadcast against them. Add a loss here, list it in
 ``LOSSES``, and it inherits the tests of ``tests/optim/test_losses.py``.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +39,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Loss(ABC):
+class Loss:
     """A smooth convex loss whose outputs do not depend on each other.
 
     Attributes
@@ -69,21 +68,21 @@ class Loss(ABC):
     is_of_residual = False
     cost_factor = 1.0
 
-    @abstractmethod
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The cost of every entry, or of every row where outputs are coupled."""
+        raise ValueError(f"{type(self).__name__} has no value.")
 
-    @abstractmethod
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The derivative of :meth:`value` in the linear predictor, of its shape."""
+        raise ValueError(f"{type(self).__name__} has no derivative.")
 
-    @abstractmethod
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The second derivative; where outputs are coupled, a small matrix per row."""
+        raise ValueError(f"{type(self).__name__} has no curvature.")
 
-    @abstractmethod
     def curvature_bound(self, target: np.ndarray) -> float:
         """An upper bound of the curvature, which sets the step size."""
+        raise ValueError(f"{type(self).__name__} has no curvature_bound.")
 
     def cost(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """What the paths report of a row: the value, unless another unit is usual."""
@@ -99,7 +98,6 @@ class Loss(ABC):
 
     def check_target(self, target: np.ndarray) -> None:
         """Raise a ValueError where these are no targets of this loss."""
-        return None  # any are
 
     def curvature_matrix(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The curvature of one output or of coupled ones as matrices, a row each.

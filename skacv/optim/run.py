@@ -207,7 +207,7 @@ class LiveRun:
             if self.t == first:
                 break
             if self._has_risen(phase, first):
-                raise _divergence(self.problem, phase)
+                raise divergence(self.problem, phase)
             converged = self._has_settled(first)
             n_updates = self.t - first
             recorded.append(replace(phase, n_updates=n_updates, converged=converged))
@@ -220,7 +220,7 @@ class LiveRun:
         record.predictor[self.t] = self.carried.own(state.current.predictor)
         record.objective[self.t] = self._value(self.t, taken.penalty)
         if not np.isfinite(record.objective[self.t]):
-            raise _divergence(self.problem, self.phase)
+            raise divergence(self.problem, self.phase)
         self.carried.take(self.t, state)
 
     def _last(self):
@@ -259,7 +259,8 @@ def _largest_stable_step(problem, phase):
     return phase.schedule.largest_stable_step(smoothness) if smoothness else np.inf
 
 
-def _divergence(problem, phase):
+def divergence(problem, phase):
+    """What is raised where iterates diverge: it names the largest stable step."""
     stable = _largest_stable_step(problem, phase)
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."

@@ -280,13 +280,8 @@ class MeanAlone(Cosh):
         return np.exp(predictor)
 
 
-class WithoutCurvature(Loss):
-    value, derivative, curvature_bound = Cosh.value, Cosh.derivative, lambda self, y: 1
-
-
-def test_a_loss_that_lacks_a_method_is_refused_where_it_is_made():
-    with pytest.raises(TypeError, match=r"WithoutCurvature .*curvature'?$"):
-        WithoutCurvature()
+class WithoutCurvature(Cosh):
+    curvature = Loss.curvature
 
 
 @dataclass(frozen=True)
@@ -316,6 +311,7 @@ class TwiceSquared(Loss):
         (QuadraticByWord(), "says that it is quadratic"),
         (MeanAlone(), "predictor is not the inverse of its mean"),
         (TwiceSquared(), "read as half the squared error"),
+        (WithoutCurvature(), "WithoutCurvature has no curvature"),
     ],
 )
 def test_losses_that_are_not_what_they_say_are_refused(loss, message, problem):

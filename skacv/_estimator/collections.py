@@ -1,0 +1,54 @@
+"""Dask collections: told from arrays, and handed on to :mod:`skacv.dask`.
+
+That layer is imported when the first collection comes, and nothing here imports Dask.
+"""
+
+from functools import wraps
+from importlib import import_module
+
+
+def is_collection(array):
+    """Whether it is a Dask array, dataframe or series, which is not in memory."""
+    # A class has such a method as well, and is no collection.
+    return not isinstance(array, type) and hasattr(array, "__dask_graph__")
+
+
+def on_workers(module):
+    """A module of the layer that works on collections.
+
+    Parameters
+    ----------
+    module : str
+
+    Returns
+    -------
+    module
+    """
+    return import_module(f"skacv.dask.{module}")
+
+
+def block_by_block(method):
+    """A method that predicts the rows of X, those of a collection block by block."""
+
+    @wraps(method)
+    def predict(self, X):
+        if is_collection(X):
+            return on_workers("predictions").mapped(self, method.__name__, X)
+        return method(self, X)
+
+    return predict
+
+
+def staged_block_by_block(method):
+    """The same of a method that predicts with every iterate."""
+
+    @wraps(method)
+    def predict(self, X):
+        if not is_collection(X):
+            yield from method(self, X)
+            return
+        name = method.__name__.removeprefix("staged_")
+        for t in self.recorded_iterations():
+            yield getattr(self.at_iteration(t), name)(X)
+
+    return predict

@@ -1,0 +1,1 @@
+"""Fits on rows that stay on workers."""

@@ -1,0 +1,246 @@
+"""What workers sum over a block of rows: slopes, losses, moments.
+
+Rows are taken in slices that stay in cache, products in the precision of X, and sums of
+slices in double precision.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..optim.losses import Loss
+
+# Entries of X in a slice, and the fewest rows of one.
+SLICE_ENTRIES, SLICE_ROWS = 1 << 19, 64
+
+
+class Nothing:
+    """Nothing is left out: one fit, on all rows."""
+
+    n_fits = 1
+
+    def stays(self, block, rows):
+        """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
+        return np.ones((rows.stop - rows.start, 1), block.X.dtype)
+
+
+@dataclass(frozen=True)
+class FoldsOut:
+    """A fit on all rows, and one without the rows of each fold."""
+
+    n_folds: int
+
+    @property
+    def n_fits(self):
+        return 1 + self.n_folds
+
+    def stays(self, block, rows):
+        """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
+        out = np.arange(-1, self.n_folds) == block.fold[rows, None]
+        return (~out).astype(block.X.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOut:
+    """Fits on all rows but one.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The row that each fit is without.
+    """
+
+    rows: np.ndarray
+
+    @property
+    def n_fits(self):
+        return len(self.rows)
+
+    def stays(self, block, rows):
+        """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
+        places = self.rows - block.first - rows.start
+        found = np.ones((rows.stop - rows.start, self.n_fits), block.X.dtype)
+        own = np.flatnonzero((places >= 0) & (places < len(found)))
+        found[places[own], own] = 0
+        return found
+
+
+@dataclass(frozen=True)
+class HalfSquare(Loss):
+    """z^2 / 2 whatever the target: slopes are the predictors themselves."""
+
+    def value(self, target, predictor):
+        return 0.5 * predictor**2
+
+    def derivative(self, target, predictor):
+        return predictor
+
+
+def added(one, other):
+    """Sums over two sets of rows, as one."""
+    return tuple(a + b for a, b in zip(one, other))
+
+
+def slopes_of(block, coef, intercept, loss, left_out):
+    """X' slopes, and the slopes, summed over the rows of every fit.
+
+    Parameters
+    ----------
+    block : Block
+        With targets as the loss takes them, (n_rows, n_outputs).
+    coef : ndarray of shape (n_features, n_outputs, n_fits)
+    intercept : ndarray of shape (n_outputs, n_fits)
+    loss : Loss
+    left_out : Nothing, FoldsOut or RowsOut
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_outputs, n_fits), float64
+    ndarray of shape (n_outputs, n_fits), float64
+    """
+    X, shape = block.X, coef.shape
+    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
+    intercept = intercept.astype(X.dtype)
+    gradient, total = np.zeros(coef.shape), np.zeros(shape[1:])
+    for rows in slices(X):
+        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+        slope = loss.derivative(block.y[rows, :, None], predictor)
+        weight = block.weight[rows, None] * left_out.stays(block, rows)
+        slope = slope * weight[:, None, :]
+        gradient += X[rows].T @ slope.reshape(len(slope), -1)
+        total += slope.sum(axis=0, dtype=np.float64)
+    return gradient.reshape(shape), total
+
+
+def values_of(block, coef, intercept, loss, left_out):
+    """What rows cost by every iterate, times their weights, summed over the rows.
+
+    Parameters
+    ----------
+    block : Block
+    coef : ndarray of shape (n_features, n_outputs, n_iterates, n_fits)
+    intercept : ndarray of shape (n_outputs, n_iterates, n_fits)
+    loss : Loss
+    left_out : Nothing, FoldsOut or RowsOut
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_fits), float64
+        Over the rows of every fit.
+    """
+    X, shape = block.X, coef.shape
+    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
+    intercept, found = intercept.astype(X.dtype), np.zeros(shape[2:])
+    for rows in slices(X, coef.shape[1]):
+        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+        value = loss.value(block.y[rows, :, None, None], predictor).sum(axis=1)
+        weight = block.weight[rows, None] * left_out.stays(block, rows)
+        found += np.einsum("rkf,rf->kf", value, weight)
+    return (found,)
+
+
+def path_values_of(block, coef, intercept, loss, n_folds):
+    """What rows cost by the run, and by the fold that has not seen them.
+
+    Parameters
+    ----------
+    block : Block
+    coef : ndarray of shape (n_features, n_outputs, n_iterates, 1 + n_folds)
+    intercept : ndarray of shape (n_outputs, n_iterates, 1 + n_folds)
+    loss : Loss
+    n_folds : int
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, 1 + n_folds), float64
+        The first over all rows, the others over the rows of each fold.
+    """
+    X, n_fits = block.X, 1 + n_folds
+    found = np.zeros((coef.shape[2], n_fits))
+    of_fit = [np.ascontiguousarray(coef[..., fit], X.dtype) for fit in range(n_fits)]
+    intercept = intercept.astype(X.dtype)
+    for rows in slices(X, of_fit[0][0].size):
+        place = np.arange(rows.start, rows.stop)
+        for fit in range(n_fits):
+            own = rows if fit == 0 else place[block.fold[rows] == fit - 1]
+            predictor = X[own] @ of_fit[fit].reshape(X.shape[1], -1)
+            predictor = predictor.reshape(-1, *coef.shape[1:3]) + intercept[..., fit]
+            value = loss.value(block.y[own, :, None], predictor).sum(axis=1)
+            found[:, fit] += block.weight[own] @ value
+    return (found,)
+
+
+class Moments(NamedTuple):
+    """Sums over rows, of all of them and of every fold.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_parts,)
+    X : ndarray of shape (n_features, n_parts)
+        Times their weights.
+    target : ndarray of shape (n_outputs, n_parts)
+        Times their weights.
+    n_positive : int
+        Rows of positive weight.
+    least, largest : tuple of ndarray
+        Of every column, of every target, and of the weights, where these are positive.
+    """
+
+    weight: np.ndarray
+    X: np.ndarray
+    target: np.ndarray
+    n_positive: int
+    least: tuple
+    largest: tuple
+
+
+def moments_of(block, n_folds):
+    """Sums over a block, :class:`Moments`; the parts are the folds, or all rows."""
+    X, n_parts = block.X, max(n_folds, 1)
+    weight, of_X = np.zeros(n_parts), np.zeros((n_parts, X.shape[1]))
+    of_target = np.zeros((n_parts, block.y.shape[1]))
+    fold = np.zeros(len(block.y), int) if block.fold is None else block.fold
+    for rows in slices(X):
+        shares = block.weight[rows] * (np.arange(n_parts)[:, None] == fold[rows])
+        shares = shares.astype(np.float64)
+        weight += shares.sum(axis=1)
+        of_X += shares @ X[rows]
+        of_target += shares @ block.y[rows]
+    there = block.weight > 0
+    parts = X[there], block.y[there], block.weight[there, None]
+    least = tuple(_by_column(part, "min", np.inf) for part in parts)
+    largest = tuple(_by_column(part, "max", -np.inf) for part in parts)
+    n_positive = int(np.count_nonzero(there))
+    return Moments(weight, of_X.T, of_target.T, n_positive, least, largest)
+
+
+def _by_column(part, name, of_none):
+    """The least, or largest, of every column."""
+    if not part.shape[0]:
+        return np.full(part.shape[1], of_none)
+    found = getattr(part, name)(axis=0)
+    found = found.toarray() if sparse.issparse(found) else found
+    return np.ravel(found).astype(np.float64)
+
+
+def joined_moments(one, other):
+    """Moments of two sets of rows, as one."""
+    return Moments(
+        one.weight + other.weight,
+        one.X + other.X,
+        one.target + other.target,
+        one.n_positive + other.n_positive,
+        tuple(map(np.minimum, one.least, other.least)),
+        tuple(map(np.maximum, one.largest, other.largest)),
+    )
+
+
+def slices(X, n_vectors=1):
+    """Rows of X that stay in cache, with what their products with vectors are."""
+    n_rows, n_columns = X.shape
+    if sparse.issparse(X):
+        n_columns = X.nnz // max(n_rows, 1)
+    size = max(SLICE_ROWS, SLICE_ENTRIES // max(n_columns + n_vectors, 1))
+    return [slice(k, min(k + size, n_rows)) for k in range(0, n_rows, size)]

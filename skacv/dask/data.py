@@ -1,0 +1,314 @@
+"""Rows in Dask collections as a problem on workers, and the way back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._compat import class_weights
+from .._estimator.data import NAMES, ColumnData, with_column
+from .._estimator.decisions import check_class_weights, targets_of
+from ..optim.arrays import design_of
+from ..optim.problem import Problem
+from ..risk.refit import Refit
+from .block_sums import joined_moments, moments_of
+from .folds import Labels, folds_of
+from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
+from .rows import RowGroups
+
+# Rows that show how large the columns are, and entries of X that they may have.
+SHOWN_ROWS, SHOWN_ENTRIES = 500, 1 << 24
+# A label more often than it is: so few are not warned of as many.
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class DataOnWorkers(ColumnData):
+    """What rows on workers become for the algorithm, and the way back.
+
+    Attributes
+    ----------
+    shown : Problem
+        A few of the rows, in memory.
+    fits : FitsOnWorkers
+        The run, and a fit without each fold of ``cv``.
+    fold_weights : ndarray of shape (n_folds,)
+        The share of all weights that every fold has.
+    """
+
+    shown: Problem
+    fits: object
+    fold_weights: np.ndarray
+
+    @property
+    def observed(self):
+        return self.shown
+
+    def sample_weights(self):
+        """None: those of single rows are on the workers."""
+        return None
+
+
+def data_of(estimator, X, y, sample_weight):
+    """Collections as the problem of a linear model.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    X, y, sample_weight
+        As :class:`RowGroups` takes them.
+
+    Returns
+    -------
+    DataOnWorkers
+
+    Raises
+    ------
+    ValueError
+        If these are no data that the estimator takes.
+    """
+    groups = RowGroups(X, y, sample_weight)
+    if groups.n_rows < 2:
+        raise ValueError(f"At least two rows are needed, got {groups.n_rows}.")
+    coded = _classes if is_classifier(estimator) else _targets
+    coder, labels, loss, names = coded(estimator, groups)
+    folds = folds_of(estimator.cv, labels, groups.sizes)
+    groups = groups.coded(_coded, coder, folds)
+    n_folds = 0 if folds is None else folds.n_folds
+    moments = groups.sum(moments_of, n_folds, combine=joined_moments)
+    _check_moments(moments, loss, n_folds)
+    names = {**_names_of(groups), **names}
+    return _centred(estimator, groups, moments, loss, n_folds, names, coder.is_flat)
+
+
+def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
+    """The problem of coded rows: centred by means, or with a column of ones."""
+    is_centered = bool(estimator.fit_intercept and loss.is_quadratic)
+    has_constant = bool(estimator.fit_intercept and not loss.is_quadratic)
+    dtype, n_outputs = groups.dtype, len(moments.target)
+    offset, center = np.zeros((1, n_outputs)), np.zeros((groups.n_columns, 1))
+    whole = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
+    means, folds = Means.of_sums(*whole), Means.of_sums(*moments[:3])
+    if is_centered:
+        offset = means.target.T.astype(dtype).astype(np.float64)
+        center = means.X
+        groups = groups.coded(_shifted, offset)
+    means, folds = means.shifted(offset.T), folds.shifted(offset.T)
+    n_columns = groups.n_columns + has_constant
+    weight = float(means.weight[0])
+    lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
+    lacks &= is_centered or moments.least[0] == 0
+    problem = ProblemOnWorkers(
+        RepresentedDesign(n_columns, dtype),
+        np.zeros((n_columns, n_outputs), dtype),
+        np.full((n_columns, 1), 1 / n_columns, dtype),
+        loss,
+        groups=groups,
+        refit=Refit(recentres=is_centered, is_sum=estimator._is_sum),
+        has_constant=has_constant,
+        means=means,
+        target_range=np.stack([moments.least[1], moments.largest[1]]),
+        has_columns=bool(has_constant or not lacks.all()),
+        largest_weight=float(moments.largest[2][0]) / weight,
+    )
+    return DataOnWorkers(
+        problem=problem,
+        y=None,
+        total_weight=weight,
+        rows=np.empty(0, int),
+        n_samples=groups.n_rows,
+        is_flat=is_flat,
+        names=names,
+        offset=offset.astype(dtype),
+        is_centered=is_centered,
+        has_constant=has_constant,
+        center=center.astype(dtype),
+        shown=_shown(groups, center if is_centered else None, has_constant, loss),
+        fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
+        fold_weights=folds.weight[:n_folds] / weight,
+    )
+
+
+def _shown(groups, center, has_constant, loss):
+    """A few rows in memory."""
+    n_shown = min(SHOWN_ROWS, max(2, SHOWN_ENTRIES // groups.n_columns))
+    rows = np.unique(np.linspace(0, groups.n_rows - 1, n_shown).astype(int))
+    block = groups.take(rows)
+    X = with_column(block.X, 1.0) if has_constant else block.X
+    design, weights = design_of(X), np.full((len(rows), 1), 1 / len(rows), X.dtype)
+    if center is not None:
+        design = design.centered(weights)
+    return Problem(design, block.y, weights, loss)
+
+
+def _names_of(groups):
+    """Fitted attributes about the columns, as scikit-learn has them."""
+    names = groups.feature_names
+    are_named = names is not None and all(isinstance(name, str) for name in names)
+    found = (groups.n_columns, np.array(names, dtype=object) if are_named else None)
+    return {key: value for key, value in zip(NAMES, found) if value is not None}
+
+
+def _check_moments(moments, loss, n_folds):
+    """Raise where rows have no weight, or targets are none of the loss."""
+    if not moments.n_positive >= 2:
+        raise ValueError(
+            "sample_weight must be positive on at least two rows, it is on "
+            f"{moments.n_positive}."
+        )
+    for fold in range(n_folds):
+        for weight, purpose in (
+            (moments.weight.sum() - moments.weight[fold], "to fit on"),
+            (moments.weight[fold], "to judge by"),
+        ):
+            if not weight > 0:
+                raise ValueError(
+                    f"Fold {fold} of cv leaves no row of positive weight {purpose}."
+                )
+    loss.check_target(np.stack([moments.least[1], moments.largest[1]]))
+
+
+# ------------------------------------------------------------------- targets
+
+
+@dataclass(frozen=True)
+class TargetCoder:
+    """Numbers as targets.
+
+    Attributes
+    ----------
+    is_flat : bool
+        Whether a row has one number.
+    """
+
+    is_flat: bool
+
+    def coded(self, block):
+        """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
+        try:
+            target = np.asarray(block.y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Block {block.number} of y is not numbers.") from error
+        if not np.isfinite(target).all():
+            raise ValueError(f"Block {block.number} of y contains NaN or infinity.")
+        return target.reshape(len(target), -1), _weights(block)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCoder:
+    """Classes as targets.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,), sorted
+    class_weight : ndarray of shape (n_classes,)
+    loss : Loss
+    """
+
+    classes: np.ndarray
+    class_weight: np.ndarray
+    loss: object
+    is_flat = False
+
+    def coded(self, block):
+        """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
+        label = np.searchsorted(self.classes, np.ravel(block.y))
+        # Of rows without a weight a label may be none of the classes.
+        label = np.minimum(label, len(self.classes) - 1)
+        target = targets_of(label, len(self.classes), self.loss)
+        return target, _weights(block) * self.class_weight[label]
+
+
+def _weights(block):
+    return np.ones(len(block.y)) if block.weight is None else block.weight
+
+
+def _coded(block, coder, folds):
+    """A block with targets as the loss takes them, with weights and with folds."""
+    target, weight = coder.coded(block)
+    dtype = block.X.dtype
+    return block._replace(
+        y=target.astype(dtype),
+        weight=weight.astype(dtype),
+        fold=None if folds is None else folds.numbers(block),
+    )
+
+
+def _shifted(block, offset):
+    """A block with targets less an offset, (1, n_outputs)."""
+    return block._replace(y=(block.y - offset).astype(block.y.dtype))
+
+
+def _targets(estimator, groups):
+    """How the targets of a regressor are coded, and their loss."""
+    shape = groups.target_shape
+    if len(shape) > 1 and not estimator._multi_output and shape[1] != 1:
+        raise ValueError(
+            f"y must be one number for each row, got {shape[1]}: a single target is "
+            f"what {type(estimator).__name__} has."
+        )
+    coder = TargetCoder(is_flat=len(shape) == 1 or not estimator._multi_output)
+    target, weights = np.zeros((2, 1)), np.ones(2)
+    if estimator._loss_reads_targets:
+        parts = groups.sum(_gathered, coder, combine=_chained)
+        target, weights = (np.concatenate(part) for part in zip(*parts))
+        target, weights = target[weights > 0], weights[weights > 0]
+    loss, names = estimator._loss_of(target, weights)
+    return coder, None, loss, names
+
+
+def _gathered(block, coder):
+    return [coder.coded(block)]
+
+
+def _chained(one, other):
+    return one + other
+
+
+def _classes(estimator, groups):
+    """How the classes of a classifier are coded, and their loss."""
+    if groups.target_shape[1:] not in ((), (1,)):
+        raise ValueError(
+            f"y must be one label for each row, got {groups.target_shape[1]}."
+        )
+    labels = _joined(groups.sum(_labels_of, combine=_chained), groups)
+    there = labels.weight > 0
+    values, sums = labels.values[there], labels.weight[there]
+    classes, _ = estimator._classes_of(np.repeat(values, REPEATS))
+    class_weight = estimator.class_weight
+    if class_weight == "balanced":
+        class_weight = sums.sum() / (len(sums) * sums)
+    else:
+        class_weight = class_weights(class_weight, classes, classes, np.ones(len(sums)))
+    check_class_weights(class_weight, classes)
+    loss = estimator._class_loss(len(classes))
+    coder = ClassCoder(classes, class_weight, loss)
+    return coder, labels, loss, {"classes_": classes}
+
+
+def _labels_of(block):
+    """The labels of a block: where each comes first, how often, and what it weighs."""
+    y = np.ravel(block.y)
+    values, first, label, counts = np.unique(
+        y, return_index=True, return_inverse=True, return_counts=True
+    )
+    check_classification_targets(np.repeat(values, REPEATS))
+    weight = np.bincount(label, _weights(block), len(values))
+    return [(block.number, values, block.first + first, counts, weight)]
+
+
+def _joined(parts, groups):
+    """The labels of all blocks."""
+    values = np.unique(np.concatenate([part[1] for part in parts]))
+    first = np.full(len(values), groups.n_rows)
+    counts, weight = (
+        np.zeros((groups.n_blocks, len(values)), int),
+        np.zeros(len(values)),
+    )
+    for number, own, own_first, own_counts, own_weight in parts:
+        place = np.searchsorted(values, own)
+        first[place] = np.minimum(first[place], own_first)
+        counts[number, place] = own_counts
+        weight[place] += own_weight
+    return Labels(values, first, counts, weight)

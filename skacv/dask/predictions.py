@@ -1,0 +1,60 @@
+"""Predictions for the rows of a Dask collection, block by block."""
+
+from copy import copy
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+
+# What a fitted estimator has kept, and does not predict with.
+KEPT = ("_live", "_data", "_replicas")
+
+
+def mapped(estimator, method, X):
+    """What a method of a fitted estimator says of the rows of every block.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    method : str
+        It takes X alone, and gives an array with a row for each of its rows.
+    X : dask array or dataframe of shape (n_samples, n_features)
+
+    Returns
+    -------
+    dask array of shape (n_samples, ...)
+        In the blocks of X; nothing is computed yet.
+    """
+    if not hasattr(X, "columns"):
+        X = X.rechunk({1: -1})
+    example = getattr(estimator, method)(_example(X))
+    light, apply = delayed(_light(estimator)), delayed(_applied, pure=True)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
+    parts = [
+        da.from_delayed(
+            apply(light, method, block), (size, *example.shape[1:]), example.dtype
+        )
+        for size, block in zip(sizes, np.ravel(X.to_delayed()))
+    ]
+    return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def _applied(estimator, method, block):
+    return getattr(estimator, method)(block)
+
+
+def _example(X):
+    """One row like those of X, which says what predictions look like."""
+    if not hasattr(X, "columns"):
+        return np.zeros((1, X.shape[1]), X.dtype)
+    # A row of numbers, of the columns that X has.
+    return X.head(1, npartitions=-1)
+
+
+def _light(estimator):
+    """A copy that predicts, without what the run has recorded."""
+    found = copy(estimator)
+    for name in list(vars(found)):
+        if name.endswith("_path_") or name in KEPT:
+            delattr(found, name)
+    return found

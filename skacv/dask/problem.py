@@ -1,0 +1,328 @@
+"""A problem whose rows stay on workers, and its fits side by side.
+
+Linear predictors are linear in the coefficients, and so is every point at which an
+update takes a gradient. On the client a predictor is represented by its coefficients,
+which costs nothing, and a gradient is one round: workers form the predictors of their
+rows and their slopes, and sum the products with X.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..optim.design import (
+    EXACT_EIGENVALUE_SIZE,
+    Design,
+    top_eigenvalue_by_lanczos,
+)
+from ..optim.problem import SINGULAR, Problem
+from ..risk.refit import Refit
+from .block_sums import (
+    FoldsOut,
+    HalfSquare,
+    Nothing,
+    added,
+    path_values_of,
+    slopes_of,
+    values_of,
+)
+from .rows import RowGroups
+
+# Coefficients that go to the workers in one round, in bytes.
+ROUND_BYTES = 1 << 25
+
+SINGLE_ROWS = (
+    "Single rows stay on their workers, and what needs them cannot be read there: "
+    "judge iterates by folds, such as cv=5."
+)
+
+
+class RepresentedDesign(Design):
+    """Linear predictors that are represented by their coefficients.
+
+    Parameters
+    ----------
+    n_columns : int
+    dtype : dtype
+    """
+
+    side = "columns"
+
+    def __init__(self, n_columns, dtype):
+        self.shape, self.dtype = (n_columns, n_columns), np.dtype(dtype)
+
+    def dot(self, coef):
+        """The predictor of coefficients: these."""
+        return coef
+
+    def t_dot(self, slopes):
+        raise ValueError(SINGLE_ROWS)
+
+    def rows(self, index):
+        raise ValueError(SINGLE_ROWS)
+
+    def scaled_rows(self, row_scale):
+        raise ValueError(SINGLE_ROWS)
+
+    def centered(self, weights):
+        raise ValueError(SINGLE_ROWS)
+
+    def outer_gram(self):
+        raise ValueError(SINGLE_ROWS)
+
+    def squared_row_norms(self):
+        raise ValueError(SINGLE_ROWS)
+
+    def is_zero(self):
+        raise ValueError(SINGLE_ROWS)
+
+
+@dataclass(frozen=True)
+class Means:
+    """Weighted means over the rows of every fit.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_fits,)
+        Sum of the weights of its rows.
+    X : ndarray of shape (n_features, n_fits)
+    target : ndarray of shape (n_outputs, n_fits)
+    """
+
+    weight: np.ndarray
+    X: np.ndarray
+    target: np.ndarray
+
+    @classmethod
+    def of_sums(cls, weight, X, target):
+        """From sums over rows."""
+        return cls(weight, X / weight, target / weight)
+
+    def shifted(self, offset):
+        """The same of targets less an offset, (n_outputs, 1)."""
+        return Means(self.weight, self.X, self.target - offset)
+
+    def part(self, fits):
+        """Those of some of the fits."""
+        return Means(self.weight[fits], self.X[:, fits], self.target[:, fits])
+
+
+@dataclass(frozen=True)
+class ProblemOnWorkers(Problem):
+    """A problem whose rows stay on workers.
+
+    What the engine takes for rows are the coordinates of predictors, which are their
+    coefficients: ``target`` and ``row_weights`` are of that shape, and say nothing.
+
+    Attributes
+    ----------
+    groups : RowGroups
+        With targets as the loss takes them.
+    refit : Refit
+        What a fit without some rows is; ``recentres`` says that fits are centred.
+    has_constant : bool
+        Whether the last coefficient is an intercept.
+    means : Means
+        Of all rows.
+    target_range : ndarray of shape (2, n_outputs)
+        The least and the largest targets.
+    has_columns : bool
+        Whether any column is not constant (if centred), or not zero.
+    largest_weight : float
+        Of a row, of a sum of one.
+    """
+
+    groups: RowGroups = None
+    refit: Refit = None
+    has_constant: bool = False
+    means: Means = None
+    target_range: np.ndarray = None
+    has_columns: bool = True
+    largest_weight: float = 0.0
+
+    def value(self, predictor):
+        """f at a predictor, by a round."""
+        fits = FitsOnWorkers(self)
+        return float(fits.values(predictor[:, :, None, None])[0, 0])
+
+    def average_costs(self, predictors):
+        """Average costs of many iterates, (n_iterates, ...) -> (n_iterates,)."""
+        coef = np.moveaxis(predictors, 0, 2)[..., None]
+        return self.as_costs(FitsOnWorkers(self).values(coef)[:, 0])
+
+    def as_costs(self, values):
+        """What the paths report, for values summed over outputs."""
+        n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
+        return self.loss.cost_factor * values / n_outputs
+
+    def gradient(self, predictor):
+        """Gradient of f, by a round."""
+        return FitsOnWorkers(self).gradient(predictor[:, :, None])[:, :, 0]
+
+    def fitted_on(self, index):
+        """Predictors of the minimum of f over some columns, as in memory."""
+        found = np.zeros_like(self.target)
+        if not (self.loss.is_quadratic and len(index)):
+            return found
+        columns = np.zeros((len(found), len(index)), found.dtype)
+        columns[index, np.arange(len(index))] = 1
+        gram = self.gram_dot(columns)[index]
+        slope = self.gradient(found)[index]
+        found[index] = -np.linalg.lstsq(gram, slope, rcond=SINGULAR)[0]
+        return found
+
+    def gram_dot(self, vectors, fits=None):
+        """The product of X'WX, of weights of sum one, with vectors (n_columns, k)."""
+        fits = FitsOnWorkers(self) if fits is None else fits
+        return fits.linear_round(vectors[:, None, :])[:, 0]
+
+    def top_eigenvalue(self, fits=None):
+        """Largest eigenvalue of X'WX, as the designs in memory take it.
+
+        Exact for few columns, else by the same Lanczos iterations, a round each, and
+        with the same margin.
+        """
+        if not self.has_columns:
+            return 0.0
+        size, dtype = self.design.shape[1], self.design.dtype
+        if size <= EXACT_EIGENVALUE_SIZE:
+            gram = self.gram_dot(np.eye(size, dtype=dtype), fits)
+            return float(max(np.linalg.eigvalsh((gram + gram.T) / 2)[-1], 0.0))
+        start = np.random.default_rng(0).standard_normal(size).astype(dtype)
+        return top_eigenvalue_by_lanczos(
+            lambda vector: self.gram_dot(vector, fits), start, tolerance=0.1
+        )
+
+    @cached_property
+    def smoothness(self):
+        """Lipschitz constant of the gradient of f."""
+        return self.loss.curvature_bound(self.target_range) * self.top_eigenvalue()
+
+
+class FitsOnWorkers:
+    """Fits side by side, as updates ask for them; a gradient is a round.
+
+    Parameters
+    ----------
+    problem : ProblemOnWorkers
+    left_out : Nothing, FoldsOut or RowsOut
+        What every fit is without.
+    means : Means or None
+        Of every fit; None is the one of the problem.
+    """
+
+    def __init__(self, problem, left_out=None, means=None):
+        self.problem = problem
+        self.left_out = Nothing() if left_out is None else left_out
+        self.means = problem.means.part([0]) if means is None else means
+        share = self.means.weight / problem.means.weight[0]
+        self.penalty_scale = problem.refit.penalty_scale(share)
+
+    @property
+    def n_fits(self):
+        return self.left_out.n_fits
+
+    def start(self, coef):
+        """Coefficients (n_columns, n_outputs), the same for every fit."""
+        return np.repeat(coef[:, :, None], self.n_fits, axis=2)
+
+    def predictor(self, coef):
+        """Represented by the coefficients."""
+        return coef
+
+    def gradient(self, point):
+        """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
+        coef, intercept = self._parts(point, self.means.target)
+        return self._round(coef, intercept, self.problem.loss)
+
+    def linear_round(self, vectors):
+        """X'WX times vectors, (n_columns, 1, k), of a single fit."""
+        coef, intercept = self._parts(vectors, 0.0)
+        return self._round(coef, intercept, HalfSquare())
+
+    def values(self, coef):
+        """Losses of iterates on the rows of their fits, summed over the outputs.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_columns, n_outputs, n_iterates, n_fits)
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, n_fits)
+        """
+        found = [
+            self._sum(values_of, *parts, self.problem.loss, self.left_out)[0]
+            for parts in self._chunks(coef)
+        ]
+        return np.concatenate(found) / self.means.weight
+
+    def path_values(self, coef):
+        """Losses of the run on all rows, and of folds on the rows that they leave out.
+
+        Weights are those of the run: their sum over all rows is one.
+
+        Parameters and what is returned are as of :meth:`values`.
+        """
+        n_folds = self.n_fits - 1
+        found = [
+            self._sum(path_values_of, *parts, self.problem.loss, n_folds)[0]
+            for parts in self._chunks(coef)
+        ]
+        return np.concatenate(found) / self.problem.means.weight[0]
+
+    def _chunks(self, coef):
+        """Coefficients and intercepts of so many iterates that a round bears them."""
+        n_bytes = coef[:, :, 0].size * coef.dtype.itemsize
+        size = max(1, ROUND_BYTES // n_bytes)
+        for first in range(0, coef.shape[2], size):
+            part = coef[:, :, first : first + size]
+            yield self._parts(part, self.means.target[:, None])
+
+    def _parts(self, coef, target):
+        """Coefficients of the features, and what is added to their products."""
+        if self.problem.has_constant:
+            return coef[:-1], coef[-1]
+        if not self.problem.refit.recentres:
+            return coef, np.zeros(coef.shape[1:])
+        n_fits = self.means.X.shape[1]
+        if n_fits == 1:
+            return coef, target - np.tensordot(self.means.X[:, 0], coef, axes=1)
+        return coef, target - np.einsum("pf,p...f->...f", self.means.X, coef)
+
+    def _round(self, coef, intercept, loss):
+        """Slopes of a loss, times X and summed, as a gradient of the mean."""
+        slopes, total = self._sum(slopes_of, coef, intercept, loss, self.left_out)
+        if self.problem.refit.recentres:
+            slopes -= self.means.X[:, None] * total
+        if self.problem.has_constant:
+            slopes = np.concatenate([slopes, total[None]])
+        slopes /= self.means.weight
+        return slopes.astype(self.problem.design.dtype, copy=False)
+
+    def _sum(self, function, coef, *args):
+        coef = coef.astype(self.problem.design.dtype, copy=False)
+        return self.problem.groups.sum(function, coef, *args, combine=added)
+
+
+def fold_fits(problem, means_of_folds):
+    """The run, and beside it a fit without each fold.
+
+    Parameters
+    ----------
+    problem : ProblemOnWorkers
+    means_of_folds : Means
+        Of the rows of every fold.
+    """
+    whole, folds = problem.means, means_of_folds
+    weight = whole.weight - folds.weight
+    of_X = whole.weight * whole.X - folds.weight * folds.X
+    of_target = whole.weight * whole.target - folds.weight * folds.target
+    means = Means(
+        np.concatenate([whole.weight, weight]),
+        np.concatenate([whole.X, of_X / weight], axis=1),
+        np.concatenate([whole.target, of_target / weight], axis=1),
+    )
+    left_out = FoldsOut(len(weight)) if len(weight) else Nothing()
+    return FitsOnWorkers(problem, left_out, means)

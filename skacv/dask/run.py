@@ -1,0 +1,174 @@
+"""A run on workers, with folds beside it; what its iterates cost, read in few rounds.
+
+An objective is not needed for the next update, and would be a round of its own. So many
+iterates are judged side by side, at the end of a phase or once they fill some memory:
+one pass over X for all of them.
+"""
+
+import numpy as np
+
+from ..optim.run import LiveRun, divergence
+from ..optim.updates import Iterate
+from .problem import FitsOnWorkers
+
+# Coefficients of iterates that wait to be judged, in bytes.
+WAITING_BYTES = 1 << 28
+
+
+class FoldsBeside:
+    """What runs beside on workers, as :class:`skacv.optim.run.Alone` says it: folds.
+
+    Parameters
+    ----------
+    fits : FitsOnWorkers
+        The run, and a fit without each fold, if any.
+
+    Attributes
+    ----------
+    fits_beside : FitsOnWorkers
+    values : ndarray of shape (n_judged, 1 + n_folds)
+        Loss of every iterate on all rows, and of folds on those that they leave out,
+        times weights of sum one.
+    """
+
+    def __init__(self, fits):
+        self.fits_beside = fits
+        self._waiting, self.values = [], np.empty((0, fits.n_fits))
+        self.begun = self.ended = None
+
+    def fits(self, problem):
+        """The fits that run side by side, that of the problem first."""
+        return self.fits_beside
+
+    def start(self, fits, first):
+        """The first iterate of all fits, from that of the problem's outputs."""
+        coef = fits.start(first.coef[:, :, 0])
+        self.begun = coef
+        self._wait(coef)
+        return Iterate(coef, coef)
+
+    def own(self, array):
+        """The outputs of the problem, of those of all fits."""
+        return array[:, :, 0]
+
+    def take(self, t, state):
+        """Take note of the state that update ``t`` has led to."""
+        self._wait(state.current.coef)
+
+    def _wait(self, coef):
+        self.ended = coef
+        self._waiting.append(coef)
+        if len(self._waiting) * coef.nbytes >= WAITING_BYTES:
+            self.judge()
+
+    def judge(self):
+        """What all iterates cost that have not been judged yet."""
+        if self._waiting:
+            coef = np.stack(self._waiting, axis=2)
+            found = self.fits_beside.path_values(coef)
+            self.values, self._waiting = np.concatenate([self.values, found]), []
+        return self.values
+
+    def check_stable(self, phases):
+        """Raise where a step of the run has been too large for a fold.
+
+        Raises
+        ------
+        ValueError
+            The message names the largest stable step.
+        """
+        fits = self.fits_beside
+        if fits.n_fits == 1:
+            return
+        both = np.stack([self.begun, self.ended], axis=2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            begun, ended = fits.values(both)
+        for fold in np.flatnonzero(~(ended <= begun)):
+            if fold > 0:
+                _check_step(fits, fold, phases)
+
+
+def _check_step(fits, fold, phases):
+    """Raise where a step is too large for one of the folds."""
+    problem = fits.problem
+    alone = FitsOnWorkers(problem, _Alone(fits.left_out, fold), fits.means.part([fold]))
+    bound = problem.loss.curvature_bound(problem.target_range)
+    curvature = bound * problem.top_eigenvalue(alone)
+    for phase in phases:
+        scale = np.broadcast_to(fits.penalty_scale, fits.n_fits)[fold]
+        smoothness = curvature + scale * phase.penalty.curvature
+        stable = phase.schedule.largest_stable_step(smoothness)
+        if phase.schedule.step_size > stable:
+            raise ValueError(
+                f"The iterates diverge without fold {fold - 1}, with step_size="
+                f"{phase.schedule.step_size:.6g}, though they do not on all rows: the "
+                f"largest stable step is {stable:.6g} there. Set step_size to that or "
+                "less, or take more folds."
+            )
+
+
+class _Alone:
+    """What one of several fits is without."""
+
+    n_fits = 1
+
+    def __init__(self, left_out, fit):
+        self.left_out, self.fit = left_out, fit
+
+    def stays(self, block, rows):
+        return self.left_out.stays(block, rows)[:, [self.fit]]
+
+
+class RunOnWorkers(LiveRun):
+    """A run that is recorded, and can go on, its rows on workers.
+
+    Parameters
+    ----------
+    problem : ProblemOnWorkers
+    planned, start, done, tol
+        As :class:`LiveRun` takes them.
+    carried : FoldsBeside
+    is_followed : bool
+        Whether objectives are wanted at once: somebody is told of every update.
+    """
+
+    def __init__(self, *args, is_followed=False, **settings):
+        super().__init__(*args, **settings)
+        self._is_followed = is_followed
+
+    def go_on(self, planned, progress=None):
+        """Take the updates of a plan that have not been taken yet.
+
+        Parameters
+        ----------
+        planned : sequence of Phase
+        progress : callable, optional
+        """
+        super().go_on(planned, progress)
+        self._judge()
+        self.carried.check_stable(self.phases)
+
+    def _judge(self):
+        """Write down the objectives of all iterates."""
+        values, record = self.carried.judge()[:, 0], self._record
+        for taken in record.updates():
+            t = taken.t + 1
+            record.objective[t] = values[t] + taken.penalty.value(record.coef[t])
+
+    def _value(self, t, penalty):
+        """The objective; while nobody asks for it, whether it can be finite."""
+        values = self.carried.values
+        if t < len(values):
+            return values[t, 0] + penalty.value(self._record.coef[t])
+        if self._is_followed:
+            return super()._value(t, penalty)
+        return 0.0 if np.isfinite(self._record.coef[t]).all() else np.inf
+
+    def _has_risen(self, phase, first):
+        """Whether a phase with too large a step ended above where it began."""
+        self.carried.judge()
+        ended = self._value(self.t, phase.penalty)
+        if not np.isfinite(ended):
+            raise divergence(self.problem, phase)
+        self._record.objective[self.t] = ended
+        return super()._has_risen(phase, first)

@@ -1,0 +1,51 @@
+"""Schedulers: those of one machine, and a cluster of two workers."""
+
+import os
+import signal
+
+import pytest
+
+SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
+
+
+@pytest.fixture(scope="session")
+def workers():
+    """Two workers on this machine, each a process of one thread."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        memory_limit="2GB",
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(workers):
+    from distributed import Client
+
+    with Client(workers) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture(params=SCHEDULERS)
+def scheduler(request):
+    """Every scheduler in turn, in force while the test runs."""
+    if request.param == "cluster":
+        request.getfixturevalue("client")
+        yield request.param
+        return
+    import dask
+
+    with dask.config.set(scheduler=request.param, num_workers=2):
+        yield request.param
+
+
+def kill_worker(client):
+    """End one of the workers' processes as a machine would: without a word."""
+    processes = client.run(os.getpid)
+    os.kill(next(iter(processes.values())), signal.SIGKILL)
