@@ -99,9 +99,10 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
     weight = float(means.weight[0])
     lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
     lacks &= is_centered or moments.least[0] == 0
+    shown = _shown(groups, center if is_centered else None, has_constant, loss)
     problem = ProblemOnWorkers(
         RepresentedDesign(n_columns, dtype),
-        np.zeros((n_columns, n_outputs), dtype),
+        np.resize(shown.target, (n_columns, n_outputs)),
         np.full((n_columns, 1), 1 / n_columns, dtype),
         loss,
         groups=groups,
@@ -124,7 +125,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
         is_centered=is_centered,
         has_constant=has_constant,
         center=center.astype(dtype),
-        shown=_shown(groups, center if is_centered else None, has_constant, loss),
+        shown=shown,
         fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
         fold_weights=folds.weight[:n_folds] / weight,
     )

@@ -10,14 +10,10 @@ from .._estimator.begun import BegunRun
 from .._estimator.conditioning import warn_of_uneven_columns
 from .._estimator.parameters import plain
 from .._estimator.readers import ESTIMATES, FinishedRun
-from ..optim.contracts import check_loss
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
 from .data import data_of
 from .run import FoldsBeside, RunOnWorkers
-
-# Rows that the derivatives of a loss are checked on.
-CHECKED_ROWS = 16
 
 
 def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
@@ -51,7 +47,6 @@ def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
     seed = estimator._batch_seed(resume)
     data = data_of(estimator, X, y, sample_weight)
     problem = data.problem
-    check_loss(problem.loss, data.shown.target[:CHECKED_ROWS])
     start = np.zeros((1, *problem.target.shape), problem.design.dtype)
     plan = estimator._plan(data, seed)
     live = RunOnWorkers(

@@ -113,7 +113,8 @@ class ProblemOnWorkers(Problem):
     """A problem whose rows stay on workers.
 
     What the engine takes for rows are the coordinates of predictors, which are their
-    coefficients: ``target`` and ``row_weights`` are of that shape, and say nothing.
+    coefficients. ``target`` and ``row_weights`` have that many rows: targets of some
+    rows, by which the loss is checked, and weights that say nothing.
 
     Attributes
     ----------

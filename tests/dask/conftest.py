@@ -2,6 +2,8 @@
 
 import os
 import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 
@@ -41,7 +43,10 @@ def scheduler(request):
         return
     import dask
 
-    with dask.config.set(scheduler=request.param, num_workers=2):
+    # One pool for all rounds: left alone, every round starts processes of its own.
+    pool = ProcessPoolExecutor(2, get_context("spawn"))
+    settings = {"pool": pool} if request.param == "processes" else {}
+    with pool, dask.config.set(scheduler=request.param, num_workers=2, **settings):
         yield request.param
 
 
