@@ -300,7 +300,8 @@ class TrajectoryModel(
         ------
         ValueError
         """
-        self._prepared(X, y, None)
+        if not is_collection(X):  # of those workers say what is wrong
+            self._prepared(X, y, None)
 
     def loss_on(self, X, y):
         """The loss that rows cost, where ``fit`` is passed these data.
@@ -319,6 +320,8 @@ class TrajectoryModel(
         ValueError
             Where ``fit`` would, on data that it does not take.
         """
+        if is_collection(X):
+            return on_workers("data").loss_on(self, y)
         return self._coded_samples(X, y, None)[1].loss
 
     def held_out_costs(self, name, y):

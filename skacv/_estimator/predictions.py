@@ -290,7 +290,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         methods = list(interval_methods())
         if method not in methods:
             raise ValueError(f"method must be one of {methods}, got {method!r}.")
-        residuals = self._held_out_residuals(method)
+        X, residuals = on_host(X), self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":
             return self._jackknife_plus(self._checked(X), residuals, rank)

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import dask
 import numpy as np
+from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
+from .._estimator.collections import is_collection
 from .._estimator.data import NAMES, ColumnData, with_column
 from .._estimator.decisions import check_class_weights, targets_of
 from ..optim.arrays import design_of
@@ -257,6 +260,33 @@ def _targets(estimator, groups):
         target, weights = target[weights > 0], weights[weights > 0]
     loss, names = estimator._loss_of(target, weights)
     return coder, None, loss, names
+
+
+def loss_on(estimator, y):
+    """The loss that rows cost, with these targets.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    y : dask array, dataframe or series, or ndarray
+
+    Returns
+    -------
+    Loss
+    """
+    if is_classifier(estimator):
+        parts = dask.compute(*map(delayed(np.unique), _parts(y)))
+        return estimator._class_loss(len(np.unique(np.concatenate(parts))))
+    target = np.zeros((2, 1))
+    if estimator._loss_reads_targets:
+        target = np.concatenate(dask.compute(*_parts(y))).astype(float)
+        target = target.reshape(len(target), -1)
+    return estimator._loss_of(target, np.ones(len(target)))[0]
+
+
+def _parts(y):
+    """Blocks of y, delayed."""
+    return np.ravel(y.to_delayed()) if is_collection(y) else [y]
 
 
 def _gathered(block, coder):

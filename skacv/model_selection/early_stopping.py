@@ -19,12 +19,20 @@ from .._compat import (
     has_callbacks,
     with_callbacks,
 )
+from .._estimator.collections import is_collection
 from .._estimator.readers import ESTIMATES
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
 from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
-from .members import are_alike, check_losses, judge_alike, losses_of, usual_scorer
+from .members import (
+    are_alike,
+    check_collections,
+    check_losses,
+    judge_alike,
+    losses_of,
+    usual_scorer,
+)
 from .portfolios import PORTFOLIOS, task_of_estimator
 from .preference import PairedErrors
 from .rules import RULES
@@ -254,6 +262,8 @@ default=None
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
+        if is_collection(X):
+            check_collections(self)
         members = self._members_for(X, y)
         candidates = self._candidates(members)
         rng = check_random_state(self.random_state)
@@ -354,8 +364,10 @@ default=None
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
         stages = Stages(judge, self.patience)
+        # Every run of a collection has all of its workers.
+        n_jobs = 1 if is_collection(X) else self.n_jobs
         if not has_callbacks(self):
-            return Parallel(n_jobs=self.n_jobs)(
+            return Parallel(n_jobs=n_jobs)(
                 delayed(stages.run)(each.estimator, X, y, fit_params[each.member])
                 for each in candidates
             )
@@ -364,7 +376,7 @@ default=None
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
         run = partial(fit_with_callbacks, self, stages)
-        runs = Parallel(n_jobs=self.n_jobs)(
+        runs = Parallel(n_jobs=n_jobs)(
             delayed(run)(each.estimator, task, data, fit_params[each.member])
             for each, task in zip(candidates, tasks)
         )

@@ -72,6 +72,29 @@ def check_members(members, owner):
         )
 
 
+def check_collections(stopping):
+    """Raise where a stopping estimator cannot judge runs of a Dask collection.
+
+    Parameters
+    ----------
+    stopping : TrajectoryEarlyStoppingCV
+
+    Raises
+    ------
+    ValueError
+    """
+    if stopping.estimator is None:
+        raise ValueError(
+            "The default members are of data in memory: with Dask input set estimator, "
+            "such as TrajectoryLasso()."
+        )
+    if stopping.criterion not in ("auto", "cv"):
+        raise ValueError(
+            f"criterion={stopping.criterion!r} needs single rows, which stay on their "
+            "workers with Dask input: set criterion='cv'."
+        )
+
+
 def losses_of(candidates, X, y):
     """The loss of every member on some data, by its name; None where it has none.
 

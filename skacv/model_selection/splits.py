@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from .._estimator.collections import is_collection
 from .._estimator.folds import splitter_of
 from .._estimator.readers import ESTIMATES
 
@@ -53,6 +54,8 @@ def draw_once(candidates, origins, X, y, fit_params):
     fit_params : dict
         What the candidates' ``fit`` will be passed.
     """
+    if is_collection(X):  # folds of its blocks are the same whenever they are drawn
+        return
     drawn = {}
     for candidate, origin in zip(candidates, origins):
         if not ESTIMATES["cv"].is_on(candidate):
