@@ -146,5 +146,5 @@ def test_one_class(X):
 
 def test_targets_that_are_no_numbers(X):
     words = np.array(["a"] * N, dtype=object)
-    with pytest.raises(ValueError, match="Block . of y is not numbers"):
+    with pytest.raises(ValueError, match=r"Block . of y is not numbers"):
         TrajectoryLasso().fit(X, da.from_array(words, chunks=40))
