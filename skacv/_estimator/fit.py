@@ -339,6 +339,8 @@ class TrajectoryModel(
         HeldOutCosts or None
             Nothing where this fit has no such predictions.
         """
+        if self._row_weights is None:  # rows that were on workers
+            return None
         return costs_of_held_out(self, ESTIMATES[name], y)
 
     def _batch_seed(self, resume):

@@ -38,11 +38,19 @@ class DataOnWorkers(ColumnData):
         The run, and a fit without each fold of ``cv``.
     fold_weights : ndarray of shape (n_folds,)
         The share of all weights that every fold has.
+    coder : TargetCoder or ClassCoder
+        From what was passed as y to targets, and back.
     """
 
     shown: Problem
     fits: object
     fold_weights: np.ndarray
+    coder: object
+
+    @property
+    def has_flat_predictions(self):
+        """Whether a prediction is one number, without an axis for outputs."""
+        return self.coder.is_of_flat and self.problem.target.shape[1] == 1
 
     @property
     def observed(self):
@@ -82,10 +90,10 @@ def data_of(estimator, X, y, sample_weight):
     moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     _check_moments(moments, loss, n_folds)
     names = {**_names_of(groups), **names}
-    return _centred(estimator, groups, moments, loss, n_folds, names, coder.is_flat)
+    return _centred(estimator, groups, moments, loss, n_folds, names, coder)
 
 
-def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
+def _centred(estimator, groups, moments, loss, n_folds, names, coder):
     """The problem of coded rows: centred by means, or with a column of ones."""
     is_centered = bool(estimator.fit_intercept and loss.is_quadratic)
     has_constant = bool(estimator.fit_intercept and not loss.is_quadratic)
@@ -122,7 +130,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
         total_weight=weight,
         rows=np.empty(0, int),
         n_samples=groups.n_rows,
-        is_flat=is_flat,
+        is_flat=coder.is_flat,
         names=names,
         offset=offset.astype(dtype),
         is_centered=is_centered,
@@ -131,6 +139,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
         shown=shown,
         fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
         fold_weights=folds.weight[:n_folds] / weight,
+        coder=coder,
     )
 
 
@@ -188,6 +197,15 @@ class TargetCoder:
 
     is_flat: bool
 
+    @property
+    def is_of_flat(self):
+        """Whether y has one axis."""
+        return self.is_flat
+
+    def decoded(self, target):
+        """Targets (n_rows, n_outputs) as they were passed."""
+        return target[:, 0] if self.is_flat else target
+
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         try:
@@ -214,6 +232,13 @@ class ClassCoder:
     class_weight: np.ndarray
     loss: object
     is_flat = False
+    is_of_flat = True
+
+    def decoded(self, target):
+        """Labels of targets (n_rows, n_outputs)."""
+        if target.shape[1] > 1:
+            return self.classes[target.argmax(axis=1)]
+        return self.classes[(target[:, 0] == self.loss.labels[1]).astype(int)]
 
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""

@@ -232,9 +232,13 @@ class FitsOnWorkers:
         """Represented by the coefficients."""
         return coef
 
+    def features_and_intercept(self, coef):
+        """Coefficients of features, and what is added to their products with rows."""
+        return self._parts(coef, self.means.target)
+
     def gradient(self, point):
         """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
-        coef, intercept = self._parts(point, self.means.target)
+        coef, intercept = self.features_and_intercept(point)
         return self._round(coef, intercept, self.problem.loss)
 
     def linear_round(self, vectors):

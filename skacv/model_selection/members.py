@@ -88,10 +88,10 @@ def check_collections(stopping):
             "The default members are of data in memory: with Dask input set estimator, "
             "such as TrajectoryLasso()."
         )
-    if stopping.criterion not in ("auto", "cv"):
+    if stopping.criterion not in ("auto", "cv", "loo"):
         raise ValueError(
             f"criterion={stopping.criterion!r} needs single rows, which stay on their "
-            "workers with Dask input: set criterion='cv'."
+            "workers with Dask input: set criterion='cv', or 'loo' with loo=100."
         )
 
 

@@ -251,6 +251,62 @@ def fold_numbers(block):
     return [block.fold]
 
 
+# ------------------------------------------------------------------- single rows
+
+
+LOO_PATHS = "loo_path_", "loo_se_path_", "loo_prediction_path_"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        TrajectoryLasso(0.1, max_iter=20),
+        IterativeRidge(5.0, max_iter=20),
+        TrajectoryLogisticRegression(max_iter=15, loo_correction=False),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out(estimator, weighted, X, y, rng, monkeypatch):
+    """Against refits in memory; in more than one chunk."""
+    from skacv.dask import left_out
+
+    monkeypatch.setattr(left_out, "REFIT_BYTES", 4 * 8 * 8 * (P + 1))
+    estimator = clone(estimator).set_params(loo=10, risk=False, random_state=3)
+    if hasattr(estimator, "C"):
+        y = (y > y.mean()).astype(int)
+    weights = 0.5 + rng.random(N) if weighted else np.ones(N)
+    found = clone(estimator).fit(blocks(X), blocks(y), sample_weight=blocks(weights))
+    rows = found.loo_indices_
+    assert len(rows) == 10
+    for k, row in enumerate(rows):
+        others = weights * (np.arange(N) != row)
+        refit = switched_off(estimator).set_params(step_size=found.step_size_, tol=0)
+        refit.fit(X, y, sample_weight=others)
+        method = "decision_function" if hasattr(estimator, "C") else "predict"
+        expected = [
+            getattr(refit.at_iteration(t), method)(X[[row]])[0]
+            for t in range(found.n_iter_ + 1)
+        ]
+        np.testing.assert_allclose(
+            found.loo_prediction_path_[:, k], expected, rtol=1e-8, atol=1e-10
+        )
+    np.testing.assert_allclose(found.loo_target_, y[rows])
+
+
+def test_rows_left_out_are_those_of_memory(X, y):
+    estimator = TrajectoryLasso(0.1, max_iter=20, loo=12, risk=False, random_state=3)
+    found = clone(estimator).fit(blocks(X), blocks(y))
+    expected = estimator.fit(X, y)
+    np.testing.assert_array_equal(found.loo_indices_, expected.loo_indices_)
+    for name in LOO_PATHS:
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(
+        found.predict_interval(X[:3], method="loo", coverage=0.6),
+        expected.predict_interval(X[:3], method="loo", coverage=0.6),
+    )
+
+
 # ------------------------------------------------------------------- schedulers
 
 
