@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers studies lint clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers bench-dask studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -28,7 +28,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, skacv.torch and skacv.dask
 	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask
-	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k any_optimiser
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k "any_optimiser or workers"
 	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
@@ -45,6 +45,9 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
+
+bench-dask: $(EXTRAS)/installed  ## fits of rows on workers beside those in memory
+	$(EXTRAS)/bin/python -m benchmarks.dask_rounds --output benchmarks/results/dask.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
 	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md

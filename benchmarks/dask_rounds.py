@@ -40,7 +40,10 @@ LINK, MEMORY, TASK, RATE = 1.25e9, 5e9, 5e-4, 2e10
 def rows_of(first, n_rows, n_columns):
     """Some rows, the same whenever and wherever they are made."""
     rng = np.random.default_rng([0, first])
-    return rng.standard_normal((n_rows, n_columns), dtype=np.float32)
+    X = rng.standard_normal((n_rows, n_columns), dtype=np.float32)
+    # Of uneven size: else updates would soon move nothing more in single precision.
+    X *= np.geomspace(1, 0.02, n_columns, dtype=np.float32)
+    return X
 
 
 def targets_of(X, is_class):
@@ -80,8 +83,8 @@ def model(is_class, n_updates):
     settings = {"max_iter": n_updates, "tol": 0, "cv": N_FOLDS}
     settings |= {"risk": False, "loo": False}
     if is_class:
-        return TrajectoryLogisticRegression(1e-3, l1_ratio=1.0, **settings)
-    return TrajectoryLasso(0.05, **settings)
+        return TrajectoryLogisticRegression(0.01, l1_ratio=1.0, **settings)
+    return TrajectoryLasso(0.002, **settings)
 
 
 def nothing(block, coef, intercept):
@@ -111,7 +114,7 @@ class Rounds:
 
     def __init__(self, client=None, killed_before=None):
         self.client, self.killed_before = client, killed_before
-        self.seconds = []
+        self.seconds, self.has_killed = [], False
 
     def __enter__(self):
         self._gradient = gradient = FitsOnWorkers.gradient
@@ -120,6 +123,7 @@ class Rounds:
             if len(self.seconds) == self.killed_before:
                 processes = self.client.run(os.getpid)
                 os.kill(next(iter(processes.values())), signal.SIGKILL)
+                self.has_killed = True
             begun = perf_counter()
             found = gradient(fits, point)
             self.seconds.append(perf_counter() - begun)
@@ -148,9 +152,10 @@ def difference(found, expected):
 def fits(is_class, sizes):
     """A fit on two workers beside the fit in memory, and one that loses a worker."""
     n_rows, n_columns, n_updates = sizes
+    if is_class:  # which take longer in memory
+        n_rows //= 4
     estimator = model(is_class, n_updates)
     loss = "logistic loss" if is_class else "squared error"
-    shape = f"{n_rows} x {n_columns} float32, {n_updates} updates"
     cluster = LocalCluster(
         n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
     )
@@ -165,7 +170,10 @@ def fits(is_class, sizes):
         del X, y
     bitwise = np.array_equal(again.coef_path_, found.coef_path_)
     expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, is_class))
+    shape = f"{n_rows} x {n_columns} float32, {found.n_iter_} updates"
     work = f"{loss}, {N_FOLDS} folds, {shape}"
+    if not killed.has_killed:
+        raise RuntimeError("The run was over before a worker could be killed.")
     yield Row(
         f"{work}: seconds on {N_WORKERS} workers",
         "the fit in memory",

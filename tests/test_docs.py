@@ -28,7 +28,7 @@ WITH_CODE = [path for path in PAGES if "```python\n>>>" in path.read_text()]
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
 def test_code_of_a_page(path):
-    for extra in ("jax", "torch"):
+    for extra in ("jax", "torch", "dask"):
         if f"import {extra}" in path.read_text():
             pytest.importorskip(extra, reason=f"needs skacv[{extra}]")
     code = "\n".join(FENCE.findall(path.read_text()))
