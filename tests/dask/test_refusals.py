@@ -125,6 +125,21 @@ def test_no_collection_becomes_an_array(case, X, y):
         in_memory_only(X, y)[case]()
 
 
+def test_runs_of_jax_take_arrays(X, y):
+    pytest.importorskip("jax", reason="needs skacv[jax]")
+    optax = pytest.importorskip("optax", reason="needs skacv[jax]")
+    from skacv.jax import TrajectoryACV
+
+    def model(params, X):
+        return X @ params
+
+    def loss(y, fitted):
+        return (y - fitted) ** 2
+
+    with pytest.raises(TypeError, match="got a Dask collection"):
+        TrajectoryACV(model, loss, optax.sgd(0.1)).run(np.zeros(P), X, y, 3)
+
+
 @pytest.mark.parametrize("estimator", [TrajectoryLasso, TrajectoryLogisticRegression])
 def test_data_that_are_none(estimator, X, y):
     spoilt = da.where(da.arange(N, chunks=40)[:, None] == 50, np.nan, X)

@@ -155,11 +155,20 @@ def test_far_targets_keep_their_digits(X, y):
 
 
 def test_constant_columns_do_not_move(y):
-    X = np.ones((N, 3))
-    found, expected = fits(IterativeRidge(0.0, max_iter=5), X, y)
-    assert found.step_size_ == expected.step_size_ == 1.0
+    found, _ = fits(IterativeRidge(0.0, max_iter=5), np.ones((N, 3)), y)
+    assert found.step_size_ == 1.0
     assert np.abs(found.coef_path_).max() < 1e-12
-    np.testing.assert_allclose(found.train_path_, expected.train_path_)
+    np.testing.assert_allclose(found.train_path_, y.var())
+
+
+def test_objectives_that_are_followed(X, y, capsys):
+    """With printed lines they are there at once, and the same."""
+    estimator = switched_off(REGRESSORS[0])
+    found = clone(estimator).fit(blocks(X), blocks(y))
+    followed = clone(estimator).set_params(verbose=1).fit(blocks(X), blocks(y))
+    assert_same_run(followed, found, rtol=1e-12)
+    printed = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(printed, found.objective_path_[3::3], rtol=1e-5)
 
 
 def test_a_frame_keeps_its_names(X, y):

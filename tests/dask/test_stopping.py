@@ -68,6 +68,26 @@ def test_folds_that_nobody_has_named(X, y):
     np.testing.assert_allclose(found.best_score_, in_memory.best_score_, rtol=0.1)
 
 
+def test_weights(X, y, rng):
+    weights = rng.random(N)
+    stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.02, max_iter=15, cv=3))
+    found = clone(stopping).fit(blocks(X), blocks(y), sample_weight=blocks(weights))
+    expected = stopping.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(found.path_, expected.path_)
+    unnamed = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.02, max_iter=15))
+    unnamed.fit(blocks(X), blocks(y), sample_weight=blocks(weights))
+    np.testing.assert_allclose(unnamed.best_score_, expected.best_score_, rtol=0.1)
+
+
+def test_judged_by_some_rows(X, y):
+    estimator = TrajectoryLasso(0.02, max_iter=15, loo=40, random_state=0)
+    stopping = TrajectoryEarlyStoppingCV(estimator, criterion="loo")
+    found = clone(stopping).fit(blocks(X), blocks(y))
+    expected = stopping.fit(X, y)
+    np.testing.assert_allclose(found.path_, expected.path_)
+    np.testing.assert_allclose(found.best_score_se_, expected.best_score_se_)
+
+
 def test_several_members_and_a_grid(X, y):
     members = [("lasso", TrajectoryLasso(max_iter=20)), ("ridge", IterativeRidge())]
     grid = {"lasso__alpha": [0.01, 10.0]}
