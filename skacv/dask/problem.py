@@ -218,7 +218,8 @@ class FitsOnWorkers:
         self.left_out = Nothing() if left_out is None else left_out
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
-        self.penalty_scale = problem.refit.penalty_scale(share)
+        scale = problem.refit.penalty_scale(share)
+        self.penalty_scale = scale.astype(problem.design.dtype)
 
     @property
     def n_fits(self):

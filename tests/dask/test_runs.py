@@ -348,5 +348,6 @@ def test_a_worker_killed_in_the_middle(estimator, client, X, y, monkeypatch):
     monkeypatch.setattr(FitsOnWorkers, "gradient", after_a_death)
     found, _ = fits(estimator, X, y)
     assert len(n_rounds) > 8
-    np.testing.assert_array_equal(found.coef_path_, undisturbed.coef_path_)
+    # Sums are in the same order; products may round otherwise wherever arrays lie.
+    assert_same_run(found, undisturbed, rtol=1e-12)
     assert_same_run(found, expected, rtol=1e-9)
