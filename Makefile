@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras docs links bench bench-peers bench-dask studies lint clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device docs links bench bench-peers bench-dask studies lint clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -26,9 +26,13 @@ test-all: lint  ## the slow studies too
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
-test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, skacv.torch and skacv.dask
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, of arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask
-	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k "any_optimiser or workers"
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k workers
 	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
@@ -48,6 +52,9 @@ bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 
 bench-dask: $(EXTRAS)/installed  ## fits of rows on workers beside those in memory
 	$(EXTRAS)/bin/python -m benchmarks.dask_rounds --output benchmarks/results/dask.md
+
+bench-device: $(EXTRAS)/installed  ## seconds with X on a device beside NumPy
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/python -m benchmarks.device --output benchmarks/results/device.md
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
 	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md

@@ -1,7 +1,7 @@
 """Runs of any optimiser: what their readings cost and say, beside refits.
 
 Needs skacv[jax,torch]: ``make bench-extras``. On one thread, in double precision. Brute
-force is the refits one after the other, through the same compiled code.
+force is the refits one after the other, compiled once, through the same code.
 """
 
 import argparse
@@ -9,11 +9,8 @@ import os
 import sys
 from functools import partial
 
-# Before JAX is there; as other benchmarks, on one thread.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-)
+# Before JAX is there: it takes as many threads as this says that there are processors.
+os.environ.setdefault("NPROC", "1")
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +19,19 @@ import optax
 import torch
 
 from skacv.jax import TrajectoryACV as OptaxACV
+from skacv.jax.estimators import log_loss as own_log_loss
 from skacv.torch import TrajectoryACV as TorchACV
 
+from .any_optimiser_truth import (
+    linear,
+    log_loss,
+    networks,
+    of_late_iterates,
+    of_other_rounding,
+    what_holds,
+)
 from .report import Row, report
-from .timing import medians, seconds
+from .timing import medians
 
 REPEATS = 3
 # So many of the refits are timed, which all take as long.
@@ -47,20 +53,8 @@ def logistic_data(n_rows, n_columns, seed=0, strength=1.0):
     return X, (rng.random(n_rows) < 1 / (1 + np.exp(-X @ coef))).astype(float)
 
 
-def linear(coef, X):
-    return X @ coef
-
-
-def log_loss(y, z):
-    return jax.nn.softplus(z) - y * z
-
-
 def torch_log_loss(y, z):
     return torch.nn.functional.softplus(z) - y * z
-
-
-def squared(y, prediction):
-    return (y - prediction) ** 2
 
 
 def worst(found, expected):
@@ -91,12 +85,18 @@ def held_out(work, run, begin, readings, prefix="", repeats=REPEATS):
     yield f"{prefix}folds", Row(f"{work}, ten folds", "the run", *numbers, "0.5")
 
 
-def speed(optimizer, name):
+def speed(optimizer, name, loss=log_loss, prefix=""):
     """Leave-one-out and folds of a run by optax."""
     X, y = logistic_data(N_ROWS, N_COLUMNS)
-    acv = OptaxACV(linear, log_loss, optimizer, lambda coef: 5e-5 * coef @ coef)
+    acv = OptaxACV(linear, loss, optimizer, lambda coef: 5e-5 * coef @ coef)
     begin = partial(acv.run, jnp.zeros(N_COLUMNS), X, y, N_STEPS)
-    yield from held_out(f"{SIZE}, {name}", begin(), begin, READINGS)
+    yield from held_out(f"{SIZE}, {name}", begin(), begin, READINGS, prefix)
+
+
+def own_speed():
+    """The same with the loss of OptaxClassifier, whose slope costs little."""
+    name = "SGD, loss of OptaxClassifier"
+    yield from speed(optax.sgd(1.0), name, own_log_loss, "own-")
 
 
 def torch_speed():
@@ -110,101 +110,15 @@ def torch_speed():
     yield from held_out(f"{SIZE}, Adam", begin(), begin, READINGS, "torch-", repeats=1)
 
 
-def soft_threshold(size):
-    """A prox, as the last transformation of a chain."""
-
-    def update(updates, state, params):
-        point = params + updates
-        shrunk = jnp.sign(point) * jnp.maximum(jnp.abs(point) - size, 0)
-        return shrunk - params, state
-
-    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
-
-
-UPDATES = {
-    "sgd": optax.sgd(0.5),
-    "nesterov": optax.sgd(0.2, momentum=0.8, nesterov=True),
-    "clipped": optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(1.0)),
-    "l1": optax.chain(optax.sgd(0.5), soft_threshold(0.005)),
-    "adam": optax.adam(0.02),
-    "rmsprop": optax.rmsprop(0.02),
-    "sign": optax.sign_sgd(0.005),
-}
-
-
-def what_holds():
-    """The memory matrix over exact leave-one-out, by the optimiser."""
-    for n_rows, n_columns in ((300, 150), (200, 300)):
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((n_rows, n_columns))
-        coef = 2 * rng.standard_normal(n_columns) / np.sqrt(n_columns)
-        y = (rng.random(n_rows) < 1 / (1 + np.exp(-X @ coef))).astype(float)
-        for name, optimizer in UPDATES.items():
-            acv = OptaxACV(linear, log_loss, optimizer)
-            run = acv.run(jnp.zeros(n_columns), X, y, 100)
-            own, found = seconds(lambda run=run: run.risk_path(n_checked=0))
-            theirs, exact = seconds(run.loo_path)
-            ratios = found.path / exact.path
-            accuracy = f"over exact {ratios.min():.3g} to {ratios.max():.3g}"
-            work = f"logistic regression {n_rows} x {n_columns}, memory matrix, {name}"
-            ratio = theirs / own
-            yield "holds", Row(work, "exact", own, theirs, ratio, "", accuracy)
-
-
-def network(params, X):
-    *hidden, (weight, shift) = params
-    for own_weight, own_shift in hidden:
-        X = jnp.tanh(X @ own_weight + own_shift)
-    return (X @ weight + shift)[:, 0]
-
-
-def networks():
-    """Folds and rows of a small network, against its error on test rows."""
-    for name, optimizer, n_steps in (
-        ("sgd", optax.sgd(0.03), 1000),
-        ("adam", optax.adam(0.01), 300),
-    ):
-        chosen, paths = {"folds": [], "rows": []}, {"folds": [], "rows": []}
-        for seed in range(3):
-            run, test = _network_run(optimizer, n_steps, seed)
-            for key, found in (("folds", run.cv_path(5)), ("rows", run.loo_path())):
-                chosen[key].append(test[found.best_iteration] / test.min())
-                paths[key].append(found.path / test)
-        for key in chosen:
-            ratios = np.array(paths[key])
-            accuracy = (
-                f"over the truth {ratios.min():.2f} to {ratios.max():.2f}; test error "
-                f"at the chosen iterate over the least {max(chosen[key]):.3f} at most"
-            )
-            work = f"network 5-32-32-1, 200 rows, {n_steps} updates, {key}"
-            yield "networks", Row(work, name, None, None, None, "", accuracy)
-
-
-def _network_run(optimizer, n_steps, seed):
-    """A run, and the error of its iterates on 10,000 test rows."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((10_200, 5))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
-    y += 0.5 * rng.standard_normal(len(X))
-    sizes = (5, 32), (32, 32), (32, 1)
-    params = [
-        (jnp.asarray(rng.standard_normal(size) / np.sqrt(size[0])), jnp.zeros(size[1]))
-        for size in sizes
-    ]
-    run = OptaxACV(network, squared, optimizer).run(params, X[:200], y[:200], n_steps)
-    errors = [
-        squared(y[200:], network(run.at_iteration(t), X[200:])).mean()
-        for t in range(n_steps + 1)
-    ]
-    return run, np.array(errors)
-
-
 BENCHMARKS = {
     "sgd": lambda: speed(optax.sgd(1.0), "SGD"),
     "adam": lambda: speed(optax.adam(0.02), "Adam"),
+    "own": own_speed,
     "torch": torch_speed,
     "holds": what_holds,
+    "late": of_late_iterates,
     "networks": networks,
+    "rounding": of_other_rounding,
 }
 
 

@@ -6,13 +6,27 @@ Kept under ``benchmarks/results``, since the manual quotes it.
 import argparse
 import ast
 import os
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from .report import Section, write_sections
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+EXTRA = re.compile(r"^from skacv\.(jax|torch) import", re.MULTILINE)
+
+
+def missing_extras(path):
+    """Extras of skacv that an example imports, and that are not installed.
+
+    Returns
+    -------
+    list of str
+    """
+    needed = sorted(set(EXTRA.findall(path.read_text())))
+    return [extra for extra in needed if find_spec(extra) is None]
 
 
 def printed(path):
@@ -44,6 +58,11 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(paths):
         sys.exit(f"unknown: {', '.join(sorted(unknown))}")
-    found = [printed(paths[name]) for name in arguments.names or paths]
+    found = []
+    for path in map(paths.get, arguments.names or paths):
+        if missing := missing_extras(path):
+            print(f"{path.stem} is skipped: it needs skacv[{','.join(missing)}]\n")
+        else:
+            found.append(printed(path))
     if arguments.output:
         write_sections(arguments.output, "What the examples print", found)

@@ -47,6 +47,7 @@ from .many_rows_studies import many_rows
 from .memory_studies import curved_memory
 from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
+from .summary_studies import summary_digits
 
 
 def published_page():
@@ -312,6 +313,7 @@ STUDIES = {
     "noisy-probabilities": noisy_probabilities,
     "random-labels": random_labels,
     "kernel-defaults": kernel_defaults,
+    "summary-digits": summary_digits,
 }
 
 

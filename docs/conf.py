@@ -50,6 +50,7 @@ FIRST_EXAMPLES = [
     "plot_iacv.py",
     "plot_noisy_digits.py",
     "plot_logistic.py",
+    "plot_frozen_features.py",
     "plot_intervals.py",
     "plot_coefficient_intervals.py",
     "plot_gcv_fails.py",

@@ -1,5 +1,6 @@
 """Iterative models that stop themselves."""
 
+from ._estimator.row_summary import RowSummary
 from .inspection import (
     CoefficientIntervalDisplay,
     CoefficientPathDisplay,
@@ -29,6 +30,7 @@ __all__ = [
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
     "RiskPathDisplay",
+    "RowSummary",
     "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

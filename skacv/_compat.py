@@ -17,6 +17,26 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 try:  # scikit-learn >= 1.9
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:
+
+    def check_same_namespace(X, estimator, *, attribute, method):
+        """Raise where an array is of another namespace than what was fitted."""
+        arrays = X, getattr(estimator, attribute)
+        if not any(map(is_foreign, arrays)):
+            return
+        X, fitted = (array if is_foreign(array) else np.empty(0) for array in arrays)
+        # Of two namespaces there is no common one.
+        try:
+            get_namespace(X, fitted)
+        except TypeError:
+            raise ValueError(
+                f"Inputs passed to {type(estimator).__name__}.{method}() must use the "
+                "same namespace and the same device as those passed to fit()."
+            ) from None
+
+
+try:  # scikit-learn >= 1.9
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
@@ -106,13 +126,18 @@ def on_host(array):
         If it is a Dask collection, which may not fit in memory.
     """
     check_in_memory(array)
-    if not get_config()["array_api_dispatch"] or not _is_foreign(array):
+    if not is_foreign(array):
         return array
     namespace, _ = get_namespace(array)
     return _convert_to_numpy(array, namespace)
 
 
-def _is_foreign(array):
+def is_foreign(array):
+    """Whether scikit-learn dispatches on it, as an array that is not NumPy's."""
+    return bool(get_config()["array_api_dispatch"]) and is_foreign_type(array)
+
+
+def is_foreign_type(array):
     """Whether it is an array of the array API, or a tensor, but not NumPy's."""
     if isinstance(array, np.ndarray | np.generic):
         return False
@@ -140,8 +165,11 @@ __all__ = [
     "callback_context",
     "check_in_memory",
     "check_names",
+    "check_same_namespace",
     "class_weights",
     "has_callbacks",
+    "is_foreign",
+    "is_foreign_type",
     "on_host",
     "validate_parameters",
     "with_callbacks",

@@ -1,7 +1,10 @@
 """The code in the pages of the manual runs and prints what they say."""
 
 import doctest
+import os
 import re
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -23,19 +26,59 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
 ]
-WITH_CODE = [path for path in PAGES if "```python\n>>>" in path.read_text()]
+EXTRA = re.compile(r"^>>> import (jax|torch|dask)\b", re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
-def test_code_of_a_page(path):
-    for extra in ("jax", "torch", "dask"):
-        if f"import {extra}" in path.read_text():
-            pytest.importorskip(extra, reason=f"needs skacv[{extra}]")
-    code = "\n".join(FENCE.findall(path.read_text()))
-    page = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
+@dataclass(frozen=True)
+class Session:
+    """Code of a page from its beginning on, as typed into one interpreter."""
+
+    page: Path
+    code: str
+
+    @property
+    def extras(self):
+        return sorted(set(EXTRA.findall(self.code)))
+
+    def __str__(self):
+        return "-".join([self.page.stem, *self.extras])
+
+
+def sessions_of(page):
+    """All code of a page, and what comes before the first block that needs an extra."""
+    blocks = FENCE.findall(page.read_text())
+    plain = list(takewhile(lambda block: not EXTRA.search(block), blocks))
+    parts = [plain] if len(plain) == len(blocks) else [plain, blocks]
+    return [Session(page, "\n".join(part)) for part in parts if part]
+
+
+SESSIONS = [session for page in PAGES for session in sessions_of(page)]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=str)
+def test_code_of_a_page(session):
+    for extra in session.extras:
+        pytest.importorskip(extra, reason=f"needs skacv[{extra}]")
+    if "array_api_dispatch" in session.code:
+        if os.environ.get("SCIPY_ARRAY_API") != "1":
+            pytest.skip("scikit-learn dispatches on arrays with SCIPY_ARRAY_API=1 only")
+    page, name = doctest.DocTestParser(), session.page.name
+    page = page.get_doctest(session.code, {}, name, str(session.page), 0)
     results = doctest.DocTestRunner().run(page)
     assert results.attempted
     assert not results.failed
+
+
+def test_code_before_an_extra_runs_without_it(tmp_path):
+    blocks = ["```python\n>>> 1\n```\n", "```python\n>>> import torch\n```\n"]
+    page = tmp_path / "page.md"
+    page.write_text("".join([*blocks, blocks[0]]))
+    plain, whole = sessions_of(page)
+    assert (str(plain), str(whole)) == ("page", "page-torch")
+    assert plain.code == ">>> 1\n"
+    assert whole.code.count(">>>") == 3
+    page.write_text(blocks[1])
+    assert list(map(str, sessions_of(page))) == ["page-torch"]
 
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=str)

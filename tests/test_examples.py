@@ -1,11 +1,13 @@
 """Every example runs, at a tiny size."""
 
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.examples import missing_extras
 from skacv import IterativeRidge
 from skacv.optim.arrays import design_of
 from skacv.optim.losses import SquaredError
@@ -34,6 +36,7 @@ TINY = {
     },
     "plot_early_stopping": {"n_rows": 60},
     "plot_elliptical_rows": {"n": 30, "p": 45, "n_repeats": 2},
+    "plot_frozen_features": {"n_drawings": 30, "width": 20, "max_iter": 3},
     "plot_gcv_fails": {"n": 40, "p": 60, "n_repeats": 2},
     "plot_iacv": {
         "n_small": 30,
@@ -46,6 +49,7 @@ TINY = {
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},
+    "plot_one_pass": {"n_rows": 3000},
     "plot_noisy_digits": {
         "n_rows": 300,
         "max_iter": 5,
@@ -53,6 +57,7 @@ TINY = {
         "n_splits": 1,
     },
     "plot_robust_sgd": {"share": 0.02},
+    "plot_which_estimate": {"n_sizes": 4},
     "plot_rkhs_norm": {"sizes": (30, 60), "n_repeats": 1, "max_iter": 10},
     "plot_svm": {
         "n": 30,
@@ -81,10 +86,20 @@ def test_none_is_forgotten():
 
 @pytest.mark.parametrize("example", TINY)
 def test_example_prints_and_draws(example, tmp_path, capsys):
+    if missing := missing_extras(EXAMPLES / f"{example}.py"):
+        pytest.skip(f"needs skacv[{','.join(missing)}]")
     names_of(example)["main"](**TINY[example], output=tmp_path / "figures")
     (figure,) = (tmp_path / "figures").glob("*.png")
     assert figure.name == f"{example.removeprefix('plot_')}.png"
     assert str(figure) in capsys.readouterr().out
+
+
+def test_extras_of_an_example_are_known(tmp_path):
+    example = tmp_path / "plot.py"
+    example.write_text("import numpy\nfrom skacv.jax import OptaxRegressor\n")
+    assert missing_extras(example) == ([] if find_spec("jax") else ["jax"])
+    example.write_text("import numpy\nfrom skacv import IterativeRidge\n")
+    assert missing_extras(example) == []
 
 
 @pytest.mark.parametrize("solver", ["gradient descent", "Nesterov"])

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import Interval, _fit_context, check_in_memory
+from .._compat import Interval, _fit_context, on_host
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.folds import RoutesToFolds, splitter_of
 from .._estimator.held_out_costs import MOST_ENTRIES, HeldOutCosts
@@ -116,7 +116,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         return shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
 
     def _validated(self, X, y, **checks):
-        check_in_memory(X, y)
+        X, y = on_host(X), on_host(y)
         return validate_data(self, X, y, dtype=DTYPES, ensure_min_samples=2, **checks)
 
     def _rows_left_out(self, n_rows, rng):
@@ -132,8 +132,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
 
     def _checked(self, X):
         check_is_fitted(self)
-        check_in_memory(X)
-        return validate_data(self, X, dtype=DTYPES, reset=False)
+        return validate_data(self, on_host(X), dtype=DTYPES, reset=False)
 
     def _take_coefficients(self, place):
         self.params_ = self._params_at(place)

@@ -151,7 +151,7 @@ class Folds:
             The folds of it that are not there to fill it up.
         """
         if most is None:
-            most = max(FEWEST_AT_A_TIME, n_bytes // (8 * self.n_rows))
+            most = at_a_time(self.n_rows, n_bytes)
         n_blocks = -(-len(self) // max(1, most))
         size = -(-len(self) // n_blocks)
         for first in range(0, len(self), size):
@@ -163,6 +163,11 @@ class Folds:
                 for part in (self.judged, self.fitted)
             )
             yield Folds(self.n_rows, judged, fitted), n_own
+
+
+def at_a_time(n_rows, n_bytes=BLOCK_BYTES):
+    """How many replicas predict all rows within some bytes, a few at least."""
+    return max(FEWEST_AT_A_TIME, n_bytes // (8 * n_rows))
 
 
 def _checked(rows, n_rows, number):

@@ -15,9 +15,9 @@ BLOCK_BYTES = 1 << 25
 N_LOOKED_AT = 5
 
 
-def due_updates(n_steps, correction):
+def due_updates(n_steps):
     """At which updates what linearising misses is evaluated, (n_steps,) of bool."""
-    numbers = powers(GROWTH, n_steps) if correction else set()
+    numbers = powers(GROWTH, n_steps)
     return np.isin(np.arange(1, n_steps + 1), list(numbers))
 
 

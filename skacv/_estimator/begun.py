@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 from ..optim.run import LiveRun
-from .data import are_equal
 from .readers import FinishedRun
 
 
@@ -29,8 +28,8 @@ class BegunRun:
         By the name of an estimate, what it was judged by.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
-    samples : tuple of (Samples, Coded) or None
-        And the data.
+    rows : ArrayRows or SummarisedRows or None
+        And the rows it is of.
     """
 
     data: object
@@ -43,20 +42,11 @@ class BegunRun:
     best: int | None = None
     known: dict = field(default_factory=dict)
     settings: dict | None = None
-    samples: object = None
+    rows: object = None
 
-    def is_of(self, samples, coded, settings):
-        """Whether it is the run of these samples and settings."""
-        if settings != self.settings:
-            return False
-        own, own_coded = self.samples
-        arrays = (
-            (samples.rows, own.rows),
-            (samples.y, own.y),
-            (coded.weights, own_coded.weights),
-            (samples.passed, own.passed),
-        )
-        return all(are_equal(*pair) for pair in arrays)
+    def is_of(self, rows, settings):
+        """Whether it is the run of these rows and settings."""
+        return settings == self.settings and self.rows.is_same_as(rows)
 
     def with_plan_of(self, n_updates):
         """The same run, with so many updates at every strength."""

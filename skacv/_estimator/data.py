@@ -8,8 +8,9 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from .._compat import _check_sample_weight, on_host
+from .._compat import _check_sample_weight, is_foreign, on_host
 from ..optim.arrays import design_of
+from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in, there
 from ..optim.problem import Problem
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -100,12 +101,6 @@ class TrainingData:
         """The problem of the rows and columns that were passed."""
         return self.problem
 
-    def sample_weights(self):
-        """The weight of every sample that was passed; zero where it was left out."""
-        weights = np.zeros(self.n_samples)
-        weights[self.rows] = self.observed.row_weights[:, 0]
-        return weights
-
     def phases(self, recorded):
         """Recorded phases as those of a run of this problem."""
         return recorded
@@ -117,6 +112,12 @@ class TrainingData:
     def places_of(self, samples):
         """Which rows of the problem some samples are; -1 where they are none."""
         return places(self.rows, self.n_samples)[samples]
+
+    def sample_weights(self):
+        """The weight of every sample that was passed; zero where it was left out."""
+        weights = np.zeros(self.n_samples)
+        weights[self.rows] = self.observed.row_weights[:, 0]
+        return weights
 
 
 @dataclass(frozen=True)
@@ -174,21 +175,21 @@ class Samples:
 
     Attributes
     ----------
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+    X : {ndarray, CSR matrix, array of another namespace} of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
     weights : ndarray of shape (n_rows,)
     rows : ndarray of int, shape (n_rows,)
         Which of the samples passed they are.
-    passed : {ndarray, CSR matrix} of shape (n_samples, n_features)
+    passed : as X, of shape (n_samples, n_features)
         All samples that were passed.
     names : dict
     """
 
-    X: np.ndarray | sparse.csr_matrix
+    X: object
     y: np.ndarray
     weights: np.ndarray
     rows: np.ndarray
-    passed: np.ndarray | sparse.csr_matrix
+    passed: object
     names: dict
 
     @property
@@ -203,27 +204,32 @@ class Samples:
 def validated(estimator, X, y, sample_weight, **checks):
     """Validate, and leave out rows of zero weight.
 
+    X stays where it is, if fitted arrays follow it; y and weights come to NumPy.
     Nothing is marked on ``estimator``, whose tags say whether X may be sparse.
 
     Returns
     -------
     Samples
     """
-    X, y, sample_weight = map(on_host, (X, y, sample_weight))
+    X, y, sample_weight = (
+        checked_place(estimator, X),
+        on_host(y),
+        on_host(sample_weight),
+    )
     shell = copy(estimator)
     X, y = validate_data(
         shell,
         X,
         y,
         accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
-        dtype=[np.float64, np.float32],
+        dtype=floating(X),
         ensure_min_samples=2,
         **checks,
     )
     weights = np.ones(len(y))
     if sample_weight is not None:
         weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight, y, dtype=np.float64, ensure_non_negative=True
         )
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:
@@ -232,7 +238,7 @@ def validated(estimator, X, y, sample_weight, **checks):
             f"{len(rows)}."
         )
     if len(rows) < len(weights):
-        X, y, weights = X[rows], y[rows], weights[rows]
+        X, y, weights = rows_in(X, rows), y[rows], weights[rows]
     names = {key: getattr(shell, key) for key in NAMES if hasattr(shell, key)}
     return Samples(X, y, weights, rows, passed, names)
 
@@ -273,20 +279,21 @@ def column_data(samples, coded, fit_intercept):
     ColumnData
     """
     X, loss = samples.X, coded.loss
-    target = coded.target.astype(X.dtype, copy=False)
+    dtype = dtype_of(X)
+    target = coded.target.astype(dtype, copy=False)
     row_weights = (coded.weights / coded.weights.sum())[:, None]
     is_centered = bool(fit_intercept and loss.is_quadratic)
     has_constant = bool(fit_intercept and not loss.is_quadratic)
-    center = np.zeros((X.shape[1], 1), X.dtype)
-    offset = np.zeros((1, target.shape[1]), X.dtype)
+    center = np.zeros((X.shape[1], 1), dtype)
+    offset = np.zeros((1, target.shape[1]), dtype)
     design = design_of(with_column(X, 1.0) if has_constant else X)
     if is_centered:
         design = design.centered(row_weights)
         center = design.center
-        offset = (row_weights.T @ target).astype(X.dtype)
+        offset = (row_weights.T @ target).astype(dtype)
         target = target - offset
     return ColumnData(
-        problem=Problem(design, target, row_weights.astype(X.dtype), loss),
+        problem=Problem(design, target, row_weights.astype(dtype), loss),
         y=samples.y,
         total_weight=coded.weights.sum(),
         rows=samples.rows,
@@ -300,18 +307,35 @@ def column_data(samples, coded, fit_intercept):
     )
 
 
+def checked_place(estimator, X):
+    """X where it is, if fitted arrays follow it there; else as NumPy."""
+    return X if estimator._follows_X else on_host(X)
+
+
+def floating(X):
+    """The dtypes that an array may keep: of its own namespace."""
+    names = namespace_of(X) if is_foreign(X) else np
+    return [names.float64, names.float32]
+
+
 def are_equal(X, other):
     """Whether two arrays, or matrices, have the same entries."""
     if X is other:
         return True
-    if X.shape != other.shape or sparse.issparse(X) != sparse.issparse(other):
+    if X.shape != other.shape or any(
+        kind(X) != kind(other) for kind in (is_away, sparse.issparse)
+    ):
         return False
+    if is_away(X):
+        return type(X) is type(other) and bool(namespace_of(X).all(X == other))
     return (X != other).nnz == 0 if sparse.issparse(X) else np.array_equal(X, other)
 
 
 def with_column(X, value):
     """X with one more column, of one value."""
-    column = np.full((X.shape[0], 1), value, X.dtype)
+    column = np.full((X.shape[0], 1), value, dtype_of(X))
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
+    if is_away(X):
+        return namespace_of(X).concat([X, there(column, X)], axis=1)
     return np.hstack([X, column])

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._compat import on_host
 from ..optim.trajectory import Trajectory
 from ..risk.inference.debiased import Debiased
 from ..risk.inference.scores import scores_at_the_end
@@ -271,7 +272,7 @@ def _covariance(X, covariance, X_unlabelled, is_centered):
 
 def _covariance_with(X, X_unlabelled, is_centered):
     """The covariance of the rows of fit and of rows without a target."""
-    more = check_array(X_unlabelled, input_name="X_unlabelled")
+    more = check_array(on_host(X_unlabelled), input_name="X_unlabelled")
     if more.shape[1] != X.shape[1]:
         raise ValueError(
             f"X_unlabelled has {more.shape[1]} features, but fit has seen {X.shape[1]}."

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._compat import class_weights
 from .collections import block_by_block, staged_block_by_block
 from .data import Coded, validated
+from .following import of_rows
 from .predictions import RecordedModel
 
 
@@ -131,6 +132,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return trial
 
     @block_by_block
+    @of_rows
     def decision_function(self, X):
         """Linear predictors of the iterate in use.
 
@@ -146,6 +148,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return self._decision(self._linear_predictor(X))
 
     @staged_block_by_block
+    @of_rows
     def staged_decision_function(self, X):
         """Linear predictors of every iterate, from the start to the last.
 
@@ -161,6 +164,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         yield from map(self._decision, self._linear_predictors(X))
 
     @block_by_block
+    @of_rows
     def predict(self, X):
         """Predict labels with the iterate in use.
 
@@ -175,6 +179,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return self._label(self.decision_function(X))
 
     @staged_block_by_block
+    @of_rows
     def staged_predict(self, X):
         """Predict labels with every iterate, from the start to the last.
 
@@ -208,6 +213,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
     @available_if(_has_probabilities)
     @block_by_block
+    @of_rows
     def predict_proba(self, X):
         """Probabilities of the classes, by the iterate in use.
 
@@ -223,6 +229,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
     @available_if(_has_probabilities)
     @block_by_block
+    @of_rows
     def predict_log_proba(self, X):
         """Logarithms of the probabilities of the classes.
 
@@ -238,6 +245,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
 
     @available_if(_has_probabilities)
     @staged_block_by_block
+    @of_rows
     def staged_predict_proba(self, X):
         """Probabilities by every iterate, from the start to the last.
 

@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 from .._compat import (
     CallbackSupportMixin,
     _fit_context,
+    on_host,
     with_callbacks,
 )
 from ..optim.phases import first_updates, n_planned_updates
@@ -15,13 +16,15 @@ from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
 from ..risk.left_out.replicas import replicas_at_a_time
 from ..risk.refit import Refit
+from .array_rows import ArrayRows
 from .begun import BegunRun
 from .collections import is_collection, on_workers
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
 from .folds import RoutesToFolds
+from .following import Follows, in_numpy, of_record
 from .held_out_costs import costs_of_held_out
-from .left_out import check_loo, unseen_folds
+from .left_out import unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
 from .readers import ESTIMATES, read
@@ -42,7 +45,12 @@ AT_ANY_TIME = (
 
 
 class TrajectoryModel(
-    PlannedModel, RoutesToFolds, RecordsTrajectory, CallbackSupportMixin, BaseEstimator
+    PlannedModel,
+    RoutesToFolds,
+    Follows,
+    RecordsTrajectory,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Base class of linear models that keep and judge their trajectory.
 
@@ -57,6 +65,7 @@ class TrajectoryModel(
     together, and ``_warn_of(trajectory, data)``, what a user should know of a run.
     """
 
+    _follows_X = True
     # For estimators that have no such parameter.
     keep_data = False
     # Whether rows may stay on workers.
@@ -73,7 +82,7 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y=None, sample_weight=None, **params):
         """Run the algorithm once and read the risk of every iterate.
 
         Parameters
@@ -107,7 +116,7 @@ class TrajectoryModel(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_up_to(self, n_updates, X, y, sample_weight=None, **params):
+    def fit_up_to(self, n_updates, X, y=None, sample_weight=None, **params):
         """Begin a run, or go on with it, up to so many updates in all.
 
         Parameters
@@ -128,32 +137,35 @@ class TrajectoryModel(
 
     def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
         # Nothing reaches self before everything has succeeded.
-        begun = self._begun(X, y, sample_weight, params, resume, n_updates)
+        passed_y = y
+        if not is_collection(X):
+            y, sample_weight = on_host(y), on_host(sample_weight)
+        former = in_numpy(self)
+        begun = former._begun(X, y, sample_weight, params, resume, n_updates)
         planned = first_updates(begun.plan, n_updates)
-        progress = self._progress(begun, planned, X, y, sample_weight)
+        progress = self._progress(begun, planned, X, passed_y, sample_weight)
         is_over = self._go_on(begun, planned, progress)
-        run = begun.finished(self)
+        run = begun.finished(former)
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
         progress.finish(run.trajectory.coef[-1])
         begun.warn(self, run)
-        self._replace_fitted({**attributes, **self._kept(run.trajectory, begun)})
+        attributes |= self._kept(run.trajectory, begun)
+        self._replace_fitted(self._following(attributes, X, passed_y))
         return is_over
 
     def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
         """A run of these data: at its start, or where the last fit has ended."""
-        if self._takes_collections and is_collection(X):
+        if self._stays_on_workers(X):
             asked = X, y, sample_weight, params, resume, n_updates
             return on_workers("fit").begun(self, *asked)
-        samples, coded = self._coded_samples(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight)
         if resume and self._live is not None:
-            if self._live.is_of(samples, coded, self._settings()):
+            if self._live.is_of(rows, self._settings()):
                 return self._live.with_plan_of(self.max_iter)
             self._warn_of_another_run()
         seed = self._batch_seed(resume)
-        check_loo(self.loo, len(samples.rows))
-        folds = self._folds(X, y, samples, params)
-        data, folds = self._data_of(samples, coded, folds, seed, resume)
+        data, folds = rows.problem(self, params, seed, resume)
         start, done = self._start(data, resume)
         plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
         self._check_record([*done, *plan])
@@ -163,8 +175,16 @@ class TrajectoryModel(
         live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
         begun = BegunRun(data, folds, seed, plan, live, carried)
         if self._keeps_run(resume, n_updates):
-            begun.settings, begun.samples = self._settings(), (samples, coded)
+            begun.settings, begun.rows = self._settings(), rows
         return begun
+
+    def _stays_on_workers(self, X):
+        """Whether the rows are those of a collection, and stay on its workers."""
+        return self._takes_collections and is_collection(X)
+
+    def _rows(self, X, y, sample_weight):
+        """The rows that a fit is to, validated."""
+        return ArrayRows.of(self, X, y, sample_weight)
 
     def _keeps_run(self, resume, n_updates):
         """Whether the run is kept alive after the fit: while it is run in stages."""
@@ -230,7 +250,8 @@ class TrajectoryModel(
 
         def reconstruct(coef):
             found = self._coefficients(*data.coefficients(coef[None]))
-            return {**data.names, "_loss": data.problem.loss, **found}
+            found |= {**data.names, "_loss": data.problem.loss}
+            return self._following(found, X, y)
 
         return FitProgress(
             self,
@@ -320,10 +341,11 @@ class TrajectoryModel(
         ValueError
             Where ``fit`` would, on data that it does not take.
         """
-        if is_collection(X):
+        if self._stays_on_workers(X):
             return on_workers("data").loss_on(self, y)
-        return self._coded_samples(X, y, None)[1].loss
+        return self._rows(X, y, None).loss
 
+    @of_record
     def held_out_costs(self, name, y):
         """What the held-out predictions of every iterate cost, row by row.
 
@@ -355,4 +377,5 @@ class TrajectoryModel(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self._follows_X
         return tags

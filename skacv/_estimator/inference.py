@@ -3,7 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from .._compat import on_host
 from .debiasing import DebiasesCoefficients, check_coverage
+from .following import of_record, of_rows
 
 
 class CoefficientInference(DebiasesCoefficients):
@@ -19,6 +21,7 @@ class CoefficientInference(DebiasesCoefficients):
                 "is not."
             )
 
+    @of_record
     def coef_interval(
         self,
         columns=None,
@@ -98,6 +101,7 @@ default="nodewise"
         )
         return np.stack([table["lower"], table["upper"]], axis=-1)
 
+    @of_record
     def coef_table(
         self,
         columns=None,
@@ -141,6 +145,7 @@ default="nodewise"
         )
         return table
 
+    @of_rows
     def predict_mean_interval(
         self,
         X,
@@ -203,7 +208,7 @@ default="nodewise"
         """
         check_coverage(coverage)
         self._check_kept()
-        rows = self._checked(X)
+        rows = self._checked(on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
         run = self._scored_run(iteration)
         found = self._debiased_means(rows, run, covariance, X_unlabelled)
@@ -218,6 +223,7 @@ class CoefficientTests(DebiasesCoefficients):
     Where the loss is that of the true model, :class:`LogisticInference` finds it.
     """
 
+    @of_record
     def coef_table(
         self, columns=None, *, iteration=None, covariance="nodewise", X_unlabelled=None
     ):

@@ -119,7 +119,7 @@ def read_leave_one_out(run):
         return read_labels(run)
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     problem = data.problem
-    n_rows, loo = len(problem.target), plain(estimator.loo)
+    n_rows, loo = problem.n_single, plain(estimator.loo)
     n_left_out = n_rows if loo is True else loo
     rows = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
     if loo == "auto":

@@ -8,11 +8,13 @@ from ..risk.inference.label_effects import LabelEffects
 from ..risk.inference.scores import N_PROBES
 from ..risk.inference.single_index import ScaleByStrength
 from .debiasing import DebiasesCoefficients
+from .following import of_record
 
 
 class LogisticInference(DebiasesCoefficients):
     """What classifiers of two classes say of the coefficients of a logistic model."""
 
+    @of_record
     def coef_interval(
         self,
         columns=None,
@@ -101,6 +103,7 @@ default="nodewise"
         )
         return np.stack([table["lower"], table["upper"]], axis=-1)
 
+    @of_record
     def coef_table(
         self,
         columns=None,

@@ -187,7 +187,7 @@ def _read_residuals(run):
         )
     spatial = estimate.spatial[:, :, 0] if data.is_flat else estimate.spatial
     factors = LowRankPath(estimate.temporal, spatial)
-    rows = np.setdiff1d(np.arange(len(data.rows)), trajectory.rows_seen())
+    rows = np.setdiff1d(np.arange(data.problem.n_single), trajectory.rows_seen())
     target = data.y[rows]
     prediction = partial(np.subtract, target)
     return {
@@ -221,9 +221,10 @@ def _predictions(factors, prediction, samples, target):
 def _warn_of_uneven_rows(run, risk_path):
     """Warn where rows without scales of their own would need them."""
     problem, seen = run.data.problem, run.trajectory.rows_seen()
-    if len(seen):
-        problem = problem.batch(np.setdiff1d(np.arange(len(problem.target)), seen))
     design, _ = problem.sqrt_weighted()
+    rows = np.setdiff1d(np.arange(problem.n_single), seen)
+    if len(rows) < len(problem.target):
+        design = design.rows(rows)
     bias = uneven_rows_bias(design, risk_path, run.train_path)
     if bias <= UNEVEN_ROWS_TOLERANCE:
         return

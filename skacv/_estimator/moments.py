@@ -2,76 +2,159 @@
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import helmert
 
 # Entries of a block of rows, so that it stays in cache.
 BLOCK_ENTRIES = 1 << 17
+# Rows to a block, times its width, so that a sum of its products outweighs adding it.
+LEAST_ROWS = 2
+
+
+class Moments:
+    """Weight, means and scatter of rows, which those of other rows can be added to.
+
+    The scatter is about the means, so that means which are large beside the spread cost
+    no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
+
+    Parameters
+    ----------
+    width : int
+        Entries of a row.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the weights of the rows.
+    mean : ndarray of shape (width,)
+    scatter : ndarray of shape (width, width)
+        Weighted sum over rows of (row - mean)' (row - mean).
+    """
+
+    def __init__(self, width):
+        self.weight = 0.0
+        self.mean = np.zeros(width)
+        self.scatter = np.zeros((width, width))
+
+    def add_rows(self, rows, weights):
+        """Take in rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, width), float64
+            At least one; it is overwritten.
+        weights : ndarray of shape (n,)
+            Positive.
+        """
+        total = weights.sum()
+        mean = weights @ rows / total
+        rows -= mean
+        if np.ptp(weights):
+            rows *= np.sqrt(weights)[:, None]
+            scatter = rows.T @ rows
+        else:
+            scatter = rows.T @ rows
+            scatter *= weights[0]
+        self._add(total, mean, scatter)
+
+    def merge(self, other):
+        """Take in the rows of other moments."""
+        if other.weight:
+            self._add(other.weight, other.mean, other.scatter)
+
+    def _add(self, weight, mean, scatter):
+        total, shift = self.weight + weight, mean - self.mean
+        self.scatter += scatter
+        self.scatter += np.outer(shift * (self.weight * weight / total), shift)
+        self.mean += shift * (weight / total)
+        self.weight = total
+
+
+def blocks_of_rows(n_rows, width, n_groups):
+    """Slices of rows that stay in cache, if there is enough to sum up in each."""
+    size = max(1, BLOCK_ENTRIES // width, LEAST_ROWS * width * n_groups)
+    for first in range(0, n_rows, size):
+        yield slice(first, min(first + size, n_rows))
+
+
+def add_to_groups(moments, group, rows, weights):
+    """Add every row to the moments of its group.
+
+    Parameters
+    ----------
+    moments : list of Moments
+    group : ndarray of int, shape (n,)
+    rows : ndarray of shape (n, width), float64
+        It is overwritten.
+    weights : ndarray of shape (n,)
+    """
+    counts = np.bincount(group, minlength=len(moments))
+    if counts.max(initial=0) < len(group):
+        order = np.argsort(group, kind="stable")
+        rows, weights = rows[order], weights[order]
+    ends = np.cumsum(counts)
+    for number in np.flatnonzero(counts):
+        own = slice(ends[number] - counts[number], ends[number])
+        moments[number].add_rows(rows[own], weights[own])
 
 
 def moments_of(problem, group, n_groups):
-    """Weighted moments of 1, X and the target for every group of rows.
-
-    They are summed up in double precision, a block of rows at a time, less the centre
-    of the problem: means that are large beside the spread would leave few digits.
+    """Weighted moments of X and the target, in double precision, for groups of rows.
 
     Parameters
     ----------
     problem : Problem
-        Of a matrix.
+        Of a matrix; X is taken less its centre.
     group : ndarray of int, shape (n_rows,)
     n_groups : int
 
     Returns
     -------
-    ndarray of shape (n_groups, 1 + n_columns + n_outputs, the same)
+    list of Moments
     """
     X, center, target = problem.design.X, problem.design.center, problem.target
     (n_rows, n_columns), n_outputs = X.shape, target.shape[1]
-    width = 1 + n_columns + n_outputs
-    size = max(1, BLOCK_ENTRIES // width)
-    values, moments = np.ones((size, width)), np.zeros((n_groups, width, width))
-    weights = problem.row_weights.astype(np.float64, copy=False)
-    for first in range(0, n_rows, size):
-        rows = slice(first, first + size)
-        block = X[rows].toarray() if sparse.issparse(X) else X[rows]
-        part = values[: len(block)]
-        part[:, 1 : 1 + n_columns] = block
+    moments = [Moments(n_columns + n_outputs) for _ in range(n_groups)]
+    weights = problem.row_weights[:, 0].astype(np.float64, copy=False)
+    for rows in blocks_of_rows(n_rows, n_columns + n_outputs, n_groups):
+        block = dense_rows(X[rows], target[rows])
         if center is not None:
-            part[:, 1 : 1 + n_columns] -= center.T
-        part[:, 1 + n_columns :] = target[rows]
-        own, counts = group[rows], np.bincount(group[rows], minlength=n_groups)
-        order = slice(None)
-        if counts.max() < len(own):
-            order = np.argsort(own, kind="stable")
-        rooted = part[order] * np.sqrt(weights[rows][order])
-        ends = np.cumsum(counts)
-        for number in np.flatnonzero(counts):
-            some = rooted[ends[number] - counts[number] : ends[number]]
-            moments[number] += some.T @ some
+            block[:, :n_columns] -= center.T
+        add_to_groups(moments, group[rows], block, weights[rows])
     return moments
 
 
+def dense_rows(X, target):
+    """Rows of [X, target], dense and in double precision, as a new array."""
+    n_columns = X.shape[1]
+    found = np.empty((X.shape[0], n_columns + target.shape[1]))
+    found[:, :n_columns] = X.toarray() if sparse.issparse(X) else X
+    found[:, n_columns:] = target
+    return found
+
+
 def pseudo_rows(moments):
-    """Rows with the moments of groups, as many for each of them.
+    """Rows with the moments of groups, one more than their width for each of them.
+
+    With m the means, R'R the scatter over the weight, and H'R rows whose sum is zero
+    (H of Helmert, of q orthonormal rows orthogonal to a constant), these are
+
+        m + sqrt(q + 1) (H' R)_j,      j = 1, ..., q + 1.
 
     Parameters
     ----------
-    moments : ndarray of shape (n_groups, 1 + n, 1 + n)
+    moments : list of Moments
 
     Returns
     -------
-    rows : ndarray of shape (n_groups * 2 * n, n)
+    rows : ndarray of shape (n_groups * (width + 1), width)
         Group after group.
-    weights : ndarray of shape (n_groups * 2 * n,)
+    weights : ndarray of shape (n_groups * (width + 1),)
     """
-    n_groups, n = len(moments), moments.shape[1] - 1
-    weights = moments[:, 0, 0]
-    means = moments[:, 1:, 0] / weights[:, None]
-    rows = np.empty((n_groups, 2 * n, n))
-    for number, mean in enumerate(means):
-        covariance = moments[number, 1:, 1:] / weights[number] - np.outer(mean, mean)
-        away = np.sqrt(n) * _root(covariance)
-        rows[number, :n], rows[number, n:] = mean + away, mean - away
-    return rows.reshape(-1, n), np.repeat(weights / (2 * n), 2 * n)
+    width = len(moments[0].mean)
+    turn = np.sqrt(width + 1) * helmert(width + 1).T
+    rows = [each.mean + turn @ _root(each.scatter / each.weight) for each in moments]
+    weights = np.array([each.weight for each in moments]) / (width + 1)
+    return np.concatenate(rows), np.repeat(weights, width + 1)
 
 
 def _root(covariance):
@@ -84,3 +167,22 @@ def _root(covariance):
     divisors = np.where(sizes > 0, sizes, 1)
     values, vectors = np.linalg.eigh(covariance / divisors / divisors[:, None])
     return (vectors * np.sqrt(np.clip(values, 0, None))).T * sizes
+
+
+def merged(moments):
+    """Those of the rows of all."""
+    found = Moments(len(moments[0].mean))
+    for each in moments:
+        found.merge(each)
+    return found
+
+
+def shifted(moments, shift, scale=1.0):
+    """Those of (rows - shift) / scale."""
+    found = Moments(len(moments.mean))
+    found.weight = moments.weight
+    if moments.weight:
+        found.mean = (moments.mean - shift) / scale
+    scale = np.broadcast_to(scale, len(moments.mean))
+    found.scatter = moments.scatter / scale / scale[:, None]
+    return found

@@ -9,11 +9,14 @@ from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import _check_sample_weight, on_host
+from .._compat import _check_sample_weight, check_in_memory, on_host
+from ..optim.arrays import design_of
 from ..optim.losses import SquaredError
+from ..optim.namespaces import dtype_of, is_away
 from ..risk.intervals import around_predictions, jackknife_plus, rank_of
 from .collections import block_by_block, staged_block_by_block
-from .data import Coded, validated
+from .data import Coded, checked_place, floating, validated
+from .following import Follows, of_record, of_rows
 from .left_out import coefficients_without_rows
 from .readers import ESTIMATES
 from .recording import RecordsTrajectory
@@ -22,14 +25,14 @@ from .recording import RecordsTrajectory
 BLOCK_BYTES = 1 << 27
 
 
-class RecordedModel(RecordsTrajectory):
+class RecordedModel(Follows, RecordsTrajectory):
     """Any of the iterates that ``fit`` has recorded."""
 
     def _checked(self, X):
         check_is_fitted(self)
-        X = on_host(X)
+        X = checked_place(self, X)
         return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            self, X, accept_sparse="csr", dtype=floating(X), reset=False
         )
 
     def _linear_predictor(self, X):
@@ -42,6 +45,7 @@ class RecordedModel(RecordsTrajectory):
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield _linear_predictor(X, coef, intercept)
 
+    @of_rows
     def staged_loss(self, X, y, sample_weight=None):
         """What every iterate costs on other rows, as ``train_path_`` says it of these.
 
@@ -64,11 +68,11 @@ class RecordedModel(RecordsTrajectory):
             outputs or the labels of the fit, or if all weights are zero.
         """
         check_is_fitted(self)
-        X, y, sample_weight = map(on_host, (X, y, sample_weight))
+        y, sample_weight = on_host(y), on_host(sample_weight)
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         check_consistent_length(X, y, sample_weight)
         weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight, y, dtype=np.float64, ensure_non_negative=True
         )
         if not weights.any():
             raise ValueError("sample_weight is zero on all rows.")
@@ -95,6 +99,7 @@ class RecordedModel(RecordsTrajectory):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
         return y.reshape(len(y), -1)
 
+    @of_record
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
 
@@ -154,7 +159,15 @@ def _checked_integer(t):
 
 
 def _linear_predictor(X, coef, intercept):
-    return safe_sparse_dot(X, coef.T, dense_output=True) + intercept
+    return _product(X, coef.T) + intercept
+
+
+def _product(X, coef):
+    """X times (n_features,) or (n_features, k); in NumPy, wherever X is."""
+    if not is_away(X):
+        return safe_sparse_dot(X, coef, dense_output=True)
+    product = design_of(X).dot(coef.reshape(len(coef), -1))
+    return product.reshape(len(product), *coef.shape[1:])
 
 
 class RecordedRegressor(RegressorMixin, RecordedModel):
@@ -195,6 +208,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         return tags
 
     @block_by_block
+    @of_rows
     def predict(self, X):
         """Predict with the iterate in use.
 
@@ -209,6 +223,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         return self._prediction(self._linear_predictor(X), self._loss)
 
     @staged_block_by_block
+    @of_rows
     def staged_predict(self, X):
         """Predict with every iterate, from the start to the last.
 
@@ -240,6 +255,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         trial.coef_ = None
         return trial
 
+    @of_rows
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
         """Prediction intervals of the iterate in use, from the one run.
 
@@ -290,7 +306,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         methods = list(interval_methods())
         if method not in methods:
             raise ValueError(f"method must be one of {methods}, got {method!r}.")
-        X, residuals = on_host(X), self._held_out_residuals(method)
+        check_in_memory(X)
+        residuals = self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":
             return self._jackknife_plus(self._checked(X), residuals, rank)
@@ -317,12 +334,12 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         return estimate.residuals(self, self.iteration_)
 
     def _jackknife_plus(self, X, residuals, rank):
-        size = max(1, BLOCK_BYTES // (X.dtype.itemsize * len(residuals)))
+        size = max(1, BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals)))
         intervals = [
             np.concatenate(
                 [
                     jackknife_plus(
-                        self._predicted(replicas, X[block]), own_residuals, rank
+                        self._predicted(replicas, X[block, :]), own_residuals, rank
                     )
                     for block in gen_batches(X.shape[0], size)
                 ]
@@ -336,8 +353,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
     def _predicted(self, replicas, X):
         """Predictions of every replica, (n_replicas, n_samples)."""
         coef, intercept = replicas
-        predictor = safe_sparse_dot(coef, X.T, dense_output=True)
-        return self._prediction(predictor + intercept[:, None], self._loss)
+        return self._prediction(_product(X, coef.T).T + intercept[:, None], self._loss)
 
     def _without_rows(self):
         """Coefficients and intercepts without each held-out row, for every target.

@@ -1,13 +1,10 @@
 """Data with many more rows than columns, run on a few rows of the same moments.
 
 With the squared error and updates of all rows, a run sees means and second moments of
-[X y] alone. A group of rows with mean m and covariance S S' has those of the rows
-
-    m + sqrt(q) s_j,    m - sqrt(q) s_j,    j = 1, ..., q,
-
-s_j the q columns of S, that share its weight. Folds are such runs as well if the rows
-of a group stay, or go, together: every mean, every error and every gradient of their
-unions is then that of the data, and nothing of the engine need know.
+[X y] alone. A group of rows has those of a few rows that share its weight, one more
+than a row of [X y] has entries. Folds are such runs as well if the rows of a group
+stay, or go, together: every mean, every error and every gradient of their unions is
+then that of the data, and nothing of the engine need know.
 """
 
 from dataclasses import dataclass
@@ -35,9 +32,15 @@ class PseudoProblem(Problem):
     ----------
     largest_weight : float
         Of a row of that one, which may be left out of it.
+    n_samples : int
+        How many rows that one has.
+    n_single : int
+        How many of the first rows are rows of it; the others stand for many.
     """
 
     largest_weight: float = 0.0
+    n_samples: int = 0
+    n_single: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,13 @@ def on_pseudo_rows(data, folds):
     """
     problem = data.problem
     n_rows, n_outputs = problem.target.shape
-    n_each = 2 * (len(data.center) + n_outputs)
+    n_each = 1 + len(data.center) + n_outputs
     groups = groups_of(folds, n_rows, n_rows // (ROWS_TO_ONE * n_each))
     if groups is None:
         return None
     group, kinds = groups
     moments = moments_of(problem, group, len(kinds))
-    if _is_explained(moments[:, 1:, 1:].sum(axis=0), n_outputs):
+    if unexplained_share(moments, n_outputs) <= UNEXPLAINED:
         return None
     rows, weights = pseudo_rows(moments)
     X, target = np.split(rows.astype(problem.design.dtype), [-n_outputs], axis=1)
@@ -106,6 +109,7 @@ def on_pseudo_rows(data, folds):
         weights.astype(problem.row_weights.dtype)[:, None],
         problem.loss,
         largest_weight=problem.largest_weight,
+        n_samples=n_rows,
     )
     found = PseudoRowData(
         **{**vars(data), "problem": made}, plain=data, plain_folds=folds
@@ -155,20 +159,24 @@ def groups_of(folds, n_rows, n_most):
     return (group, kinds) if len(kinds) <= n_most else None
 
 
-def _is_explained(moments, n_outputs):
-    """Whether some target is, but for a share of it that moments do not resolve.
+def unexplained_share(moments, n_outputs):
+    """The share of a target's variance that X leaves, the least over targets.
+
+    Second moments about zero: of centred data, what an intercept leaves to X.
 
     Parameters
     ----------
-    moments : ndarray of shape (n, n)
-        Second moments of the columns and the targets.
+    moments : list of Moments
+        Of the columns and the targets.
     n_outputs : int
     """
-    sizes = np.sqrt(np.diagonal(moments))
+    total = sum(m.scatter + m.weight * np.outer(m.mean, m.mean) for m in moments)
+    sizes = np.sqrt(np.diagonal(total))
     sizes = np.where(sizes > 0, sizes, 1)
-    scaled = moments / sizes / sizes[:, None]
+    scaled = total / sizes / sizes[:, None]
     columns, targets = np.split(scaled, [-n_outputs])
     own, shared = np.split(columns, [-n_outputs], axis=1)
     explained = shared.T @ np.linalg.lstsq(own, shared, rcond=None)[0]
     left = np.diagonal(targets[:, -n_outputs:] - explained)
-    return bool((left <= UNEXPLAINED * np.diagonal(targets[:, -n_outputs:])).any())
+    variance = np.diagonal(targets[:, -n_outputs:])
+    return float((left / np.where(variance > 0, variance, 1)).min())

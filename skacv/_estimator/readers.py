@@ -116,6 +116,9 @@ class Estimate:
         Whether it needs no single rows: what is read is the same, to rounding, where
         other rows stand for those that stay, or go, together in all folds, if both
         have the same weight, means and second moments of [X y].
+    from_summary : bool, default=False
+        Whether it needs, besides moments, a random sample of single rows only: those
+        that ``run.data.problem.n_single`` counts.
     is_rotation_invariant : bool, default=False
         Whether it is the same in any orthonormal basis of the coefficients. While one
         that is on is not, a run is on the columns of X.
@@ -133,6 +136,7 @@ class Estimate:
     stage: float = 2.0
     after: tuple = ()
     from_moments: bool = False
+    from_summary: bool = False
     is_rotation_invariant: bool = False
 
     @property
@@ -212,6 +216,7 @@ ESTIMATES = {
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
+            from_summary=True,
             is_rotation_invariant=True,
         ),
         Estimate(
@@ -223,6 +228,7 @@ ESTIMATES = {
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight).",
             residuals=residuals_of_rows_left_out,
+            from_summary=True,
             is_rotation_invariant=True,
         ),
         Estimate(
@@ -233,6 +239,7 @@ ESTIMATES = {
             default=ShuffledFolds.of,
             stage=1.25,
             from_moments=True,
+            from_summary=True,
             is_rotation_invariant=True,
         ),
     )

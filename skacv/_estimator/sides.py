@@ -32,6 +32,9 @@ def on_smaller_side(estimator, data, folds, resume):
     folds : list of (ndarray of int, ndarray of int)
         As rows of these data.
     """
+    if data.problem.design.is_away:
+        # Products take little there, and a basis of the rows would be as large as X.
+        return data, folds
     shape, is_recorded = _shape(data), resume and hasattr(estimator, "coef_path_")
     if is_recorded and estimator.coef_path_.shape[-1] != shape[1]:
         return data, folds  # which no run can go on from
@@ -50,6 +53,11 @@ def on_smaller_side(estimator, data, folds, resume):
 def _shape(data):
     """Samples and features."""
     return len(data.rows), len(data.center)
+
+
+def sees_moments_alone(update):
+    """Whether, with the squared error, it needs means and second moments alone."""
+    return update.is_affine and not update.n_batches and update.preconditioner is None
 
 
 @dataclass(frozen=True)
@@ -110,8 +118,7 @@ class AskedRun:
             and not self.estimator.keep_data
             # A single fold has its standard error over its rows.
             and len(self.folds) != 1
-            and all(update.is_affine and not update.n_batches for update in updates)
-            and all(update.preconditioner is None for update in updates)
+            and all(sees_moments_alone(update) for update in updates)
             and all(estimate.from_moments for estimate in self._estimates())
         )
 

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ..optim.families import except_last
+from .following import of_record
 
 # Strengths of a "path" along which coefficients become nonzero one after the other; and
 # of one whose penalty is smooth: its iterates on the way from one strength to the next
@@ -121,6 +122,7 @@ class PenaltyStrengths(ABC):
         """
         return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
+    @of_record
     def parameters_at(self, t):
         """The strength of the penalty at iterate ``t``, if the run has several.
 

@@ -62,21 +62,21 @@ def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
     )
     found = BegunOnWorkers(data, [], seed, plan, live)
     if estimator._keeps_run(resume, n_updates):
-        found.settings, found.samples = estimator._settings(), token
+        found.settings, found.rows = estimator._settings(), token
     return found
 
 
 @dataclass
 class BegunOnWorkers(BegunRun):
-    """A run of rows on workers; ``samples`` is a token of the collections."""
+    """A run of rows on workers; ``rows`` is a token of the collections."""
 
-    def is_of(self, samples, coded, settings):
-        """Whether it is the run of these samples: never of any in memory."""
+    def is_of(self, rows, settings):
+        """Whether it is the run of these rows: never of any in memory."""
         return False
 
     def is_of_token(self, token, settings):
         """Whether it is the run of these collections and settings."""
-        return settings == self.settings and token == self.samples
+        return settings == self.settings and token == self.rows
 
     def finished(self, estimator):
         """What estimates are read from; those that are left to us are off."""

@@ -83,7 +83,7 @@ class RowGroups:
         columns = getattr(X, "columns", None)
         self.feature_names = None if columns is None else list(columns)
         self.dtype, self.n_columns = _kind_of(X)
-        blocks = _aligned(X, y, sample_weight)
+        blocks = aligned(X, y, sample_weight)
         self.n_blocks, self.n_rounds = len(blocks), 0
         made = (self.n_columns, self.dtype, self.feature_names)
         self._groups = _persisted(blocks, made)
@@ -244,8 +244,7 @@ def _combined(combine, parts):
 
 def _persisted(blocks, made):
     """As many groups as the workers have threads, in the order of the blocks."""
-    workers = _threads_of_workers()
-    n_groups = len(workers) or dask.config.get("num_workers", None) or CPU_COUNT
+    workers, n_groups = _threads_of_workers(), threads()
     groups, join = [], delayed(_group, pure=False)
     numbered = list(enumerate(blocks))
     shares = np.array_split(np.arange(len(blocks)), min(n_groups, len(blocks)))
@@ -256,6 +255,12 @@ def _persisted(blocks, made):
         with dask.annotate(**hint):
             groups.append(join(made, [numbered[i] for i in share]))
     return dask.persist(*groups, optimize_graph=False)
+
+
+def threads():
+    """How many blocks can be worked on at a time."""
+    n_workers = len(_threads_of_workers())
+    return n_workers or dask.config.get("num_workers", None) or CPU_COUNT
 
 
 def _threads_of_workers():
@@ -356,7 +361,7 @@ def _further(y):
     return tuple(int(n) for n in shape[1:])
 
 
-def _aligned(X, y, sample_weight):
+def aligned(X, y, sample_weight):
     """Blocks of rows as delayed (X, y, weight), the last None without weights."""
     if not hasattr(X, "columns"):
         X = X.rechunk({1: -1})
@@ -377,7 +382,7 @@ def _aligned(X, y, sample_weight):
 def _blocks_as(X, rows, part, name):
     """The blocks of y or of weights that belong to those of X."""
     if not dask.is_dask_collection(part):
-        part, sizes = np.asarray(part), _sizes(X, rows)
+        part, sizes = np.asarray(part), sizes_of(X, rows)
         if len(part) != sum(sizes):
             raise _other_length(sum(sizes), len(part), name)
         return [delayed(p) for p in np.split(part, np.cumsum(sizes)[:-1])]
@@ -392,7 +397,7 @@ def _blocks_as(X, rows, part, name):
     return list(part.to_delayed())
 
 
-def _sizes(X, rows):
+def sizes_of(X, rows):
     """Rows of every block, computed where they are not known."""
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])

@@ -2,6 +2,8 @@
 
 from sklearn.utils.validation import check_is_fitted
 
+from .._compat import on_host
+from .._estimator.following import in_numpy
 from ..model_selection.pipelines import last_step
 
 # Okabe and Ito's palette, told apart by all readers.
@@ -43,7 +45,7 @@ def recorded(estimator, X=None):
             f"{type(inner).__name__} has recorded no trajectory; take an estimator of "
             "skacv."
         )
-    return inner, X
+    return in_numpy(inner), on_host(X)
 
 
 def iteration_scale(estimator):

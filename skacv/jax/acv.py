@@ -17,7 +17,7 @@ from .._any_optimiser.linearised import check_method
 from .._any_optimiser.memory_matrix import N_CHECKED
 from .alongside import Alongside
 from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
-from .linearised import linearised_predictions
+from .linearised import check_linearisable, linearised_predictions
 from .memory_matrix import memory_matrix
 from .model import Model, no_penalty
 from .replicas import held_out_predictions
@@ -305,16 +305,18 @@ class Run:
         folds = Folds.of_rows(rows, self._data.n_rows)
         if method == "exact":
             return self._left_out(folds, block_size)
+        check_linearisable(self)
         found = linearised_predictions(self, folds, correction, block_size)
         return self._estimate(folds, found)
 
     def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
         """What every iterate costs on unseen rows, by the memory matrix.
 
-        It is of smooth losses and updates that take all rows and change little where a
-        gradient changes little: gradient descent, momentum, clipping, a prox. Of
-        RMSprop, sign updates, Adam late in runs that fit all rows and of networks it is
-        wrong by factors; some rows are left out exactly to tell.
+        It is of smooth losses and updates that change little where a gradient changes
+        little: gradient descent, momentum, clipping, a prox. Of RMSprop, sign updates,
+        Adam late in runs that fit all rows and of networks it is wrong by factors; some
+        rows are left out exactly to tell. In random batches slopes have as many modes
+        as there are updates: it pays where batches have many times as many rows.
 
         Parameters
         ----------
@@ -334,8 +336,8 @@ class Run:
         Raises
         ------
         ValueError
-            If the run is in batches, or the estimate is off the mean cost of rows that
-            are left out exactly by more than a half.
+            If the estimate is off the mean cost of rows that are left out exactly by
+            more than a half.
 
         Warns
         -----

@@ -32,7 +32,7 @@ class Alongside(AlongsideLoop):
 
     def __init__(self, model, params, data, folds, every):
         self._model, self._data = model, data
-        self._start = self._now = params
+        self._last = self._now = params
         equal = equal_weights(model, params, data)
         # The first replica has all rows: it is the loop's own run.
         self._weights = jnp.concatenate(
@@ -60,7 +60,12 @@ class Alongside(AlongsideLoop):
         Raises
         ------
         ValueError
-            If one of the first updates is not that of the loop, or a fold diverges.
+            If one of the first ten updates is not that of the loop, or a fold diverges.
+
+        Warns
+        -----
+        UserWarning
+            If a later one is not; once.
         """
         self._now = params
         self._follow(rows)
@@ -71,12 +76,11 @@ class Alongside(AlongsideLoop):
         self._carry = _advanced(self._model, self._carry, *part)
 
     def _parted(self):
-        own = ravel_pytree(jax.tree.map(lambda array: array[0], self._carry[0]))[0]
-        distances = [
-            float(jnp.linalg.norm(ravel_pytree(other)[0] - own))
-            for other in (self._now, self._start)
-        ]
-        return tuple(distances)
+        (params, state), now = self._carry, self._now
+        *norms, eps, params = _parted(params, self._last, now)
+        self._carry, self._last = (params, state), now
+        distance, length, size = map(float, norms)
+        return distance, length, size * float(eps)
 
     def _held_out(self):
         predictions = np.asarray(_predicted(self._model, self._carry, self._X))
@@ -85,6 +89,16 @@ class Alongside(AlongsideLoop):
 
     def _keep(self):
         self.best_params_ = self._now
+
+
+@jax.jit
+def _parted(replicas, last, now):
+    """Norms, the unit of rounding, and replicas of which the first is the loop."""
+    own = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
+    last, there = (ravel_pytree(params)[0] for params in (last, now))
+    norms = [jnp.linalg.norm(each) for each in (there - own, own - last, there)]
+    together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
+    return *norms, jnp.finfo(own.dtype).eps, together
 
 
 @partial(jax.jit, static_argnums=0)

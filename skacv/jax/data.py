@@ -46,6 +46,14 @@ class Data(NamedTuple):
         """Rows of update ``t``; None is all."""
         return None if self.batches is None else self.batches[t % len(self.batches)]
 
+    def counts(self, n_steps):
+        """How often every row is in the batch of every update, (n_steps, n_rows)."""
+        if self.batches is None:
+            return np.ones((n_steps, self.n_rows))
+        n_rows, batches = self.n_rows, np.asarray(self.batches)
+        found = [np.bincount(rows, minlength=n_rows + 1)[:n_rows] for rows in batches]
+        return np.array(found, float)[np.arange(n_steps) % len(found)]
+
     def on(self, rows, weights):
         """The same of some rows; None is all.
 

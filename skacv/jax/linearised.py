@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from .._any_optimiser.folds import at_a_time
 from .._any_optimiser.linearised import (
     BLOCK_BYTES,
     check_convex,
@@ -31,12 +32,33 @@ from ..risk.left_out.correction import LARGEST_SCALE
 from .data import equal_weights, rows_of
 
 
+def check_linearisable(run):
+    """Raise where linearising would estimate nothing, or ask too much.
+
+    Parameters
+    ----------
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If there are too many parameters, the mean loss is not convex, or the optimiser
+        asks for more than gradients.
+    """
+    model, start = run._model, run.at_iteration(0)
+    check_size(ravel_pytree(start)[0].size)
+    for t in looked_at(run.n_steps):
+        check_convex(np.asarray(_hessian(model, run.at_iteration(t), run._data)))
+    _check_optimizer(model, start)
+
+
 def linearised_predictions(run, folds, correction, block_size):
     """Predictions of rows by linearised replicas without them, each left out alone.
 
     Parameters
     ----------
     run : Run
+        As :func:`check_linearisable` asks for.
     folds : Folds
         Of single rows.
     correction : bool
@@ -45,29 +67,19 @@ def linearised_predictions(run, folds, correction, block_size):
     Returns
     -------
     ndarray of shape (n_steps + 1, n_rows_left_out, ...)
-
-    Raises
-    ------
-    ValueError
-        If there are too many parameters, the mean loss is not convex, or the optimiser
-        asks for more than gradients.
     """
-    model, data, start = run._model, run._data, run.at_iteration(0)
-    check_size(ravel_pytree(start)[0].size)
-    for t in looked_at(run.n_steps):
-        check_convex(np.asarray(_hessian(model, run.at_iteration(t), data)))
-    _check_optimizer(model, start)
-    due, found = jnp.asarray(due_updates(run.n_steps, correction)), []
+    due = jnp.asarray(due_updates(run.n_steps)) if correction else None
+    found = []
     for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
         rows = jnp.asarray(block.indices)
-        part = _replayed(model, data, run.params_path, due, rows)
+        part = _replayed(run._model, run._data, run.params_path, due, rows)
         found.append(np.asarray(part)[:, :n_own])
     return np.concatenate(found, axis=1)
 
 
 def _check_optimizer(model, params):
     try:
-        jax.eval_shape(model.follow, model.start(params), params)
+        _followed.eval_shape(model, params)
     except (TypeError, ValueError) as error:
         raise ValueError(
             "method='linearised' gives the optimiser gradients alone, and this one "
@@ -76,11 +88,16 @@ def _check_optimizer(model, params):
 
 
 @partial(jax.jit, static_argnums=0)
+def _followed(model, params):
+    return model.follow(model.start(params), params)
+
+
+@partial(jax.jit, static_argnums=0)
 def _hessian(model, params, data):
     theta, unravel = ravel_pytree(params)
     weights = equal_weights(model, params, data)
     expansion = Expansion(model, unravel, data, weights)
-    return jax.hessian(expansion.mean_loss)(theta, data.X, data.y, weights)
+    return expansion.hessian(theta, data.X, data.y, weights)
 
 
 class Expansion(NamedTuple):
@@ -109,10 +126,31 @@ class Expansion(NamedTuple):
     def mean_loss(self, theta, X, y, weights):
         return self.model.mean_loss(self.unravel(theta), X, y, weights)
 
+    def hessian(self, theta, X, y, weights):
+        """Of a mean loss: J'l''J, and the bend of the predictions themselves.
+
+        For linear models that is zero and J is constant, which the compiler finds. The
+        product is faster than what differentiating the mean loss twice comes to.
+        """
+
+        def predict(theta):
+            return self.model.predict(self.unravel(theta), X)
+
+        def cost(prediction):
+            return weights @ self.model.loss(y, prediction)
+
+        prediction, move = jax.linearize(predict, theta)
+        slopes, bend = jax.linearize(jax.grad(cost), prediction)
+        # Parameters first, the layout in which the product is fastest.
+        jacobian = jax.vmap(move)(jnp.eye(theta.size, dtype=theta.dtype))
+        others = list(range(1, jacobian.ndim))
+        curved = jnp.tensordot(jax.vmap(bend)(jacobian), jacobian, (others, others))
+        return curved + jax.hessian(lambda at: (slopes * predict(at)).sum())(theta)
+
     def expanded(self, theta, point, X, y, weights):
         """Gradients at theta + d for every replica, (n_replicas, n_parameters)."""
         gradient = jax.grad(self.mean_loss)(theta, X, y, weights)
-        return gradient + point @ jax.hessian(self.mean_loss)(theta, X, y, weights)
+        return gradient + point @ self.hessian(theta, X, y, weights)
 
     def of_own(self, theta, point):
         """The same of what the row costs that each leaves out."""
@@ -127,23 +165,26 @@ class Expansion(NamedTuple):
     def missed(self, theta, point, own):
         """What expanding misses of the gradients over all rows but the one left out."""
         X, y, weights = self.data.X, self.data.y, self.weights
+        one = jnp.ones(1, theta.dtype)
 
-        def exact(d, row):
-            others = weights.at[row].set(0.0)
-            return jax.grad(self.mean_loss)(theta + d, X, y, others)
+        def exact(d):
+            return jax.grad(self.mean_loss)(theta + d, X, y, weights)
 
-        expanded = self.expanded(theta, point, X, y, weights) - weights[0] * own
-        return jax.vmap(exact)(point, self.rows) - expanded
+        def exact_of_own(d, X, y):
+            return jax.grad(self.mean_loss)(theta + d, X, y, one)
 
-    def at_update(self, t, theta, point, own, missed):
-        """Gradients of the replicas at update ``t``, on its rows."""
+        found = jax.lax.map(exact, point, batch_size=at_a_time(self.data.n_rows))
+        found -= weights[0] * jax.vmap(exact_of_own)(point, *self.own)
+        return found - self.expanded(theta, point, X, y, weights) + weights[0] * own
+
+    def at_update(self, t, theta, point, own):
+        """Gradients at update ``t``, on its rows, but for their scale."""
         X, y, weights = self.data.at_update(t, self.weights)
         share = self.weights[0]
         if self.data.batches is not None:
             places = self.data.rows_at(t) == self.rows[:, None]
             share = (places @ weights)[:, None]
-        found = self.expanded(theta, point, X, y, weights) - share * own + missed
-        return found / (1 - self.weights[0])
+        return self.expanded(theta, point, X, y, weights) - share * own
 
 
 def _scaled(missed, at, point):
@@ -155,7 +196,10 @@ def _scaled(missed, at, point):
 
 @partial(jax.jit, static_argnums=0)
 def _replayed(model, data, path, due, rows):
-    """Predictions of rows by their replicas, (n_steps + 1, n_rows_left_out, ...)."""
+    """Predictions of rows by their replicas, (n_steps + 1, n_rows_left_out, ...).
+
+    ``due`` tells at which updates they are corrected; None is never.
+    """
     first = jax.tree.map(lambda array: array[0], path)
     weights, (_, unravel) = equal_weights(model, first, data), ravel_pytree(first)
     own_rows = rows_of((data.X, data.y), rows[:, None])
@@ -170,16 +214,21 @@ def _replayed(model, data, path, due, rows):
         t, theta, is_due = inputs
         point = flat(replicas[0]) - theta
         own = expansion.of_own(theta, point)
-        known = jax.lax.cond(
-            is_due, lambda: (expansion.missed(theta, point, own), point), lambda: known
-        )
-        gradient = expansion.at_update(t, theta, point, own, _scaled(*known, point))
+        gradient = expansion.at_update(t, theta, point, own)
+        if due is not None:
+            known = jax.lax.cond(
+                is_due,
+                lambda: (expansion.missed(theta, point, own), point),
+                lambda: known,
+            )
+            gradient += _scaled(*known, point)
+        gradient = jax.vmap(unravel)(gradient / (1 - weights[0]))
         penalty = jax.vmap(jax.grad(model.penalty))(replicas[0])
-        total = jax.tree.map(jnp.add, jax.vmap(unravel)(gradient), penalty)
+        total = jax.tree.map(jnp.add, gradient, penalty)
         return (jax.vmap(model.follow)(replicas, total), known), predicted(replicas)
 
     replicas = jax.vmap(lambda row: model.start(first))(rows)
     zeros, thetas = jnp.zeros_like(flat(replicas[0])), flat(path)[:-1]
-    inputs = jnp.arange(len(due)), thetas, due
+    inputs = jnp.arange(len(thetas)), thetas, due
     (last, _), found = jax.lax.scan(advance, (replicas, (zeros, zeros)), inputs)
     return jnp.concatenate([found, predicted(last)[None]])

@@ -7,9 +7,11 @@ the response of f_t to shocks in the slopes at step s, let
 
 Then U_t = f_t - sum_{s<t} W_ts psi_s is what every row would be predicted by the run
 that never saw it (:mod:`skacv.risk.memory.curved`; Bellec & Tan 2024 for the squared
-error). S acts through one jvp of the update, the state of the optimiser in the tangent.
-W V is read for the temporal modes V of the slopes: with z = W V, shocks r V_s +
-D_s r z_s of random signs r, and z_t tr D_t the mean of r'D_t df_t.
+error). In batches psi_s and D_s are zero for rows that are not in the batch, but the
+shocks of A are of all rows (Tan & Bellec 2024). S acts through one jvp of the update,
+the state of the optimiser in the tangent. W V is read for the temporal modes V of the
+slopes: with z = W V, shocks r V_s + D_s r z_s of random signs r, and z_t tr D_t the
+mean of r'D_t df_t.
 """
 
 from functools import partial
@@ -34,20 +36,17 @@ def memory_matrix(run, n_probes, n_checked, seed):
     """The estimate of a run, see :meth:`Run.risk_path`."""
     check_probes(n_probes)
     model, data = run._model, run._data
-    if data.batches is not None:
-        raise ValueError(
-            "The memory matrix is of runs whose updates take all rows, not batches: "
-            "take cv_path or loo_path."
-        )
     fitted = run.predict_path(data.X)
     slopes, curvature = _derivatives(model.loss, data.y, fitted)
-    modes = modes_of_slopes(np.asarray(slopes)[:-1], n_probes == "exact")
+    counts = data.counts(run.n_steps)
+    taken = np.asarray(slopes)[:-1] * counts[:, :, None]
+    modes = modes_of_slopes(taken, n_probes == "exact")
     first, shape = run.at_iteration(0), (len(fitted), data.n_rows, -1)
     solutions = []
     for signs in groups_of_probes(n_probes, *slopes.shape[1:], seed):
         blocks = blocks_of_modes(modes.temporal, len(signs), signs[0].size)
         found = [
-            _solved(model, data, first, curvature, *_like(fitted, block, signs))
+            _solved(model, data, first, curvature, *_like(fitted, counts, block, signs))
             for block in blocks
         ]
         solutions.append(np.concatenate([np.asarray(part) for part in found], axis=1))
@@ -109,23 +108,23 @@ def _floats(tree):
 
 
 @partial(jax.jit, static_argnums=0)
-def _solved(model, data, params, curvature, temporal, signs):
+def _solved(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
     weights, start = equal_weights(model, params, data), model.start(params)
 
-    def shocked(carry, shift):
-        """The update where slopes are shifted."""
+    def shocked(carry, t, shift):
+        """Update ``t`` where slopes of all rows are shifted, in a batch or not."""
+        batch = data.at_update(t, weights)
 
         def objective(params):
             moved = model.predict(params, data.X).reshape(shift.shape) * shift
-            plain = model.objective(params, data.X, data.y, weights)
-            return plain - weights @ moved.sum(axis=1)
+            return model.objective(params, *batch) - weights @ moved.sum(axis=1)
 
         return model.descend(carry, objective)
 
     def advance(state, inputs):
         carry, tangents = state
-        mode, bend = inputs
+        t, mode, bend, count = inputs
         floats, joined = _floats(carry)
 
         def read(tangent, sign):
@@ -137,7 +136,7 @@ def _solved(model, data, params, curvature, temporal, signs):
 
         def push(tangent, shock):
             def following(floats, shift):
-                return _floats(shocked(joined(floats), shift))[0]
+                return _floats(shocked(joined(floats), t, shift))[0]
 
             at = floats, jnp.zeros_like(shock)
             return jax.jvp(following, at, (tangent, shock))[1]
@@ -147,14 +146,17 @@ def _solved(model, data, params, curvature, temporal, signs):
         response = jax.vmap(each_probe, (0, None))(tangents, signs).mean(axis=1)
         size = jnp.einsum("ikk->", bend)
         z = jnp.where(size > 0, response / jnp.where(size > 0, size, 1), 0)
-        bent = jnp.einsum("ikl,ril->rik", bend, signs)
+        bent = jnp.einsum("i,ikl,ril->rik", count, bend, signs)
         shocks = mode[:, None, None, None] * signs + z[:, None, None, None] * bent
+        shocks *= data.n_rows / count.sum()
         tangents = jax.vmap(jax.vmap(push))(tangents, shocks)
-        return (shocked(carry, jnp.zeros_like(signs[0])), tangents), z
+        return (shocked(carry, t, jnp.zeros_like(signs[0])), tangents), z
 
     shape = temporal.shape[1], len(signs)
     floats, _ = _floats(start)
     tangents = [jnp.zeros((*shape, *leaf.shape), leaf.dtype) for leaf in floats]
     # After the last step nothing is pushed that would be read.
     temporal = jnp.concatenate([temporal, jnp.zeros_like(temporal[:1])])
-    return jax.lax.scan(advance, (start, tangents), (temporal, curvature))[1]
+    counts = jnp.concatenate([counts, counts[-1:]])
+    inputs = jnp.arange(len(temporal)), temporal, curvature, counts
+    return jax.lax.scan(advance, (start, tangents), inputs)[1]

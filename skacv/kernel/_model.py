@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._compat import Interval, StrOptions
+from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.left_out import FEWEST_ROWS
 from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS, plain
 from .._warnings import warn
@@ -131,6 +131,11 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _follows_X(self):
+        """Named kernels are computed where X is; others are of NumPy."""
+        return isinstance(self.kernel, str) and not self._is_precomputed()
 
     # ---------------------------------------------------------------- the problem
 
@@ -304,6 +309,8 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def share_work(candidates, X, y):
         """Let fits to the same rows share their distances, where these fit in memory.
 
+        Not on a device, where they take little.
+
         Parameters
         ----------
         candidates : list of estimators of this class
@@ -311,7 +318,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         """
         candidates = [c for c in candidates if c._is_radial()]
-        if len(candidates) < 2:
+        if len(candidates) < 2 or is_foreign(X):
             return
         rows = rows_of(candidates[0]._coded_samples(X, y, None)[0].passed)
         budget = min(candidate._budget() for candidate in candidates)

@@ -4,8 +4,10 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator.following import in_numpy
 from .._estimator.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
+from ..optim.namespaces import as_dtype, rows_in
 from ..optim.phases import first_updates
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.methods import Replicated, Spectral, method_for
@@ -16,6 +18,9 @@ from .data import working_dtype
 class RecordedKernelModel(RecordedModel):
     """Any of the iterates whose dual coefficients ``fit`` has kept."""
 
+    _follower = "dual_coef_"
+    _left_there = frozenset({"X_fit_"})
+
     def recorded_iterations(self):
         """Iterates whose coefficients are kept, in order.
 
@@ -24,7 +29,7 @@ class RecordedKernelModel(RecordedModel):
         ndarray of int
         """
         check_is_fitted(self)
-        return self.stored_iterations_
+        return in_numpy(self).stored_iterations_
 
     def _take_coefficients(self, place):
         """Use one row of the coefficients that are kept."""
@@ -57,14 +62,14 @@ class RecordedKernelModel(RecordedModel):
         if self._kernel is None:  # X is the kernel between its rows and those
             found = X @ flat
         else:
-            X, Z = (rows.astype(flat.dtype, copy=False) for rows in (X, self.X_fit_))
+            X, Z = (as_dtype(rows, flat.dtype) for rows in (X, self.X_fit_))
             found = product(self._kernel, X, Z, flat, self._map)
         return found.reshape(len(found), *dual_coef.shape[1:])
 
     def _run_without_rows(self):
         """Dual coefficients and intercepts without each row left out, by output."""
         away, n_rows = self._data, len(self._data.rows)
-        X = self.X_fit_.astype(working_dtype(n_rows), copy=False)[away.rows]
+        X = rows_in(as_dtype(self.X_fit_, working_dtype(n_rows)), away.rows)
         matrix = KernelMatrix(
             self._kernel, X, working_dtype(n_rows), self._budget(), self._map
         )

@@ -28,7 +28,7 @@ def check_precomputed(matrix):
 
 
 def _blocks_of(matrix):
-    return blocks(*matrix.shape, matrix.dtype)
+    return blocks(matrix, matrix.shape[1], matrix.dtype)
 
 
 def check_kernel(values):

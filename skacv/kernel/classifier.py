@@ -4,6 +4,7 @@ import numpy as np
 
 from .._compat import StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.following import of_record
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
 
@@ -326,6 +327,7 @@ default="rbf"
         return share / share.sum(axis=1, keepdims=True)
 
     @property
+    @of_record
     def loo_error_path_(self):
         """Share of the rows left out whose label is not predicted, by iterate."""
         if not hasattr(self, "loo_prediction_path_"):

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._estimator.data import TrainingData
+from ..optim.arrays import design_of
 from ..optim.kernel import KernelDesign
 from ..optim.kernel_matrix import KernelMatrix
+from ..optim.namespaces import as_dtype, here, is_away, is_writeable, rows_in
 from ..optim.problem import Problem
 from .checks import check_kernel
 
@@ -23,7 +25,7 @@ def working_dtype(n_rows):
 
 def rows_of(X):
     """Training rows as a kernel takes them."""
-    return X.astype(working_dtype(X.shape[0]), copy=False)
+    return as_dtype(X, working_dtype(X.shape[0]))
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,12 @@ def kernel_data(samples, coded, kernel, settings, seed):
         If the kernel is none.
     """
     order = np.random.RandomState(seed).permutation(len(samples.y))
-    X, dtype = settings.rows[order], working_dtype(len(order))
+    X, dtype = rows_in(settings.rows, order), working_dtype(len(order))
+    if is_away(X):
+        check_device(X)
     if not kernel.is_positive:
-        checked = X[:CHECKED_ROWS]
-        check_kernel(np.asarray(kernel(checked, checked), dtype=np.float64))
+        checked = rows_in(X, slice(CHECKED_ROWS))
+        check_kernel(here(kernel(checked, checked)).astype(np.float64, copy=False))
     matrix = KernelMatrix(kernel, X, dtype, settings.budget, settings.map)
     weights = coded.weights[order]
     row_weights = (weights / weights.sum())[:, None]
@@ -133,6 +137,16 @@ def kernel_data(samples, coded, kernel, settings, seed):
         is_centered=settings.fit_intercept and is_quadratic,
         has_constant=settings.fit_intercept and not is_quadratic,
     )
+
+
+def check_device(X):
+    """Raise where a kernel cannot be computed in the namespace of X, on its device."""
+    if not is_writeable(X):
+        raise ValueError(
+            "The kernel matrix is written to where X is, which arrays such as those of "
+            "JAX do not allow: pass X as an array of NumPy, PyTorch or CuPy."
+        )
+    design_of(X)  # which raises where products have fewer digits
 
 
 @dataclass(frozen=True)

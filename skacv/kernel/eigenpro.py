@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..optim.namespaces import free_bytes
 from ..optim.phases import smoothness_under
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
@@ -29,6 +30,9 @@ FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
 # Directions are brought down to so many roundings of the largest k(x, x) at most: with
 # the steps that are stable beyond, rounding grows.
 N_ROUNDINGS = 1000
+# Of the memory that is free on a device, the part of the kernel of a batch may take so
+# much: it is there up to three times while it is computed.
+DEVICE_SHARE = 0.25
 
 
 class Sizes(NamedTuple):
@@ -70,13 +74,36 @@ class Sizes(NamedTuple):
             return min(LARGEST_SUBSAMPLE, max(SUBSAMPLE_SIZES[1], fitting))
         return automatic_subsample_size(n_rows)
 
-    def batch(self, n_rows, critical):
-        """Rows of a batch, at most."""
+    def batch(self, n_rows, critical, fitting):
+        """Rows of a batch, at most.
+
+        Parameters
+        ----------
+        n_rows : int
+        critical : float
+            Beyond so many, a batch brings no more than one of these.
+        fitting : int
+            So many have room where the kernel is computed.
+        """
         if self.batch_size == "full":
             return n_rows
         if self.batch_size == "auto":
-            return n_rows if n_rows <= DOUBLE_ROWS else int(min(critical, n_rows))
+            if n_rows <= DOUBLE_ROWS:
+                return n_rows
+            return max(1, int(min(critical, fitting, n_rows)))
         return min(self.batch_size, n_rows)
+
+
+def rows_that_fit(matrix):
+    """Rows whose part of a kernel matrix fits beside it, on its device; else all.
+
+    EigenPro 2 takes the least of what a device has room for, what it computes at once
+    and the critical batch size. What is computed at once is split into blocks here.
+    """
+    free = free_bytes(matrix.X)
+    if free is None or matrix.values is not None:
+        return len(matrix)
+    return int(DEVICE_SHARE * free / (len(matrix) * matrix.dtype.itemsize))
 
 
 def batches_of(n_rows, size):
@@ -111,7 +138,8 @@ def eigenpro_schedule(problem, sizes, rng):
     preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
     beta = float(preconditioner.squared_row_norms(design).max())
     critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
-    batches = batches_of(n_rows, sizes.batch(n_rows, critical))
+    fitting = rows_that_fit(design.matrix)
+    batches = batches_of(n_rows, sizes.batch(n_rows, critical, fitting))
     parts = [design.rows(rows) for rows in batches] or [design]
     largest = bound * max(preconditioner.top_eigenvalue(part, rng) for part in parts)
     if batches:

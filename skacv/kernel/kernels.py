@@ -2,7 +2,8 @@
 
 Add a kernel here: a frozen dataclass that is called with rows (n, d) and (m, d)
 and returns (n, m) in their dtype, and that knows its diagonal and whether it is
-positive semi-definite for sure. List it in ``KERNELS`` if it has a name.
+positive semi-definite for sure. List it in ``KERNELS`` if it has a name. Named kernels
+are computed where the rows are, in place: the rows may be on a device.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from ..optim.namespaces import as_dtype, dtype_of, here, is_away, namespace_of
 
 # Rows at a time where a diagonal has to be read off square blocks.
 DIAGONAL_ROWS = 64
@@ -26,14 +29,33 @@ def squared_distances(X, Z):
     rounding is zero, since the root of it would not be small.
     """
     if not sparse.issparse(X):
-        center = Z.mean(axis=0)
+        center = namespace_of(Z).mean(Z, axis=0)
         X, Z = X - center, Z - center
-    squared = safe_sparse_dot(-2 * X, Z.T, dense_output=True)
-    norms = row_norms(X, squared=True)[:, None]
+    squared, norms = inner_products(-2 * X, Z), squared_norms(X)[:, None]
     squared += norms
-    squared += row_norms(Z, squared=True)
-    squared[squared < N_ROUNDINGS * np.finfo(squared.dtype).eps * norms] = 0
+    squared += squared_norms(Z)
+    share = N_ROUNDINGS * float(np.finfo(dtype_of(squared)).eps)
+    squared[squared < share * norms] = 0
     return squared
+
+
+def inner_products(X, Z):
+    """Those of two sets of rows, (n, m), dense."""
+    return X @ Z.T if is_away(X) else safe_sparse_dot(X, Z.T, dense_output=True)
+
+
+def squared_norms(X):
+    """Those of rows, (n,)."""
+    if is_away(X):
+        return namespace_of(X).sum(X**2, axis=1)
+    return row_norms(X, squared=True)
+
+
+def exponential(array):
+    """In place of the array, where its namespace can."""
+    if is_away(array):
+        return namespace_of(array).exp(array)
+    return np.exp(array, out=array)
 
 
 @dataclass(frozen=True)
@@ -56,16 +78,16 @@ class Gaussian(RadialKernel):
 
     def profile(self, squared):
         squared *= -self.gamma
-        return np.exp(squared, out=squared)
+        return exponential(squared)
 
 
 class Laplacian(RadialKernel):
     """k(x, z) = exp(-gamma ||x - z||), of the Euclidean distance."""
 
     def profile(self, squared):
-        distance = np.sqrt(squared, out=squared)
-        distance *= -self.gamma
-        return np.exp(distance, out=distance)
+        squared **= 0.5
+        squared *= -self.gamma
+        return exponential(squared)
 
 
 class Cauchy(RadialKernel):
@@ -74,7 +96,8 @@ class Cauchy(RadialKernel):
     def profile(self, squared):
         squared *= self.gamma
         squared += 1
-        return np.reciprocal(squared, out=squared)
+        squared **= -1.0
+        return squared
 
 
 @dataclass(frozen=True)
@@ -87,16 +110,17 @@ class Polynomial:
     is_positive = False
 
     def __call__(self, X, Z):
-        return self._of_products(safe_sparse_dot(X, Z.T, dense_output=True))
+        return self._of_products(inner_products(X, Z))
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""
-        return self._of_products(row_norms(X, squared=True).astype(np.float64))
+        return self._of_products(here(squared_norms(X)).astype(np.float64))
 
     def _of_products(self, products):
         products *= self.gamma
         products += self.coef0
-        return np.power(products, self.degree, out=products)
+        products **= self.degree
+        return products
 
 
 @dataclass(frozen=True)
@@ -182,9 +206,9 @@ KERNELS = {
 def check_squares(X):
     """Raise where products of rows, of which named kernels are made, overflow."""
     with np.errstate(over="ignore"):
-        norms = row_norms(X, squared=True)
+        norms = here(squared_norms(X))
     if not np.isfinite(norms).all():
-        raise ValueError(f"Squares of entries of X overflow in {X.dtype}: scale X.")
+        raise ValueError(f"Squares of entries of X overflow in {dtype_of(X)}: scale X.")
 
 
 def scale_gamma(name, X, factor=1.0):
@@ -196,7 +220,7 @@ def scale_gamma(name, X, factor=1.0):
     if sparse.issparse(X):
         variance = X.multiply(X).mean() - X.mean() ** 2
     else:
-        variance = X.var(dtype=np.float64)
+        variance = float(namespace_of(X).var(as_dtype(X, np.float64)))
     spread = X.shape[1] * variance
     gamma = factor / spread if spread > np.finfo(np.float64).tiny else factor
     return float(np.sqrt(gamma) if name == "laplacian" else gamma)

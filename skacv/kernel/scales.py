@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
+from ..optim.namespaces import here, rows_in
 from .kernels import scale_gamma
 
 # Multiples of gamma="scale".
@@ -79,7 +80,7 @@ def chosen_scale(estimator, samples, folds, seed):
     """
     rng = np.random.RandomState(seed)
     rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
-    data = samples.X[rows], samples.y[rows], samples.weights[rows]
+    data = here(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
     gammas = np.array([scale_gamma(estimator.kernel, samples.X, f) for f in FACTORS])
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in SHARED if name in settings}

@@ -4,9 +4,12 @@ from .._estimator.fit import TrajectoryModel
 from .._estimator.inference import CoefficientInference
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.predictions import RecordedRegressor
+from .._estimator.streaming import TakesSummaries
 
 
-class SquaredErrorRegressor(CoefficientInference, RecordedRegressor, TrajectoryModel):
+class SquaredErrorRegressor(
+    TakesSummaries, CoefficientInference, RecordedRegressor, TrajectoryModel
+):
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.

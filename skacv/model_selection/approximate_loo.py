@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight, on_host
+from .._estimator.following import in_numpy
 from .._warnings import warn
 from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
@@ -186,6 +187,7 @@ def approximate_loo(
         raise ValueError(
             f"n_probes must be an integer, at least {FEWEST_PROBES}, got {n_probes!r}."
         )
+    estimator = in_numpy(estimator)
     X, y, weights = _checked(estimator, X, y, sample_weight)
     models = adapter(estimator, X, y, weights)
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)

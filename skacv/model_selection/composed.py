@@ -58,7 +58,7 @@ class ComposedOfMembers(Composition):
 
     def _default_for(self, X, y):
         """Members of the default portfolio that can run on these data."""
-        task = task_of(y) if self.task == "auto" else self.task
+        task = task_of(X, y) if self.task == "auto" else self.task
         members = that_take(PORTFOLIOS[task](), X, y)
         if self.criterion not in tuple(ESTIMATES):
             return members

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import get_scorer
 from sklearn.utils import indexable
 
-from .._compat import _safe_indexing
+from .._compat import _safe_indexing, on_host
 from .._estimator.readers import ESTIMATES, Estimate
 
 # In the order in which they are taken where candidates are told to compute them.
@@ -226,7 +226,7 @@ class ScorerJudge(Judge):
         ValueError
             If the scorer does not take the predictions of the estimator.
         """
-        scorer = scorer_of(scoring)
+        scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
         for estimator in estimators:
             try:

@@ -17,10 +17,13 @@ from .._compat import (
     _num_samples,
     callback_context,
     has_callbacks,
+    on_host,
     with_callbacks,
 )
 from .._estimator.collections import is_collection
+from .._estimator.following import followed
 from .._estimator.readers import ESTIMATES
+from .._estimator.row_summary import RowSummary
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
@@ -35,6 +38,7 @@ from .members import (
 )
 from .portfolios import PORTFOLIOS, task_of_estimator
 from .preference import PairedErrors
+from .read_once import read_once
 from .rules import RULES
 from .splits import draw_once, take_back
 from .stages import Stages, fit_with_callbacks, prepare
@@ -238,15 +242,16 @@ default=None
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, **params):
+    def fit(self, X, y=None, **params):
         """Run every trajectory once and move to the best iterate.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data, passed on as they are.
+        X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
+            Training data, passed on as they are. With a summary ``cv`` is the number of
+            its folds, no scorer can judge, and ``best_score_corrected_`` is NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
+            Targets; none with a summary, which has them.
         **params : dict
             Passed on to the estimator's ``fit``, such as ``sample_weight``;
             with metadata routing enabled, as the estimator requests.
@@ -262,10 +267,15 @@ default=None
             On invalid parameters or data, and where the criterion is undefined (NaN)
             for every iterate; the estimator is left as it was.
         """
-        if is_collection(X):
-            check_collections(self)
+        passed_y = y
+        if not is_collection(X):
+            y = on_host(y)
+            params = {name: on_host(value) for name, value in params.items()}
         members = self._members_for(X, y)
+        X, y, params = read_once(members, X, y, params)
         candidates = self._candidates(members)
+        if is_collection(X):
+            check_collections(self, losses_of(candidates, X, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
             judge_alike(candidates, rng)
@@ -280,9 +290,12 @@ default=None
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, judge, between = on_common_rows(runs, judge, between)
-        rule, paired = RULES[self.rule], self._paired(candidates, fit_params, y)
+        rule, paired = RULES[self.rule], None
+        if not is_collection(X):
+            paired = self._paired(candidates, fit_params, y)
         compared = Comparison(candidates, runs, judge, rule, between, paired)
         self._keep(compared, compared.corrected_score(rng))
+        self.estimator_ = followed(self.estimator_, X, passed_y)
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
         return self
@@ -328,6 +341,11 @@ default=None
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
         criterion, estimators = self.criterion, [each.estimator for each in candidates]
+        if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
+            raise ValueError(
+                "With a summary of rows the criterion must be 'auto' or one of "
+                f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
+            )
         if isinstance(criterion, str) and criterion == "auto":
             is_one = not self._is_portfolio()
             estimate = automatic(estimators, X, y) if is_one else ESTIMATES["cv"]
@@ -355,7 +373,7 @@ default=None
 
     def _paired(self, candidates, fit_params, y):
         """What a member of the default portfolio is given up by, else None."""
-        if self.estimator is not None or self.criterion != "auto":
+        if self.estimator is not None or self.criterion != "auto" or y is None:
             return None
         weights = fit_params[candidates[0].member].get("sample_weight")
         weights = np.ones(_num_samples(y)) if weights is None else np.asarray(weights)

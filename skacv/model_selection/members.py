@@ -72,21 +72,24 @@ def check_members(members, owner):
         )
 
 
-def check_collections(stopping):
-    """Raise where a stopping estimator cannot judge runs of a Dask collection.
+def check_collections(stopping, losses):
+    """Raise where a stopping estimator cannot judge runs of rows on workers.
 
     Parameters
     ----------
     stopping : TrajectoryEarlyStoppingCV
+    losses : dict
+        Of every member, by its name.
 
     Raises
     ------
     ValueError
     """
-    if stopping.estimator is None:
+    if len(losses) > 1 and not are_alike(losses):
         raise ValueError(
-            "The default members are of data in memory: with Dask input set estimator, "
-            "such as TrajectoryLasso()."
+            "Members are judged by different losses, and what compares them needs "
+            "single rows, which stay on their workers with Dask input: give estimator "
+            "members of one loss."
         )
     if stopping.criterion not in ("auto", "cv", "loo"):
         raise ValueError(

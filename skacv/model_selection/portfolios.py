@@ -6,6 +6,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 
+from .._estimator.collections import is_collection
+from .._estimator.row_summary import RowSummary
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import (
     IterativeRidge,
@@ -53,7 +55,7 @@ def classification():
 PORTFOLIOS = {"regression": regression, "classification": classification}
 
 
-def task_of(y):
+def task_of(X, y):
     """Whether targets are numbers or classes.
 
     Strings, booleans and any two values are classes, and so are whole numbers, as
@@ -62,12 +64,22 @@ def task_of(y):
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
+        The targets of a summary are numbers.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        None with a summary.
 
     Returns
     -------
     {"regression", "classification"}
     """
+    if isinstance(X, RowSummary):
+        return "regression"
+    if is_collection(y):
+        raise ValueError(
+            "task='auto' looks at y, which is not in memory with Dask input: say "
+            "task='regression' or task='classification'."
+        )
     kind = type_of_target(y)
     if kind not in ("binary", "multiclass"):
         return "regression"
@@ -90,16 +102,22 @@ def that_take(members, X, y):
     Parameters
     ----------
     members : list of (str, estimator)
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        None with a summary.
 
     Returns
     -------
     list of (str, estimator)
     """
-    n_rows, *_ = _shape(X)
-    has_kernel_rows = not sparse.issparse(X) and n_rows <= MOST_KERNEL_ROWS
-    is_one = not any(n > 1 for n in _shape(y)[1:])
+    if isinstance(X, RowSummary):
+        has_kernel_rows, is_one = False, X.n_targets == 1
+    elif is_collection(X):
+        has_kernel_rows, is_one = False, y.ndim == 1
+    else:
+        n_rows, *_ = _shape(X)
+        has_kernel_rows = not sparse.issparse(X) and n_rows <= MOST_KERNEL_ROWS
+        is_one = not any(n > 1 for n in _shape(y)[1:])
     return [
         (name, member)
         for name, member in members

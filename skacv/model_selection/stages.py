@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._compat import _num_samples
+from .._estimator.following import in_numpy
 from .._estimator.readers import ESTIMATES
+from .._estimator.row_summary import RowSummary
 from .._estimator.stopping import Patience
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
@@ -46,7 +48,7 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
         estimator.set_params(**{estimate.parameter: default})
     elif isinstance(setting, str) and setting == "auto" and estimate.sample:
         weights = sample_weight
-        n_rows = _num_samples(X) if weights is None else np.count_nonzero(weights)
+        n_rows = _n_rows(X) if weights is None else np.count_nonzero(weights)
         sample = estimate.sample(estimator, X, y, n_rows)
         estimator.set_params(**{estimate.parameter: sample})
     for other in ESTIMATES.values():
@@ -55,12 +57,18 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
             estimator.set_params(**{other.parameter: False})
 
 
+def _n_rows(X):
+    """Rows of positive weight, where none have weights passed beside them."""
+    return len(X) if isinstance(X, RowSummary) else _num_samples(X)
+
+
 class Run(NamedTuple):
     """A candidate that has been run.
 
     Attributes
     ----------
     estimator : fitted estimator
+        Its record in NumPy.
     path : ndarray of shape (n_iter_ + 1,)
         What every iterate is judged by.
     seconds : float
@@ -120,7 +128,7 @@ class Stages:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):
                 warn(str(found.message), found.category)
-        return Run(estimator, path, perf_counter() - begun)
+        return Run(in_numpy(estimator), path, perf_counter() - begun)
 
     def _judged_path(self, estimator, X, y, fit_params):
         """The path of the whole run, and what it has warned of where it ended."""
@@ -130,12 +138,12 @@ class Stages:
         if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
-            return self.judge.path(estimator), warned
+            return self.judge.path(in_numpy(estimator)), warned
         n_updates, has_ended = n_wanted, False
         while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
-            path = self.judge.path(estimator)
+            path = self.judge.path(in_numpy(estimator))
             # The whole path: a longer run may estimate its beginning otherwise.
             patience = Patience(n_wanted).follow(self.judge.sign * path)
             has_ended = is_whole or patience.has_ended

@@ -26,6 +26,9 @@ class Design(ABC):
     ``side``
         "columns" or "rows": where inner products are formed, of which there are
         n_columns squared or n_rows squared.
+    ``is_away``
+        Whether it is of another namespace, on another device perhaps, than what comes
+        out of its products.
     ``dot``, ``t_dot``
         From coefficients to predictors, and from slopes of the rows to a gradient
         in the coefficients.
@@ -43,7 +46,7 @@ class Design(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     side: str
-    has_columns = is_matrix = False
+    has_columns = is_matrix = is_away = False
 
     @abstractmethod
     def dot(self, coef):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .design import scaled_gram
 from .matrix import MatrixDesign, slices
+from .namespaces import as_dtype, dtype_of, here, namespace_of, picked, rows_in, there
 
 # Entries of X that are copied, centred and scaled, at a time.
 BLOCK_ENTRIES = 1 << 26
@@ -28,10 +29,7 @@ class DeviceDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    def __init__(self, X, center=None, row_scale=None):
-        super().__init__(X, center, row_scale)
-        self._compat = _array_api_compat()
-        self._namespace = self._compat.array_namespace(X)
+    is_away = True
 
     @classmethod
     def of(cls, X, center=None, row_scale=None):
@@ -47,8 +45,12 @@ class DeviceDesign(MatrixDesign):
         return design
 
     @property
+    def _namespace(self):
+        return namespace_of(self.X)
+
+    @property
     def dtype(self):
-        return np.dtype(str(self.X.dtype).rpartition(".")[2])
+        return dtype_of(self.X)
 
     @property
     def n_stored(self):
@@ -56,18 +58,11 @@ class DeviceDesign(MatrixDesign):
 
     def _there(self, array):
         """A NumPy array on the device."""
-        array = np.ascontiguousarray(array)
-        return self._namespace.asarray(array, device=self._compat.device(self.X))
+        return there(array, self.X)
 
     def _here(self, array):
         """An array of the device as a NumPy array of its own."""
-        if self._compat.is_torch_array(array) or self._compat.is_cupy_array(array):
-            array = self._compat.to_device(array, "cpu")
-        return np.array(array)
-
-    def _picked(self, array, index, axis):
-        """Some rows, or columns, of an array of the device."""
-        return self._namespace.take(array, self._there(index), axis=axis)
+        return here(array)
 
     def _check_digits(self):
         """Raise where factors are rounded before they are multiplied, as by TF32."""
@@ -92,9 +87,9 @@ class DeviceDesign(MatrixDesign):
         return self._here(self._namespace.matrix_transpose(self.X) @ slopes)
 
     def _weighted_sum(self, weights):
-        total, double = 0.0, self._namespace.float64
+        total = 0.0
         for rows in self._slices():
-            block = self._namespace.astype(self.X[rows, :], double)
+            block = as_dtype(self.X[rows, :], np.float64)
             share = self._there(weights[rows].astype(np.float64))
             total = total + self._namespace.matrix_transpose(block) @ share
         return self._here(total)
@@ -102,24 +97,25 @@ class DeviceDesign(MatrixDesign):
     def _slices(self):
         return within(self.shape[0], BLOCK_ENTRIES // self.shape[1])
 
-    def _arrays(self, columns=None):
-        """Rows as they are meant, on the device, so many at a time.
+    def _arrays(self, columns=None, dtype=None):
+        """Rows as they are meant, on the device, so many at a time, in a precision.
 
         Yields
         ------
         rows : slice
         block : array
         """
-        center = self.center
+        center, dtype = self.center, self.dtype if dtype is None else dtype
         for rows in self._slices():
             block = self.X[rows, :]
             if columns is not None:
-                block = self._picked(block, columns, axis=1)
+                block = picked(block, columns, axis=1)
+            block = as_dtype(block, dtype)
             if center is not None:
                 own = center if columns is None else center[columns]
-                block = block - self._there(own.T)
+                block = block - self._there(own.T.astype(dtype))
             if self.row_scale is not None:
-                block = block * self._there(self.row_scale[rows])
+                block = block * self._there(self.row_scale[rows].astype(dtype))
             yield rows, block
 
     def gram(self):
@@ -169,23 +165,18 @@ class DeviceDesign(MatrixDesign):
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
-        if isinstance(index, slice):  # no copy
-            index = slice(*index.indices(self.shape[0]))
-            return DeviceDesign(self.X[index, :], self.center, scale)
-        X = self._picked(self.X, np.arange(self.shape[0])[index], axis=0)
-        return DeviceDesign(X, self.center, scale)
+        if not isinstance(index, slice):  # of which no copy is made
+            index = np.arange(self.shape[0])[index]
+        return DeviceDesign(rows_in(self.X, index), self.center, scale)
 
     def selection(self, index, dtype):
         """A design of its own with the columns in ``index``, as ``dtype``."""
-        wanted = getattr(self._namespace, np.dtype(dtype).name)
-        blocks = [
-            self._namespace.astype(block, wanted) for _, block in self._arrays(index)
-        ]
+        blocks = [block for _, block in self._arrays(index, dtype)]
         return DeviceDesign(self._namespace.concat(blocks, axis=0))
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as a NumPy array."""
-        return self._here(self.selection(index, self.dtype).X).astype(dtype, copy=False)
+        return self._here(self.selection(index, dtype).X)
 
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""
@@ -195,14 +186,3 @@ class DeviceDesign(MatrixDesign):
 def within(n, size):
     """Slices of so many entries, at least one, that end with the array."""
     return [slice(s.start, min(s.stop, n)) for s in slices(n, max(1, size))]
-
-
-def _array_api_compat():
-    """The library that knows the namespaces of arrays."""
-    try:
-        import array_api_compat
-    except ImportError:
-        raise ImportError(
-            "Arrays on a device need array-api-compat: pip install skacv[array-api]."
-        ) from None
-    return array_api_compat

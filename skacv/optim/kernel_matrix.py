@@ -2,8 +2,21 @@
 
 import numpy as np
 
+from .namespaces import (
+    empty,
+    free_bytes,
+    here,
+    namespace_of,
+    part_of,
+    rows_in,
+    there,
+)
+
 # A block is a few arrays of this size while it is computed, kept in the cache.
 BLOCK_BYTES = 1 << 22
+# On a device with memory of its own, where many are at work, it is larger, but no more
+# than such a share of what is free.
+DEVICE_BLOCK_BYTES, DEVICE_SHARE = 1 << 28, 1 / 16
 EVERY = slice(None)
 
 
@@ -11,14 +24,16 @@ class KernelMatrix:
     """The kernel between all training rows.
 
     It is kept if it takes at most ``budget`` bytes. Else its entries are computed
-    whenever they are asked for, a block of rows at a time.
+    whenever they are asked for, a block of rows at a time. X, and with it the matrix,
+    may be on a device, in a namespace of its own; what goes into products and comes out
+    of them is NumPy.
 
     Parameters
     ----------
     kernel : callable
         ``kernel(X, Z)`` is an array of shape (n, m) for n and m rows;
         ``kernel.diagonal(X)`` has shape (n,).
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+    X : {ndarray, CSR matrix, array on a device} of shape (n_rows, n_features)
     dtype : dtype
         Precision of the entries.
     budget : float
@@ -29,8 +44,8 @@ class KernelMatrix:
     Attributes
     ----------
     diagonal : ndarray of shape (n_rows,), float64
-    values : ndarray of shape (n_rows, n_rows) or None
-        The matrix, if it is kept.
+    values : array of shape (n_rows, n_rows) or None
+        The matrix, if it is kept: where X is.
     """
 
     def __init__(self, kernel, X, dtype, budget, map=map):
@@ -50,8 +65,11 @@ class KernelMatrix:
 
     def square(self, index):
         """Rows and columns of the matrix, (n_index, n_index); not to be written to."""
+        return here(self._square(index))
+
+    def _square(self, index):
         if self.values is not None:
-            return self._part(index, index)
+            return part_of(self.values, index, index)
         X = self._data(index)
         return self.kernel(X, X)
 
@@ -71,8 +89,12 @@ class KernelMatrix:
         if self.values is None and n_rows**2 * self.dtype.itemsize > self.budget:
             X = self._data(rows)
             return lambda coef: product(self.kernel, X, X, coef, self.map)
-        part = self.square(rows)
-        return lambda coef: part @ coef.astype(self.dtype, copy=False)
+        part = self._square(rows)
+
+        def multiply(coef):
+            return here(part @ there(coef.astype(self.dtype, copy=False), part))
+
+        return multiply
 
     def dot(self, columns, coef, rows=EVERY):
         """Product of some columns of the matrix with (n_columns, n_outputs).
@@ -86,33 +108,31 @@ class KernelMatrix:
         if self.values is None:
             X, Z = self._data(rows), self._data(columns)
             return product(self.kernel, X, Z, coef, self.map)
+        coef = there(coef, self.values)
         if is_every(rows):  # entries of the symmetric matrix as they lie in memory
-            return self.values[columns].T @ coef
-        return self._part(rows, columns) @ coef
-
-    def _part(self, rows, columns):
-        """Part of the kept matrix: a view where both are slices, else one copy."""
-        if isinstance(rows, slice) or isinstance(columns, slice):
-            return self.values[rows, columns]
-        return self.values[np.ix_(rows, columns)]
+            return here(part_of(self.values, columns, EVERY).T @ coef)
+        return here(part_of(self.values, rows, columns) @ coef)
 
     def _data(self, rows):
         """The training rows, without a copy of all."""
-        return self.X if is_every(rows) else self.X[rows]
+        return self.X if is_every(rows) else rows_in(self.X, rows)
 
     def _computed(self):
         """The whole matrix; what is below the diagonal is mirrored."""
-        matrix = np.empty((len(self), len(self)), self.dtype)
+        X, namespace = self.X, namespace_of(self.X)
+        matrix = empty((len(self), len(self)), self.dtype, X)
+        diagonal = there(self.diagonal.astype(self.dtype), X)
 
         def fill(rows):
-            matrix[rows, : rows.stop] = self.kernel(self.X[rows], self.X[: rows.stop])
+            matrix[rows, : rows.stop] = self.kernel(X[rows, :], X[: rows.stop, :])
             # Products may differ from their transpose by rounding.
-            below = np.tril(matrix[rows, rows], -1)
+            below = namespace.tril(matrix[rows, rows], k=-1)
             matrix[rows, rows] = below + below.T
             matrix[: rows.start, rows] = matrix[rows, : rows.start].T
 
-        list(self.map(fill, blocks(len(self), len(self), self.dtype)))
-        np.fill_diagonal(matrix, self.diagonal)
+        list(self.map(fill, blocks(X, len(self), self.dtype)))
+        # A view of the diagonal entries, one in every row.
+        namespace.reshape(matrix, (-1,))[:: len(self) + 1] = diagonal
         return matrix
 
 
@@ -128,10 +148,13 @@ def as_slice(index):
     return slice(int(index[0]), int(index[-1]) + 1)
 
 
-def blocks(n_rows, width, dtype):
+def blocks(X, width, dtype):
     """Slices of rows that are computed at a time, next to so many columns."""
-    size = max(1, BLOCK_BYTES // (np.dtype(dtype).itemsize * max(width, 1)))
-    return [slice(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]
+    free = free_bytes(X)
+    n_bytes = BLOCK_BYTES if free is None else DEVICE_SHARE * free
+    n_bytes = min(n_bytes, DEVICE_BLOCK_BYTES)
+    size = max(1, int(n_bytes // (np.dtype(dtype).itemsize * max(width, 1))))
+    return [slice(a, min(a + size, X.shape[0])) for a in range(0, X.shape[0], size)]
 
 
 def product(kernel, X, Z, coef, map=map):
@@ -150,9 +173,10 @@ def product(kernel, X, Z, coef, map=map):
     found = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:
         return found
+    moved = there(coef, Z)
 
     def fill(rows):
-        found[rows] = kernel(X[rows], Z) @ coef
+        found[rows] = here(kernel(X[rows, :], Z) @ moved)
 
-    list(map(fill, blocks(X.shape[0], len(coef), coef.dtype)))
+    list(map(fill, blocks(X, len(coef), coef.dtype)))
     return found

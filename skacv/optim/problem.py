@@ -39,6 +39,16 @@ class Problem:
         """The largest weight of a single row."""
         return float(self.row_weights.max())
 
+    @property
+    def n_samples(self):
+        """How many rows of data the rows are, or stand for."""
+        return len(self.target)
+
+    @property
+    def n_single(self):
+        """How many rows, the first ones, are single rows of the data."""
+        return len(self.target)
+
     def value(self, predictor):
         """f summed over the targets, at linear predictors (n_rows, n_targets)."""
         loss = self.loss.value(self.target, predictor)

@@ -13,7 +13,7 @@ from .._any_optimiser.folds import Folds
 from .._any_optimiser.linearised import check_method
 from .alongside import Alongside
 from .data import Data, as_tensors, checked, costs_of, equal_weights, folds_of
-from .linearised import linearised_predictions
+from .linearised import check_linearisable, linearised_predictions
 from .model import Model, Replicas, Updates, no_penalty
 
 
@@ -313,6 +313,7 @@ class Run:
         folds = Folds.of_rows(rows, len(self._data.y))
         if method == "exact":
             return self._left_out(folds, block_size)
+        check_linearisable(self)
         found = linearised_predictions(self, folds, correction, block_size)
         return self._estimate(folds, found)
 

@@ -1,6 +1,5 @@
 """Folds beside a training loop of a user's own."""
 
-import numpy as np
 import torch
 
 from .._any_optimiser.alongside import AlongsideLoop
@@ -28,7 +27,7 @@ class Alongside(AlongsideLoop):
     """
 
     def __init__(self, model, start, data, folds, every):
-        self._model, self._data, self._start = model, data, start
+        self._model, self._data, self._last = model, data, start
         device, equal = data.X.device, equal_weights(start, data)
         # The first replica has all rows: it is the loop's own run.
         weights = torch.cat([equal[None], torch.as_tensor(folds.weights()).to(equal)])
@@ -49,7 +48,12 @@ class Alongside(AlongsideLoop):
         Raises
         ------
         ValueError
-            If one of the first updates is not that of the loop, or a fold diverges.
+            If one of the first ten updates is not that of the loop, or a fold diverges.
+
+        Warns
+        -----
+        UserWarning
+            If a later one is not; once.
         """
         self._follow(rows)
 
@@ -68,13 +72,16 @@ class Alongside(AlongsideLoop):
             rows = torch.as_tensor(rows, device=self._data.X.device)
         self._replicas.step(*self._data.on(rows, self._replicas.weights))
 
+    @torch.no_grad()
     def _parted(self):
-        now, distance, length = self._model.start(), 0.0, 0.0
+        now, squares = self._model.start(), []
         for name, value in self._replicas.params.items():
-            own = value.detach()[0]
-            distance += float(((now[name] - own) ** 2).sum())
-            length += float(((self._start[name] - own) ** 2).sum())
-        return np.sqrt(distance), np.sqrt(length)
+            parts = now[name] - value[0], value[0] - self._last[name], now[name]
+            squares.append(torch.stack([(part**2).sum() for part in parts]))
+            value[0] = now[name]
+        self._last = now
+        distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
+        return distance, length, size * torch.finfo(value.dtype).eps
 
     def _held_out(self):
         predictions = self._replicas.predicted(self._X)[1:]

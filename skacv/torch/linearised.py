@@ -20,12 +20,32 @@ from .data import equal_weights
 from .model import Replicas
 
 
+def check_linearisable(run):
+    """Raise where linearising would estimate nothing, or ask too much.
+
+    Parameters
+    ----------
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If there are too many parameters, or the mean loss is not convex.
+    """
+    path = Vectors(run.params_path)
+    check_size(path.thetas.shape[1])
+    whole = Expansion(run._model, run._data, path, None)
+    for t in looked_at(run.n_steps):
+        check_convex(whole.hessian(path.thetas[t]).numpy(force=True))
+
+
 def linearised_predictions(run, folds, correction, block_size):
     """Predictions of rows by linearised replicas without them, each left out alone.
 
     Parameters
     ----------
     run : Run
+        As :func:`check_linearisable` asks for.
     folds : Folds
         Of single rows.
     correction : bool
@@ -38,15 +58,10 @@ def linearised_predictions(run, folds, correction, block_size):
     Raises
     ------
     ValueError
-        If there are too many parameters, the mean loss is not convex, or the optimiser
-        does not work entry by entry.
+        If the optimiser does not work entry by entry.
     """
-    path = Vectors(run.params_path)
-    check_size(path.thetas.shape[1])
-    due, found = due_updates(run.n_steps, correction), []
-    whole = Expansion(run._model, run._data, path, None)
-    for t in looked_at(run.n_steps):
-        check_convex(whole.hessian(path.thetas[t]).numpy(force=True))
+    path, found = Vectors(run.params_path), []
+    due = due_updates(run.n_steps) if correction else np.zeros(run.n_steps, bool)
     for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
         rows = torch.as_tensor(block.indices, device=run._data.X.device)
         expansion = Expansion(run._model, run._data, path, rows)

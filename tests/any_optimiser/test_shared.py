@@ -95,7 +95,7 @@ class Follower(AlongsideLoop):
         pass
 
     def _parted(self):
-        return self.parted, 1.0
+        return self.parted, 1.0, 1e-6
 
     def _held_out(self):
         costs = np.full((1, 10), next(self.costs))
@@ -123,8 +123,11 @@ def test_a_loop_that_parts_is_noticed_at_first():
     live = Follower(np.ones(20))
     for _ in range(10):
         live._follow(None)
-    live.parted = 0.1  # rounding, of a run that amplifies it
+    live.parted = 0.1  # hours later: warned of, once
+    with pytest.warns(UserWarning, match="After update 11 the loop's parameters"):
+        live._follow(None)
     live._follow(None)
+    assert live.n_steps_ == 12
 
 
 def test_a_complete_basis_has_traces_without_error(rng):

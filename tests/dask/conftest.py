@@ -7,6 +7,8 @@ from multiprocessing import get_context
 
 import pytest
 
+from skacv._estimator import streaming
+
 SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
 
 
@@ -48,6 +50,12 @@ def scheduler(request):
     settings = {"pool": pool} if request.param == "processes" else {}
     with pool, dask.config.set(scheduler=request.param, num_workers=2, **settings):
         yield request.param
+
+
+@pytest.fixture
+def on_workers(monkeypatch):
+    """Rows stay on workers, though moments would do for squared errors."""
+    monkeypatch.setattr(streaming, "MOST_COLUMNS_OF_COLLECTIONS", -1)
 
 
 def kill_worker(client):

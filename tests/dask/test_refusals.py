@@ -12,6 +12,7 @@ from skacv import (
     IterativeRidge,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
+    TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
@@ -21,6 +22,7 @@ from skacv.model_selection import approximate_loo
 from .collections import blocks
 
 N, P = 120, 6
+pytestmark = pytest.mark.usefixtures("on_workers")
 
 
 @pytest.fixture
@@ -97,8 +99,9 @@ def test_groups_are_refused(splitter, X, y):
 
 
 def test_stopping_names_what_to_do(X, y):
-    with pytest.raises(ValueError, match="set estimator"):
-        TrajectoryEarlyStoppingCV().fit(X, y)
+    members = [("log", TrajectoryLogisticRegression()), ("svm", TrajectoryLinearSVC())]
+    with pytest.raises(ValueError, match="members of one loss"):
+        TrajectoryEarlyStoppingCV(members).fit(X, (y > 0).astype(int))
     stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso(), criterion="r2")
     with pytest.raises(ValueError, match="set criterion='cv'"):
         stopping.fit(X, y)

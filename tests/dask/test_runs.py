@@ -30,6 +30,7 @@ from .collections import assert_same_run, blocks, switched_off
 from .conftest import kill_worker
 
 N, P = 400, 20
+pytestmark = pytest.mark.usefixtures("on_workers")
 
 REGRESSORS = [
     TrajectoryLasso(0.1, max_iter=30, cv=4),

@@ -19,6 +19,7 @@ from skacv import (
 from .collections import assert_same_run, blocks
 
 N, P = 300, 15
+pytestmark = pytest.mark.usefixtures("on_workers")
 
 
 @pytest.fixture
@@ -97,6 +98,13 @@ def test_several_members_and_a_grid(X, y):
     assert len(found.results_["params"]) == 3
     # Of single rows nothing is known.
     assert np.isnan(found.best_score_corrected_)
+
+
+def test_the_default_members(X, y):
+    stopping = TrajectoryEarlyStoppingCV(task="regression", random_state=0)
+    found = stopping.fit(blocks(X), blocks(y))
+    assert len(found.paths_) > 1
+    assert found.best_score_ < 1.3 * 4
 
 
 def test_stages_go_on_with_a_run(X, y):

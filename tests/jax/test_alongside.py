@@ -85,6 +85,24 @@ def test_another_step_size_is_noticed(logistic_data):
         live.step(loop.update(slice(None)))
 
 
+def test_a_schedule_that_departs_late_is_warned_of_once(logistic_data):
+    X, y = logistic_data
+    optimizer = optax.adam(optax.piecewise_constant_schedule(0.1, {20: 0.8}))
+    with_schedule = TrajectoryACV(linear, log_loss, optimizer, ridge)
+    path = with_schedule.run(start(5), X, y, 30)
+    live = TrajectoryACV(linear, log_loss, optax.adam(0.1), ridge)
+    live = live.alongside(start(5), X, y)
+
+    def follow_path(updates):
+        for t in updates:
+            live.step(path.at_iteration(t))
+
+    follow_path(range(1, 21))
+    with pytest.warns(UserWarning, match="After update 21 the loop's") as said:
+        follow_path(range(21, 31))
+    assert len(said) == 1
+
+
 def test_every_must_be_positive(logistic_data):
     acv = TrajectoryACV(linear, log_loss, ADAM)
     with pytest.raises(ValueError, match="every must be at least 1, got 0"):

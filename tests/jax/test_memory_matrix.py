@@ -132,12 +132,52 @@ def test_what_is_off_is_warned_of(rng):
         run.risk_path("exact")
 
 
-def test_batches_are_refused(ridge_data):
-    run = TrajectoryACV(linear, squared, optax.sgd(0.05)).run(
-        jnp.zeros(25), *ridge_data, 5, shuffled_batches(40, 10, 2)
+def dense(run, X, y, batches, step_size):
+    """Held-out decisions of logistic regression from Jacobians (Tan & Bellec 2024)."""
+    (n, p), n_steps = X.shape, run.n_steps
+    fitted = run.predict_path(X)
+    chances = 1 / (1 + np.exp(-fitted))
+    slopes, bend = y - chances, chances * (1 - chances)
+    masks = [
+        np.bincount(batches[t % len(batches)], minlength=n) for t in range(n_steps)
+    ]
+    A, K = np.zeros((2, n_steps + 1, n_steps + 1))
+    for s, mask in enumerate(masks):
+        Q = step_size / mask.sum() * np.eye(p)
+        for t in range(s + 1, n_steps + 1):
+            response = np.einsum("ij,jk,ik->i", X, Q, X)
+            A[t, s] = bend[t] @ response
+            K[t, s] = -(bend[t] * bend[s] * mask) @ response
+            if t < n_steps:
+                curved = X.T @ ((bend[t] * masks[t])[:, None] * X)
+                Q = Q - step_size / masks[t].sum() * curved @ Q
+    W = np.linalg.solve(K + np.diag(bend.sum(axis=1)), A)
+    return fitted - W[:, :-1] @ (slopes[:-1] * np.array(masks))
+
+
+# Of uneven sizes, and one with a row twice.
+BATCHES = [*shuffled_batches(40, 15, 2), [3, 3, 7, 20, 31]]
+
+
+def test_batches_against_dense_jacobians(rng):
+    X = rng.standard_normal((40, 12))
+    y = (rng.random(40) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(float)
+    run = TrajectoryACV(linear, log_loss, optax.sgd(0.5)).run(
+        jnp.zeros(12), X, y, 10, BATCHES
     )
-    with pytest.raises(ValueError, match="not batches"):
-        run.risk_path()
+    found = run.risk_path("exact", n_checked=0)
+    expected = dense(run, X, y, BATCHES, 0.5)
+    np.testing.assert_allclose(found.prediction_path, expected, atol=1e-10)
+    np.testing.assert_allclose(found.path, log_loss(y, expected).mean(axis=1))
+
+
+def test_batches_are_near_exact_leave_one_out(logistic):
+    batches = shuffled_batches(300, 100, 5)
+    run = TrajectoryACV(linear, log_loss, optax.sgd(0.3)).run(
+        jnp.zeros(150), *logistic, 15, batches
+    )
+    found, exact = run.risk_path(), run.loo_path()
+    assert np.abs(found.path / exact.path - 1).max() < 0.05
 
 
 @pytest.mark.parametrize("n_probes", [5, "many", 30.0])

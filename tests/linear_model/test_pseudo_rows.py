@@ -182,8 +182,8 @@ def test_no_pass_goes_through_the_rows(monkeypatch, rng):
             ),
         )
     model = model_of("lasso").fit(X, y)
-    # Five groups, of twice as many rows as there are columns of [X y].
-    assert set(taken) == {5 * 2 * (N_COLUMNS + 1)}
+    # Five groups, of one row more than there are columns of [X y].
+    assert set(taken) == {5 * (N_COLUMNS + 2)}
     taken.clear()
     model.cv_prediction_path_[-1]
     assert sorted(set(taken))[-1] == N_ROWS // 5
@@ -348,7 +348,7 @@ def test_unions_of_groups_have_the_moments_of_their_rows(rng):
     center = X.mean(axis=0)[:, None]
     problem = Problem(design_of(X, center), y, weights)
     rows, shares = pseudo_rows(moments_of(problem, group, 4))
-    n_each = 2 * (N_COLUMNS + 2)
+    n_each = 1 + N_COLUMNS + 2
     assert rows.shape == (4 * n_each, N_COLUMNS + 2)
     own = np.repeat(np.arange(4), n_each)
     together = np.hstack([X - center.T, y])

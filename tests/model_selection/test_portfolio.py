@@ -474,7 +474,7 @@ def test_few_rows(n_rows, data):
     ],
 )
 def test_what_targets_are(y, expected):
-    assert task_of(y) == expected
+    assert task_of(None, y) == expected
 
 
 def test_the_default_is_told_apart_by_y_anew():

@@ -87,3 +87,45 @@ def test_another_schedule_is_noticed(logistic_data):
     loop = Loop(module, X, y)
     with pytest.raises(ValueError, match="After update 5 the loop's parameters"):
         follow(live, loop, slice(None), None)
+
+
+def test_a_schedule_that_departs_late_is_warned_of_once(logistic_data):
+    X, y = logistic_data
+    module, loop_schedule = (
+        linear(5),
+        partial(torch.optim.lr_scheduler.StepLR, step_size=20, gamma=0.8),
+    )
+    live = TrajectoryACV(module, log_loss, ADAM).alongside(X, y)
+    loop = Loop(module, X, y)
+    loop.scheduler = loop_schedule(loop.optimizer)
+    follow(live, loop, slice(None), None)
+    follow(live, loop, slice(None), None)
+    with pytest.warns(UserWarning, match="After update 21 the loop's") as said:
+        follow(live, loop, slice(None), None)
+    assert len(said) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_rounding_that_a_network_amplifies_is_no_departure():
+    """From another rounding, runs of such steps are far apart after 100 updates."""
+    torch.manual_seed(0)
+    X = torch.randn(100, 5)
+    y = torch.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * torch.randn(100)
+    layers = [torch.nn.Linear(5, 32), torch.nn.Tanh(), torch.nn.Linear(32, 32)]
+    layers += [torch.nn.Tanh(), torch.nn.Linear(32, 1), torch.nn.Flatten(0)]
+    module = torch.nn.Sequential(*layers)
+
+    def squared(y, prediction):
+        return (y - prediction) ** 2
+
+    def sgd(params):
+        return torch.optim.SGD(params, lr=0.15)
+
+    live = TrajectoryACV(module, squared, sgd).alongside(X, y, folds=2, every=100)
+    optimizer = sgd(module.parameters())
+    for _ in range(300):
+        optimizer.zero_grad()
+        squared(y, module(X)).mean().backward()
+        optimizer.step()
+        live.step()
+    assert live.n_steps_ == 300

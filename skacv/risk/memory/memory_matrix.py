@@ -16,14 +16,14 @@ square are then taken over the others, of which A_{t,s} is the mean leverage
 x_i' M_{t,s} x_i as before.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..reader import Unreadable, read
 from ..refit import UNCENTRED
 from .row_scales import scales_of_rows, with_row_scales
-from .traces import ReadRun, solve
+from .traces import ReadRun, Solved, solve
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,15 @@ class RiskEstimate:
     row_scale_error: float = np.inf
 
     @classmethod
-    def of(cls, path, mc_se_path, factors, weights, **others):
-        """From factors of E whose rows are multiplied by the root of n ``weights``."""
+    def of(cls, path, mc_se_path, factors, weights, n_samples=None, **others):
+        """From factors of E whose rows are multiplied by the root of n ``weights``.
+
+        They may be a sample of ``n_samples`` rows, over which the mean is.
+        """
         temporal, spatial = factors
         row_se = standard_error_over_rows(temporal, spatial)
+        if n_samples is not None:
+            row_se *= np.sqrt(len(weights) / n_samples)
         se_path = np.sqrt(row_se**2 + mc_se_path**2)
         spatial = spatial / np.sqrt(len(weights) * weights)
         return cls(path, se_path, mc_se_path, temporal, spatial, **others)
@@ -119,35 +124,87 @@ class MemoryMatrix:
 
     def read(self, problem, trajectory, refit):
         """The RiskEstimate of a run."""
-        n_rows, n_replicas = problem.target.shape
-        degrees = n_rows - 1 if refit.recentres else n_rows
+        n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
+        degrees = n_samples - 1 if refit.recentres else n_samples
         run = ReadRun.of(problem, trajectory, degrees)
-        solved = solve(run, self.method, self.rng)
-        (solution, modes, _), spatial = solved, solved.modes.spatial
+        single = SingleRows.of(run, solve(run, self.method, self.rng))
+        (solution, modes, _), spatial = single.solved, single.solved.modes.spatial
         n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
         if self.row_scales:
-            scales, share = scales_of_rows(run.design)
+            scales, share = scales_of_rows(single.design)
             scale_error = 0.0
         if share > 0:
-            solution, spatial, scale_error = with_row_scales(solved, scales)
-        weights, n_read = run.problem.row_weights, len(run.problem.target)
+            solution, spatial, scale_error = with_row_scales(single.balanced(), scales)
         # The rows that are read need not have the mean weight of all.
-        total = weights.sum()
-        inflation = 1 + 1 / n_rows if refit.recentres else 1.0
-        inflation *= n_rows / degrees / (n_read * total)
+        n_read, total = len(run.problem.target), run.problem.row_weights.sum()
+        inflation = 1 + 1 / n_samples if refit.recentres else 1.0
+        inflation *= n_samples / degrees / (n_read * total)
         mc_se = solution.squares_error() * inflation / n_replicas
         # From here in units where the mean of E^2 over the rows is the risk.
-        temporal = solution.temporal * np.sqrt(n_read * inflation)
+        temporal = solution.temporal * np.sqrt(len(single.weights) * inflation)
         path = (solution.squares() + modes.missing()) * inflation / n_replicas
         return RiskEstimate.of(
             path,
             mc_se,
             (temporal, spatial),
-            weights / total,
+            single.weights,
+            single.n_samples,
             n_probes=n_probes,
             row_scale_share=share if np.isfinite(scale_error) else 0.0,
             row_scale_error=scale_error,
         )
+
+
+@dataclass(frozen=True)
+class SingleRows:
+    """The rows of a problem that are single rows of the data: all, or a sample.
+
+    Where other rows stand for many, traces and mean squares are those of all rows. What
+    rows are like one by one (the spread of E^2, of their norms) is read from these.
+
+    Attributes
+    ----------
+    solved : Solved
+        Whose modes have these rows, as if they were all.
+    design : Design
+    weights : ndarray of shape (n_single, 1)
+        Their sum is one.
+    n_samples : int or None
+        How many rows they are a sample of, at random; None of themselves.
+    """
+
+    solved: Solved
+    design: object
+    weights: np.ndarray
+    n_samples: int | None
+
+    @classmethod
+    def of(cls, run, solved):
+        """Those of a run that is read, and of E on its temporal modes."""
+        n_single, weights = run.problem.n_single, run.problem.row_weights
+        total = weights.sum()
+        if n_single == len(weights):
+            return cls(solved, run.design, weights / total, None)
+        own, modes = weights[:n_single], solved.modes
+        spatial = modes.spatial[:, :n_single] / np.sqrt(own.sum() / total)
+        return cls(
+            solved._replace(modes=replace(modes, spatial=spatial)),
+            run.design.rows(slice(n_single)),
+            own / own.sum(),
+            run.problem.n_samples,
+        )
+
+    def balanced(self):
+        """E on the modes, with rows that are orthonormal in the sample as in all."""
+        if self.n_samples is None:
+            return self.solved
+        modes = self.solved.modes
+        flat = modes.spatial.reshape(len(modes.spatial), -1)
+        values, vectors = np.linalg.eigh(flat @ flat.T)
+        sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
+        spatial = (vectors / sizes) @ (vectors.T @ flat)
+        spatial = spatial.reshape(modes.spatial.shape)
+        return self.solved._replace(modes=replace(modes, spatial=spatial))
 
 
 def estimate_risk(problem, trajectory, refit=UNCENTRED, **settings):

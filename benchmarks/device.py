@@ -1,0 +1,154 @@
+"""Seconds with X on a device, beside NumPy on the same machine.
+
+Needs torch: ``make bench-device``, or, of a GPU and at full size,
+
+    SCIPY_ARRAY_API=1 python -m benchmarks.device --device cuda --full
+
+Moving X to the device is not in its seconds. Every fit is run once small before it is
+timed. TF32 is left off, as torch has it; with it products are refused.
+"""
+
+import argparse
+import os
+
+# Before SciPy is there: scikit-learn dispatches on arrays with it only.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import numpy as np
+import torch
+from sklearn import config_context
+
+from skacv import KernelEigenProRegressor, TrajectoryLasso
+
+from .report import Row, report
+from .timing import medians
+
+# Rows and columns.
+SMALL = {"kernel": (4000, 20), "path": (300, 1200), "published": (600, 900)}
+FULL = {"kernel": (100_000, 50), "path": (5000, 20_000), "published": (10_000, 15_000)}
+EPOCHS = {"small": 5, "full": 10}
+
+
+def kernel(shape, dtype, n_epochs):
+    """EigenPro of a Gaussian kernel, with leave-one-out by random labels."""
+    n, p = shape
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p)).astype(dtype)
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(n)
+    model = KernelEigenProRegressor(
+        gamma=1 / (2 * p),
+        solver="eigenpro",
+        max_iter=n_epochs,
+        patience=None,
+        n_probes=10,
+        random_state=0,
+    )
+    return f"kernel EigenPro {n} x {p}, {n_epochs} epochs", model, X, y, "loo_path_"
+
+
+def path(shape, dtype, n_epochs):
+    """The lasso along its strengths, with the memory matrix."""
+    n, p = shape
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p)).astype(dtype)
+    y = X[:, : n // 10].sum(axis=1) / np.sqrt(n // 10) + rng.standard_normal(n)
+    model = TrajectoryLasso(
+        "path", max_iter=20, tol=0, risk=True, loo=False, random_state=0
+    )
+    return f"lasso path {n} x {p} with risk", model, X, y, "risk_path_"
+
+
+def published(shape, dtype, n_epochs):
+    """Proximal gradient descent of the memory matrix's authors, 100 updates."""
+    n, p = shape
+    rng = np.random.default_rng(2025)
+    n_nonzero = p // 15
+    X = rng.standard_normal((n, p)).astype(dtype)
+    y = 15 * X[:, :n_nonzero].sum(axis=1) / np.sqrt(n) + 1.5 * rng.standard_normal(n)
+    model = TrajectoryLasso(
+        0.01,
+        solver="ista",
+        fit_intercept=False,
+        step_size=1 / (1 + np.sqrt(p / n)) ** 2,
+        max_iter=99,
+        tol=0,
+        risk=True,
+        loo=False,
+        random_state=0,
+    )
+    return f"published lasso {n} x {p} with risk", model, X, y, "risk_path_"
+
+
+FITS = {"kernel": kernel, "path": path, "published": published}
+
+
+def compared(name, sizes, dtype, device, n_epochs, repeats):
+    """A row: seconds on the device and in NumPy, and how far its estimate is off."""
+    fit_there, *_ = _fits(FITS[name](SMALL[name], dtype, 1), device)
+    fit_there()
+    case = FITS[name](sizes[name], dtype, n_epochs)
+    work, *_, estimate = case
+    (own, found), (theirs, expected) = medians(*_fits(case, device), repeats=repeats)
+    numbers = getattr(expected, estimate)
+    same = getattr(found, estimate).cpu().numpy()
+    off = np.abs(same / numbers - 1)
+    accuracy = f"{estimate} off by {np.median(off):.0e}, at most {off.max():.0e}"
+    return Row(
+        f"{work}, {np.dtype(dtype).name}",
+        "NumPy",
+        own,
+        theirs,
+        theirs / own,
+        accuracy=accuracy,
+    )
+
+
+def _fits(case, device):
+    """The fit on the device, and that in NumPy."""
+    _, model, X, y, _ = case
+    y = y.astype(X.dtype)
+    X_there, y_there = (torch.asarray(array, device=device) for array in (X, y))
+
+    def there():
+        with config_context(array_api_dispatch=True):
+            return model.__class__(**model.get_params()).fit(X_there, y_there)
+
+    def here():
+        return model.__class__(**model.get_params()).fit(X, y)
+
+    return there, here
+
+
+def name_of(device):
+    """What a device is called."""
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return f"torch's {device}, {torch.get_num_threads()} threads"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(FITS)}; all of them")
+    parser.add_argument("--device", default="cpu", help="of torch, such as cuda")
+    parser.add_argument("--full", action="store_true", help="full sizes")
+    parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output")
+    asked = parser.parse_args()
+    size = "full" if asked.full else "small"
+    sizes = FULL if asked.full else SMALL
+    rows = (
+        (
+            name,
+            compared(
+                name, sizes, asked.dtype, asked.device, EPOCHS[size], asked.repeats
+            ),
+        )
+        for name in asked.names or FITS
+    )
+    title = f"X on a device: {name_of(asked.device)}, {size} sizes"
+    report(title, rows, asked.output, ["torch", "array-api-compat"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Rows on disk: one pass that leaves a path, its estimates and the stop.
+
+The file is made where ``--folder`` says, and read as a ``numpy.memmap`` by a process of
+its own for each side, on one thread: its peak memory is that of the whole process, less
+what it takes to import scikit-learn and skacv.
+"""
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import gettempdir
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from sklearn.linear_model import SGDRegressor
+from threadpoolctl import threadpool_limits
+
+from skacv import RowSummary, TrajectoryEarlyStoppingCV, TrajectoryLasso
+
+from .report import Row, report
+from .timing import seconds
+
+N_COLUMNS, N_ACTIVE, NOISE = 100, 10, 3.0
+ROWS_AT_A_TIME = 100_000
+EPOCHS = 3
+# One gigabyte, as the task has it.
+MOST_MEGABYTES = 1000
+
+
+def files(folder, n_rows):
+    """Paths of X and y, which are made where they are not there."""
+    folder = Path(folder)
+    paths = [folder / f"skacv-large-{n_rows}-{name}.npy" for name in "Xy"]
+    if not all(path.exists() for path in paths):
+        _write(n_rows, *paths)
+    return paths
+
+
+def _write(n_rows, *paths):
+    rng = np.random.default_rng(0)
+    X = open_memmap(paths[0], "w+", np.float64, (n_rows, N_COLUMNS))
+    y = open_memmap(paths[1], "w+", np.float64, (n_rows,))
+    for first in range(0, n_rows, ROWS_AT_A_TIME):
+        rows = slice(first, min(first + ROWS_AT_A_TIME, n_rows))
+        X[rows] = rng.standard_normal((rows.stop - rows.start, N_COLUMNS))
+        noise = rng.standard_normal(rows.stop - rows.start)
+        y[rows] = X[rows] @ coefficients() + NOISE * noise
+    X.flush()
+    y.flush()
+
+
+def coefficients():
+    return 1.0 * (np.arange(N_COLUMNS) < N_ACTIVE)
+
+
+def true_risk(model):
+    """Of Gaussian rows of variance one and mean zero."""
+    away = model.coef_ - coefficients()
+    return float(away @ away + NOISE**2 + np.ravel(model.intercept_)[0] ** 2)
+
+
+def one_pass(paths):
+    """A path of thirty alphas, its risk and five folds, and the stop."""
+    X, y = (np.load(path, mmap_mode="r") for path in paths)
+    summary = RowSummary.from_arrays(X, y)
+    lasso = TrajectoryLasso("path", max_iter=10, risk=True, cv=5)
+    stopped = TrajectoryEarlyStoppingCV(lasso).fit(summary)
+    return {"true": true_risk(stopped), "said": stopped.best_score_}
+
+
+def epochs(paths):
+    """As many epochs of SGD, judged by a tenth of the rows."""
+    X, y = (np.load(path, mmap_mode="r") for path in paths)
+    model = SGDRegressor(early_stopping=True, max_iter=EPOCHS, tol=None).fit(X, y)
+    return {"true": true_risk(model)}
+
+
+def nothing(paths):
+    return {}
+
+
+def alone(work, paths):
+    """Seconds and megabytes of a process that does nothing else, and what it found."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_measured, work, paths).result()
+
+
+def _measured(work, paths):
+    with threadpool_limits(1):
+        taken, found = seconds(work, paths)
+    return taken, peak_megabytes(), found
+
+
+def peak_megabytes():
+    """The most memory that this process has had, files that it maps included."""
+    # ru_maxrss begins with that of the process which has started this one.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
+def rows(folder, n_rows):
+    paths = files(folder, n_rows)
+    _, imports, _ = alone(nothing, paths)
+    taken, peak, found = alone(one_pass, paths)
+    sgd_taken, _, sgd = alone(epochs, paths)
+    work = f"lasso path, risk, 5 folds and stop, {n_rows} x {N_COLUMNS}, a memmap"
+    against = f"SGDRegressor(early_stopping=True), {EPOCHS} epochs"
+    accuracy = (
+        f"said {found['said']:.4f}, true {found['true']:.4f}; theirs {sgd['true']:.4f}"
+    )
+    ratio = sgd_taken / taken
+    yield "one-pass", Row(work, against, taken, sgd_taken, ratio, "1", accuracy)
+    size = n_rows * N_COLUMNS * 8 / 1e6
+    work = f"megabytes of the same, besides {imports:.0f} for imports"
+    asked = f"less than {MOST_MEGABYTES} MB"
+    own = peak - imports
+    yield "one-pass-memory", Row(work, "X", own, size, size / own, asked, "")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--folder", default=gettempdir())
+    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
+    arguments = parser.parse_args()
+    sys.exit(
+        report("Large data", rows(arguments.folder, arguments.rows), arguments.output)
+    )

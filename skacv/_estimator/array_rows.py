@@ -1,0 +1,78 @@
+"""The rows that a fit is to, where they are arrays in memory."""
+
+from dataclasses import dataclass
+
+from .data import Coded, Samples, are_equal
+from .left_out import check_loo
+from .row_summary import RowSummary
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Validated arrays, for a fit.
+
+    Parameters
+    ----------
+    X, y : as passed to fit
+        For the splitter of ``cv``.
+    samples : Samples
+    coded : Coded
+    """
+
+    X: object
+    y: object
+    samples: Samples
+    coded: Coded
+
+    @classmethod
+    def of(cls, estimator, X, y, sample_weight):
+        """Those that an estimator is to be fitted to, validated.
+
+        Raises
+        ------
+        ValueError
+            If they are not what the estimator takes.
+        """
+        if isinstance(X, RowSummary):
+            raise ValueError(
+                "A summary of rows is enough for the squared error only, and "
+                f"{type(estimator).__name__} needs the rows: fit it to arrays."
+            )
+        return cls(X, y, *estimator._coded_samples(X, y, sample_weight))
+
+    @property
+    def loss(self):
+        return self.coded.loss
+
+    def is_same_as(self, other):
+        """Whether another fit is to the same rows."""
+        if not isinstance(other, ArrayRows):
+            return False
+        pairs = (
+            (self.samples.rows, other.samples.rows),
+            (self.samples.y, other.samples.y),
+            (self.coded.weights, other.coded.weights),
+            (self.samples.passed, other.samples.passed),
+        )
+        return all(are_equal(*pair) for pair in pairs)
+
+    def problem(self, estimator, params, seed, resume):
+        """The problem that they make, and the folds of ``cv`` as rows of it.
+
+        Parameters
+        ----------
+        estimator : TrajectoryModel
+        params : dict
+            For the splitter, such as ``groups``.
+        seed : int
+        resume : bool
+            Whether to go on with what the estimator has recorded, if anything.
+
+        Returns
+        -------
+        TrainingData
+        list of (ndarray of int, ndarray of int)
+        """
+        check_loo(estimator.loo, len(self.samples.rows))
+        folds = estimator._folds(self.X, self.y, self.samples, params)
+        return estimator._data_of(self.samples, self.coded, folds, seed, resume)

@@ -1,0 +1,214 @@
+"""Fitted arrays and predictions where X is, of methods that work in NumPy.
+
+X may be an array of another namespace, on another device (scikit-learn's
+``array_api_dispatch``). A fit leaves it there and works on all that is small in NumPy.
+What comes out is moved once, here: fitted arrays follow X, and so do predictions.
+Methods of a fitted estimator read its twin, whose record is in NumPy.
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from functools import wraps
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._compat import check_same_namespace, is_foreign, is_foreign_type
+from ..optim.namespaces import here, there
+
+
+class Copies:
+    """Fitted arrays that have been moved, and what they were in NumPy.
+
+    Parameters
+    ----------
+    pairs : dict of (array, ndarray)
+        By the names of the attributes.
+    """
+
+    def __init__(self, pairs):
+        self._pairs = pairs
+
+    def of(self, name, array):
+        """A fitted array in NumPy: as it was, if it still is the one that was moved."""
+        moved, found = self._pairs.get(name, (None, None))
+        return found if moved is array else here(array)
+
+
+class Follows:
+    """An estimator whose fitted arrays may be where X is."""
+
+    # Whether they are: else X is converted.
+    _follows_X = False
+    # The fitted array that says where X was.
+    _follower = "coef_"
+    # Fitted arrays that methods read where they are.
+    _left_there = frozenset()
+    _copies = Copies({})
+    _is_twin = False
+
+    def __sklearn_array_api_convert__(self, converter):
+        """The estimator with its fitted arrays moved by scikit-learn."""
+        found = copy(in_numpy(self))
+
+        def place(name, value):
+            return converter(np.asarray(value))
+
+        for name in self._left_there:
+            if is_foreign_type(vars(found).get(name)):
+                vars(found)[name] = converter(vars(found)[name])
+        vars(found).update(placed(vars(found), place))
+        return found
+
+    def _following(self, attributes, X, y):
+        """Fitted attributes where X is, if they follow it."""
+        return following(attributes, X if self._follows_X else None, y)
+
+
+def following(attributes, X, y):
+    """Fitted attributes in the namespace and on the device of X, classes in those of y.
+
+    Parameters
+    ----------
+    attributes : dict
+        Arrays in NumPy, numbers and anything else.
+    X, y : as passed to fit
+
+    Returns
+    -------
+    dict
+    """
+    places = {"classes_": y} if is_foreign(X) else {}
+
+    def place(name, value):
+        like = places.get(name, X)
+        return there(value, like) if is_foreign(like) else value
+
+    return placed(attributes, place)
+
+
+def placed(attributes, place):
+    """Fitted attributes whose arrays are moved, and what they were in NumPy.
+
+    Parameters
+    ----------
+    attributes : dict
+    place : callable
+        ``place(name, value)`` is an array of NumPy where it is to be.
+
+    Returns
+    -------
+    dict
+    """
+    moved = {
+        name: place(name, value)
+        for name, value in attributes.items()
+        if is_fitted(name) and is_movable(value)
+    }
+    pairs = {
+        name: (array, attributes[name])
+        for name, array in moved.items()
+        if array is not attributes[name]
+    }
+    return {**attributes, **moved, "_copies": Copies(pairs), "_is_twin": False}
+
+
+def followed(estimator, X, y):
+    """A fitted estimator whose record is in NumPy, its fitted arrays where X is."""
+    if not (_can_follow(estimator) and is_foreign(X)):
+        return estimator
+    fitted = copy(estimator)
+    vars(fitted).update(following(vars(estimator), X, y))
+    return fitted
+
+
+def in_numpy(estimator):
+    """An estimator whose fitted arrays are NumPy's: itself, or its twin."""
+    moved = _moved(estimator)
+    if not moved:
+        return estimator
+    twin = copy(estimator)
+    found = {name: estimator._copies.of(name, moved[name]) for name in moved}
+    vars(twin).update(found, _is_twin=True)
+    return twin
+
+
+def of_rows(method):
+    """A method of rows X, whose result is where X is."""
+
+    @wraps(method)
+    def follows(self, X, *args, **kwargs):
+        if self._is_twin or not self._follows_X:
+            return method(self, X, *args, **kwargs)
+        if hasattr(self, self._follower):
+            name = method.__name__
+            check_same_namespace(X, self, attribute=self._follower, method=name)
+        found = method(in_numpy(self), X, *args, **kwargs)
+        return _like(found, X) if is_foreign(X) else found
+
+    return follows
+
+
+def of_record(method):
+    """A method of the record, whose result is where that is."""
+
+    @wraps(method)
+    def follows(self, *args, **kwargs):
+        twin = in_numpy(self)
+        found = method(twin, *args, **kwargs)
+        if twin is self:
+            return found
+        if isinstance(found, BaseEstimator):
+            return _moved_as(self, found, twin)
+        return _like(found, vars(self)[self._follower])
+
+    return follows
+
+
+def is_movable(value):
+    """Whether a fitted attribute is an array of numbers, or a number of NumPy's."""
+    return isinstance(value, np.ndarray | np.floating) and value.dtype.kind in "biuf"
+
+
+def is_fitted(name):
+    """Whether an attribute of that name comes of a fit, and is no parameter."""
+    return name.endswith("_") or name.startswith("_")
+
+
+def _can_follow(estimator):
+    """Whether fitted arrays of an estimator, of whosever class, may be where X is."""
+    return getattr(estimator, "_follows_X", False)
+
+
+def _moved(estimator):
+    """Fitted arrays that are not NumPy's, by their names."""
+    if not _can_follow(estimator) or estimator._is_twin:
+        return {}
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if is_fitted(name)
+        and is_foreign_type(value)
+        and name not in estimator._left_there
+    }
+
+
+def _moved_as(estimator, found, twin):
+    """An estimator that comes of a twin, its arrays where those of the original are."""
+    moved = _moved(estimator)
+
+    def place(name, value):
+        if name not in moved:
+            return value
+        is_same = value is vars(twin)[name]
+        return moved[name] if is_same else there(value, moved[name])
+
+    vars(found).update(placed(vars(found), place))
+    return found
+
+
+def _like(found, array):
+    """A result where an array is, if it is an array of numbers, or several."""
+    if isinstance(found, Iterator):
+        return (_like(each, array) for each in found)
+    return there(found, array) if is_movable(found) else found

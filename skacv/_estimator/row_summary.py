@@ -1,0 +1,603 @@
+"""RowSummary: what a pass over rows leaves, for runs with the squared error."""
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from mmap import mmap
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._compat import Interval, _check_sample_weight, _fit_context, on_host
+from .data import NAMES
+from .moments import (
+    Moments,
+    add_to_groups,
+    blocks_of_rows,
+    dense_rows,
+    merged,
+    pseudo_rows,
+    shifted,
+)
+
+# Moments of more columns take longer than runs on the rows, and gigabytes.
+MOST_COLUMNS = 5000
+# Rows that from_arrays takes at a time have so many bytes, about.
+BLOCK_BYTES = 1 << 26
+# Seeds of the numbers that are drawn for rows.
+OF_FOLDS, OF_SAMPLE = 1, 2
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Rows drawn at random: those that a hash of their number makes least.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (n,)
+    priorities : ndarray of uint64, shape (n,)
+    rows : ndarray of shape (n, n_columns + n_targets)
+    weights : ndarray of shape (n,)
+    """
+
+    numbers: np.ndarray
+    priorities: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def empty(cls, width):
+        nothing = np.empty(0)
+        return cls(
+            nothing.astype(np.int64),
+            nothing.astype(np.uint64),
+            np.empty((0, width)),
+            nothing,
+        )
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def at(self, index):
+        """Some of them."""
+        return SampledRows(*(array[index] for array in self._arrays()))
+
+    def _arrays(self):
+        return self.numbers, self.priorities, self.rows, self.weights
+
+    def with_others(self, other, size):
+        """The sample of both, of that size, and what is no part of it."""
+        together = SampledRows(
+            *(np.concatenate(pair) for pair in zip(self._arrays(), other._arrays()))
+        )
+        order = np.argsort(together.priorities)
+        kept = order[:size]
+        kept = kept[np.argsort(together.numbers[kept])]
+        return together.at(kept), together.at(order[size:])
+
+    def would_take(self, priorities, size):
+        """Which rows of these priorities may be in the sample of that size."""
+        if len(self) == size:
+            return np.flatnonzero(priorities < self.priorities.max())
+        if len(priorities) > size:
+            return np.sort(np.argpartition(priorities, size)[:size])
+        return np.arange(len(priorities))
+
+
+class RowSummary(BaseEstimator):
+    """What one pass over rows leaves: their moments, fold by fold, and a few of them.
+
+    Runs with the squared error see the means and second moments of [X y] alone. With
+    these, fold by fold, and some rows drawn at random, all that such a run says can be
+    had without the others: every iterate and ``risk_path_`` as from all rows,
+    ``cv_path_`` exactly, exact leave-one-out of the rows drawn. Summaries of other rows
+    can be merged.
+
+    :class:`TrajectoryLasso`, :class:`TrajectoryElasticNet`,
+    :class:`TrajectoryGroupLasso`, :class:`IterativeRidge`, :class:`TrajectoryRegressor`
+    and :class:`TrajectoryEarlyStoppingCV` are fitted to it as ``fit(summary)``, with
+    any parameters and as often as wanted.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        Folds for ``cv``; 1 is none. Each row has its fold by a hash of its number, each
+        of consecutive ``n_folds`` rows another one: they depend neither on how rows are
+        cut into blocks nor on their order.
+    n_sampled : int, default=1000
+        Rows that are kept one by one, drawn at random: for leave-one-out, standard
+        errors over rows, and how uneven rows are. At most as many there is no loss: all
+        rows are kept.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Rows of positive weight so far.
+    n_samples_seen_ : int
+        All rows so far.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+    sampled_indices_ : ndarray of int
+        The rows that are kept one by one.
+
+    See Also
+    --------
+    TrajectoryLasso.partial_fit : The same inside an estimator.
+
+    Notes
+    -----
+    Moments are summed up in double precision about the means (Chan, Golub and LeVeque
+    1983, "Algorithms for computing the sample variance"). They take
+    8 n_folds (n_features + n_targets)^2 bytes, and at most 5000 columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skacv import RowSummary, TrajectoryEarlyStoppingCV, TrajectoryLasso
+    >>> rng = np.random.default_rng(0)
+    >>> summary = RowSummary(n_folds=5)
+    >>> for _ in range(10):  # rows may come from files, a generator, a database
+    ...     X = rng.standard_normal((5000, 20))
+    ...     summary = summary.partial_fit(X, X[:, 0] + rng.standard_normal(5000))
+    >>> lasso = TrajectoryLasso("path", max_iter=10)
+    >>> model = TrajectoryEarlyStoppingCV(lasso).fit(summary)
+    >>> bool(abs(model.best_score_ - 1) < 0.05)
+    True
+    """
+
+    _parameter_constraints = {
+        "n_folds": [Interval(Integral, 1, None, closed="left")],
+        "n_sampled": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(self, n_folds=5, n_sampled=1000):
+        self.n_folds = n_folds
+        self.n_sampled = n_sampled
+
+    # ---------------------------------------------------------------- taking rows in
+
+    @classmethod
+    def from_blocks(cls, blocks, n_folds=5, n_sampled=1000, progress=None):
+        """The summary of blocks of rows.
+
+        Parameters
+        ----------
+        blocks : iterable of (X, y) or (X, y, sample_weight)
+            Each as :meth:`partial_fit` takes it. A generator reads them one by one.
+        n_folds, n_sampled : int
+        progress : callable, default=None
+            Called as ``progress(n_samples)`` after every block, with the rows so far.
+
+        Returns
+        -------
+        RowSummary
+
+        Raises
+        ------
+        ValueError
+            On the first block that cannot be taken; the message has its number, from 0.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import RowSummary
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> blocks = ((X[i : i + 100], y[i : i + 100]) for i in range(0, 442, 100))
+        >>> RowSummary.from_blocks(blocks).n_rows_
+        442
+        """
+        found = cls(n_folds=n_folds, n_sampled=n_sampled)
+        for number, block in enumerate(blocks):
+            taken_in(found, number, *block)
+            if progress is not None:
+                progress(found.n_samples_seen_)
+        if not hasattr(found, "n_rows_"):
+            raise ValueError("There are no blocks.")
+        return found
+
+    @classmethod
+    def from_arrays(
+        cls, X, y, sample_weight=None, n_folds=5, n_sampled=1000, progress=None
+    ):
+        """The summary of arrays that are read a block of rows at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Whatever has a ``shape`` and is cut by ``X[first:last]``: arrays of NumPy,
+            ``numpy.memmap``, h5py or zarr, CSR matrices. Of a ``numpy.memmap`` what has
+            been read does not stay in memory.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+        n_folds, n_sampled : int
+        progress : callable, default=None
+            As :meth:`from_blocks` takes it.
+
+        Returns
+        -------
+        RowSummary
+
+        Raises
+        ------
+        ValueError
+            On the first block that cannot be taken; the message has its number, from 0.
+        """
+        blocks = _slices(X, y, sample_weight)
+        return cls.from_blocks(blocks, n_folds, n_sampled, progress)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """The summary of these rows alone.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : object
+        """
+        found = RowSummary(self.n_folds, self.n_sampled)._take_in(X, y, sample_weight)
+        vars(self).update(vars(found))
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, sample_weight=None, *, first_row=None):
+        """Take in more rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows; float32 is summed up in double precision, too.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative. A row of weight zero is left out.
+        first_row : int, default=None
+            Number of the first row among all, from which folds and samples are drawn.
+            None: it follows the rows so far. Say it where summaries are to be merged.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If these are not as the rows so far, or not finite; nothing is taken in
+            then.
+        """
+        return self._take_in(X, y, sample_weight, first_row)
+
+    def _take_in(self, X, y, sample_weight, first_row=None):
+        is_first = not hasattr(self, "_moments")
+        shell = RowSummary(self.n_folds, self.n_sampled)
+        vars(shell).update(vars(self))
+        X, y, sample_weight = map(on_host, (X, y, sample_weight))
+        X, y = validate_data(
+            shell,
+            X,
+            y,
+            reset=is_first,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+        )
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        self._check_columns(X, y, is_first)
+        if is_first:
+            vars(self).update(_nothing(shell, y))
+        first = self.n_samples_seen_ if first_row is None else first_row
+        self.n_samples_seen_ += X.shape[0]
+        self._add(first + np.arange(X.shape[0]), X, y.reshape(len(y), -1), weights)
+        return self
+
+    def _check_columns(self, X, y, is_first):
+        """Raise on rows that the others do not go together with."""
+        if X.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, and moments are taken of at most "
+                f"{MOST_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
+                "their workers."
+            )
+        shape = y.shape[1:]
+        if not is_first and shape != self.target_shape:
+            raise ValueError(
+                f"y has targets of shape {shape}, those so far were of shape "
+                f"{self.target_shape}."
+            )
+
+    def _add(self, numbers, X, target, weights):
+        """Rows are sampled, or added to the moments of their fold."""
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            numbers, X, target = numbers[kept], X[kept], target[kept]
+            weights = weights[kept]
+        if not len(numbers):
+            return
+        self.n_rows_ += len(numbers)
+        self.largest_weight = max(self.largest_weight, float(weights.max()))
+        priorities = hashed(numbers, OF_SAMPLE)
+        some = self._sample.would_take(priorities, self.n_sampled)
+        rows = dense_rows(X[some], target[some])
+        candidates = SampledRows(numbers[some], priorities[some], rows, weights[some])
+        self._sample, left = self._sample.with_others(candidates, self.n_sampled)
+        self._add_moments(left)
+        rest = np.ones(len(numbers), dtype=bool)
+        rest[some] = False
+        width, fold = X.shape[1] + target.shape[1], self.fold_of(numbers)
+        for rows in blocks_of_rows(len(numbers), width, self.n_folds):
+            own = np.flatnonzero(rest[rows]) + rows.start
+            if len(own) == rows.stop - rows.start:
+                own = rows  # no copy
+            block = dense_rows(X[own], target[own])
+            add_to_groups(self._moments, fold[own], block, weights[own])
+
+    def _add_moments(self, sampled):
+        """Rows that are sampled no more are added to the moments."""
+        if len(sampled):
+            fold = self.fold_of(sampled.numbers)
+            add_to_groups(self._moments, fold, sampled.rows.copy(), sampled.weights)
+
+    def merge(self, other):
+        """Take in the rows of another summary.
+
+        Parameters
+        ----------
+        other : RowSummary
+            Of other rows, by their numbers (``first_row`` of :meth:`partial_fit`), with
+            as many folds and sampled rows. It stays as it is.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If the summaries do not go together, or have the same rows.
+        """
+        check_is_fitted(other)
+        if not hasattr(self, "_moments"):
+            vars(self).update(vars(deepcopy(other)))
+            return self
+        self._check_mergeable(other)
+        for own, others in zip(self._moments, other._moments):
+            own.merge(others)
+        self._sample, left = self._sample.with_others(other._sample, self.n_sampled)
+        self._add_moments(left)
+        self.n_rows_ += other.n_rows_
+        self.n_samples_seen_ += other.n_samples_seen_
+        self.largest_weight = max(self.largest_weight, other.largest_weight)
+        return self
+
+    def _check_mergeable(self, other):
+        for name in ("n_folds", "n_sampled", "n_features_in_", "target_shape"):
+            own, others = getattr(self, name), getattr(other, name)
+            if own != others:
+                raise ValueError(
+                    f"Summaries with different {name.strip('_')} cannot be merged: "
+                    f"{own} and {others}."
+                )
+        names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
+        if not np.array_equal(*names):
+            raise ValueError("Summaries of different columns cannot be merged.")
+        if len(np.intersect1d(self._sample.numbers, other._sample.numbers)):
+            raise ValueError(
+                "Both summaries have rows of the same numbers. Say partial_fit(..., "
+                "first_row=), the number of the first row among all rows."
+            )
+
+    # ------------------------------------------------------------- what it is used for
+
+    def fold_of(self, numbers):
+        """The folds of rows.
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (n,)
+            Of the rows, from 0 as they were taken in.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+        """
+        group, place = np.divmod(numbers, self.n_folds)
+        shift = (hashed(group, OF_FOLDS) % np.uint64(self.n_folds)).astype(np.int64)
+        return (place + shift) % self.n_folds
+
+    @property
+    def sampled_indices_(self):
+        """The rows that are kept one by one."""
+        return self._sample.numbers
+
+    @property
+    def shape(self):
+        """Rows of positive weight, and columns."""
+        return self.n_rows_, self.n_features_in_
+
+    def __len__(self):
+        return self.n_rows_
+
+    @property
+    def n_targets(self):
+        """Number of targets."""
+        return int(np.prod(self.target_shape, dtype=int))
+
+    def names(self):
+        """What an estimator that is fitted to it takes over."""
+        return {name: getattr(self, name) for name in NAMES if hasattr(self, name)}
+
+    def rows_about(self, mean, by_fold):
+        """The sampled rows, and others with the moments of the rest.
+
+        Parameters
+        ----------
+        mean : ndarray of shape (n_columns + n_targets,)
+            What is taken off them.
+        by_fold : bool
+            Whether every fold has others of its own.
+
+        Returns
+        -------
+        rows : ndarray of shape (n, n_columns + n_targets)
+            The sampled ones first, in order.
+        weights : ndarray of shape (n,)
+        fold : ndarray of int, shape (n,)
+            -1 where they stand for several folds.
+        """
+        sample, groups = self._sample, self._moments
+        numbers = np.arange(self.n_folds)
+        if not by_fold:
+            groups, numbers = [merged(groups)], np.array([-1])
+        there = np.array([each.weight > 0 for each in groups])
+        rows, weights = [sample.rows - mean], [sample.weights]
+        fold = [self.fold_of(sample.numbers)]
+        if there.any():
+            groups = [shifted(each, mean) for each in groups if each.weight]
+            others, their_weights = pseudo_rows(groups)
+            rows.append(others)
+            weights.append(their_weights)
+            fold.append(np.repeat(numbers[there], len(others) // len(groups)))
+        return tuple(np.concatenate(each) for each in (rows, weights, fold))
+
+    def standardized(self):
+        """The same rows with columns of mean zero and variance one.
+
+        Gradient methods need columns of about the same size. What is fitted to the new
+        summary predicts for rows that the scaler has transformed.
+
+        Returns
+        -------
+        scaler : StandardScaler
+            Fitted to all rows.
+        summary : RowSummary
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from skacv import IterativeRidge, RowSummary
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> scaler, summary = RowSummary().fit(X, y).standardized()
+        >>> model = make_pipeline(scaler, IterativeRidge().fit(summary))
+        >>> model.predict(X[:2]).shape
+        (2,)
+        """
+        check_is_fitted(self)
+        n_columns = self.n_features_in_
+        total = self.total()
+        mean = total.mean[:n_columns]
+        variance = np.diagonal(total.scatter)[:n_columns] / total.weight
+        scaler = _fitted_scaler(self, mean, variance)
+        shift, scale = np.zeros(len(total.mean)), np.ones(len(total.mean))
+        shift[:n_columns], scale[:n_columns] = mean, scaler.scale_
+        found = deepcopy(self)
+        found._moments = [shifted(each, shift, scale) for each in self._moments]
+        rows = (self._sample.rows - shift) / scale
+        found._sample = replace(self._sample, rows=rows)
+        return scaler, found
+
+    def total(self):
+        """The moments of all rows.
+
+        Returns
+        -------
+        Moments
+        """
+        found = merged(self._moments)
+        if len(self._sample):
+            found.add_rows(self._sample.rows.copy(), self._sample.weights)
+        return found
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_moments")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def taken_in(summary, number, *block, first_row=None):
+    """A summary with one more block of rows, whose number errors name."""
+    try:
+        return summary.partial_fit(*block, first_row=first_row)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"Block {number}: {error}") from error
+
+
+def _nothing(shell, y):
+    """What a summary is of, before it has taken in rows."""
+    width = shell.n_features_in_ + int(np.prod(y.shape[1:], dtype=int))
+    return {
+        **shell.names(),
+        "target_shape": y.shape[1:],
+        "_moments": [Moments(width) for _ in range(shell.n_folds)],
+        "_sample": SampledRows.empty(width),
+        "largest_weight": 0.0,
+        "n_rows_": 0,
+        "n_samples_seen_": 0,
+    }
+
+
+def _fitted_scaler(summary, mean, variance):
+    """A StandardScaler with these means and variances."""
+    scaler = StandardScaler()
+    scaler.mean_, scaler.var_ = mean, variance
+    size = np.sqrt(variance)
+    # As StandardScaler has it: columns that are constant, to rounding, keep their size.
+    constant = size <= 10 * np.finfo(float).eps * np.maximum(np.abs(mean), size)
+    scaler.scale_ = np.where(constant | (size == 0), 1.0, size)
+    scaler.n_samples_seen_ = summary.n_samples_seen_
+    scaler.n_features_in_ = summary.n_features_in_
+    if hasattr(summary, "feature_names_in_"):
+        scaler.feature_names_in_ = summary.feature_names_in_
+    return scaler
+
+
+def _slices(X, y, sample_weight):
+    """Blocks of rows of arrays."""
+    lengths = {len(a) if not sparse.issparse(a) else a.shape[0] for a in (X, y)}
+    if len(lengths) > 1:
+        raise ValueError(f"X and y have different numbers of rows: {sorted(lengths)}.")
+    (n_rows,) = lengths
+    size = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
+    for first in range(0, n_rows, size):
+        rows = slice(first, min(first + size, n_rows))
+        block = [_window(X, rows), np.asarray(y[rows])]
+        if sample_weight is not None:
+            block.append(np.asarray(sample_weight[rows]))
+        yield tuple(block)
+
+
+def _window(X, rows):
+    """Some rows; those of a memmap from a map of their own, which ends with them."""
+    # A slice of a memmap does not say where in the file it begins.
+    if isinstance(X, np.memmap) and isinstance(X.base, mmap) and X.flags.c_contiguous:
+        n_rows = rows.stop - rows.start
+        offset = X.offset + rows.start * X.strides[0]
+        found = np.memmap(X.filename, X.dtype, "r", offset, (n_rows, *X.shape[1:]))
+        return np.asarray(found)
+    return X[rows] if sparse.issparse(X) else np.asarray(X[rows])
+
+
+def hashed(numbers, seed):
+    """A random number of 64 bits for every number: SplitMix64 (Steele et al. 2014)."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) * np.uint64(2) + np.uint64(seed)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))

@@ -1,0 +1,172 @@
+"""Estimators that are fitted to summaries of rows, and take rows in block by block."""
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from .._compat import _fit_context
+from .._warnings import warn
+from .collections import is_collection, on_workers
+from .data import NAMES
+from .folds import ShuffledFolds
+from .parameters import plain
+from .row_summary import RowSummary
+from .sides import sees_moments_alone
+from .summary_data import SummarisedRows
+
+# Rows of Dask collections with more columns stay on their workers: their moments would
+# take longer than some hundred updates.
+MOST_COLUMNS_OF_COLLECTIONS = 2000
+
+
+def _is_of_moments(estimator):
+    """Whether moments are enough; where parameters are no valid ones, fit says so."""
+    try:
+        return estimator.is_of_moments()
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+class TakesSummaries:
+    """Regressors with the squared error: moments and a few rows are enough to fit."""
+
+    # What partial_fit has taken in, and whether it has been fitted since.
+    _summary = None
+    _is_pending = False
+
+    def _rows(self, X, y, sample_weight):
+        if is_collection(X) and self.takes_moments_of(X):
+            n_folds, n_sampled = self.n_folds_asked(), self.n_sampled_asked()
+            summarised = on_workers("summary").summarised
+            X, y = summarised(X, y, sample_weight, n_folds, n_sampled), None
+            sample_weight = None
+        if isinstance(X, RowSummary) and self._is_quadratic:
+            return SummarisedRows.of(self, X, y, sample_weight)
+        return super()._rows(X, y, sample_weight)
+
+    def _stays_on_workers(self, X):
+        """Whether rows of a collection stay there: their moments are not enough."""
+        return super()._stays_on_workers(X) and not self.takes_moments_of(X)
+
+    def takes_moments_of(self, X):
+        """Whether the moments of a collection are enough, and not too many.
+
+        Parameters
+        ----------
+        X : dask array or dataframe of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+        """
+        n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
+        return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self.is_of_moments()
+
+    def is_of_moments(self):
+        """Whether its runs need means and second moments of the rows alone."""
+        return self._is_quadratic and sees_moments_alone(self._planned_update(2))
+
+    @available_if(_is_of_moments)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, sample_weight=None):
+        """Take in more rows; the model is fitted when something is asked of it.
+
+        Rows are summed up in a :class:`RowSummary`, and may be forgotten. The fit is
+        that to all rows so far, as :meth:`fit` would have it of the summary: it is made
+        when a fitted attribute is read, or a prediction made.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, not negative.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If these are not as the rows so far, or not finite; nothing is taken in
+            then. If ``cv`` is neither None nor a number, or not the same as before.
+
+        Warns
+        -----
+        UserWarning
+            If the model was fitted by :meth:`fit`, which keeps no rows to go on with.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import IterativeRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = IterativeRidge(max_iter=50)
+        >>> for rows in (slice(0, 200), slice(200, 442)):
+        ...     model = model.partial_fit(X[rows], y[rows])
+        >>> model.coef_path_.shape
+        (51, 10)
+        """
+        summary = self._summary
+        is_anew = summary is None and "coef_" in vars(self)
+        if summary is None:
+            summary = RowSummary(self.n_folds_asked(), self.n_sampled_asked())
+        elif summary.n_folds != self.n_folds_asked():
+            raise ValueError(
+                f"cv={self.cv!r}, but the rows so far were taken in for "
+                f"n_folds={summary.n_folds}."
+            )
+        summary.partial_fit(X, y, sample_weight)
+        self._check_outputs(summary.n_targets)
+        if is_anew:
+            warn("partial_fit begins anew: fit has kept none of its rows.", UserWarning)
+        self._replace_fitted(summary.names())
+        self._summary, self._is_pending = summary, True
+        return self
+
+    def n_folds_asked(self):
+        """How many folds ``cv`` asks for, 1 for None."""
+        cv = plain(self.cv)
+        if cv is None:
+            return 1
+        if isinstance(cv, ShuffledFolds):  # a default: any random folds
+            return cv.n_splits
+        if not isinstance(cv, int):
+            raise ValueError(
+                "Folds are drawn as rows come: cv must be None or a number, not "
+                f"{type(cv).__name__}."
+            )
+        return cv
+
+    def n_sampled_asked(self):
+        """As many rows one by one as are to be left out, or the usual number."""
+        loo, usual = plain(self.loo), RowSummary().n_sampled
+        return usual if isinstance(loo, bool | str) else max(loo, usual)
+
+    def _check_outputs(self, n_targets):
+        """Raise on several targets, where the class takes one."""
+        if n_targets > 1 and not self._multi_output:
+            raise ValueError(
+                f"{type(self).__name__} takes one target, got {n_targets}."
+            )
+
+    def __getattr__(self, name):
+        is_fitted = name.endswith("_") and not name.startswith("_")
+        if is_fitted and name not in NAMES and vars(self).get("_is_pending"):
+            self._fit_pending()
+        return object.__getattribute__(self, name)
+
+    def _fit_pending(self):
+        """Fit to the rows that partial_fit has taken in."""
+        summary, self._is_pending = self._summary, False
+        try:
+            self.fit(summary)
+        except BaseException:
+            self._is_pending = True
+            raise
+        self._summary = summary
+
+    def _kept(self, trajectory, begun):
+        kept = super()._kept(trajectory, begun)
+        return {**kept, "_summary": None, "_is_pending": False}

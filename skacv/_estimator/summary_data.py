@@ -1,0 +1,217 @@
+"""Fits to a summary: its sampled rows, and a few that stand for all others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._warnings import warn
+from ..optim.arrays import design_of
+from .data import ColumnData
+from .folds import ShuffledFolds
+from .left_out import check_loo
+from .moments import shifted
+from .parameters import plain
+from .pseudo_rows import PseudoProblem, unexplained_share
+from .readers import ESTIMATES
+from .sides import sees_moments_alone
+
+# Moments in double precision leave so many digits of what X does not explain of y:
+# with less, a user is warned.
+FEWEST_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class SummaryData(ColumnData):
+    """Data whose run is on the sampled rows of a summary, and on rows for the others.
+
+    The sampled rows come first. The others have number -1 among the samples.
+    """
+
+    def held_out(self, run, predictors):
+        """Held-out predictions of the sampled rows."""
+        judged = np.concatenate([judged for _, judged in run.folds])
+        single = judged < self.problem.n_single
+        return self.predictions(run.estimator, predictors[:, single])
+
+    def held_out_samples(self, folds):
+        """Which of the sampled rows every fold holds out."""
+        n_single = self.problem.n_single
+        return [self.rows[judged[judged < n_single]] for _, judged in folds]
+
+    def sample_weights(self):
+        """None: the weights of all samples are not kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class SummarisedRows:
+    """The rows of a summary, for a fit.
+
+    Parameters
+    ----------
+    summary : RowSummary
+    loss : Loss
+    """
+
+    summary: object
+    loss: object
+
+    @classmethod
+    def of(cls, estimator, summary, y, sample_weight):
+        """Those that an estimator is to be fitted to.
+
+        Raises
+        ------
+        ValueError
+            If it needs more than means, moments and some rows.
+        """
+        check_is_fitted(summary)
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "A summary has its targets and weights: pass nothing besides it."
+            )
+        update = estimator._planned_update(summary.n_rows_)
+        if not sees_moments_alone(update):
+            raise ValueError(
+                "A summary is enough for gradients of all rows, and this "
+                f"{type(estimator).__name__} takes others ({type(update).__name__}): "
+                "take another solver, or fit to arrays."
+            )
+        if estimator.keep_data:
+            raise ValueError("keep_data=True needs the rows: fit to arrays.")
+        estimator._check_outputs(summary.n_targets)
+        return cls(summary, estimator._loss_of(None, None)[0])
+
+    def is_same_as(self, other):
+        """Whether another fit is to the same rows."""
+        return isinstance(other, SummarisedRows) and other.summary is self.summary
+
+    def problem(self, estimator, params, seed, resume):
+        """The problem that they make, and the folds as rows of it.
+
+        Returns
+        -------
+        SummaryData
+        list of (ndarray of int, ndarray of int)
+        """
+        if params:
+            raise TypeError(
+                f"fit() got unexpected arguments: {', '.join(sorted(params))}: a "
+                "summary has its folds."
+            )
+        self._check_estimates(estimator)
+        n_folds = n_folds_of(estimator.cv, self.summary)
+        data, fold = summary_data(self, estimator.fit_intercept, n_folds > 1)
+        folds = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+            for k in range(n_folds)
+        ]
+        if not all(len(rows) for fold in folds for rows in fold):
+            raise ValueError(f"cv={n_folds}: some fold of the summary has no row.")
+        return data, folds
+
+    def _check_estimates(self, estimator):
+        """Raise where an estimate needs other rows than the sampled ones."""
+        for estimate in ESTIMATES.values():
+            if estimate.is_on(estimator) and not estimate.from_summary:
+                raise ValueError(
+                    f"{estimate.path} needs all rows, and a summary has some: set "
+                    f"{estimate.parameter} to False, or fit to arrays."
+                )
+        n_single, n_rows = len(self.summary.sampled_indices_), self.summary.n_rows_
+        loo = plain(estimator.loo)
+        if loo is True and n_single < n_rows:
+            raise ValueError(
+                f"loo=True leaves out each of the {n_rows} rows, and the summary has "
+                f"{n_single} one by one: say how many, up to that, or summarise with a "
+                "larger n_sampled."
+            )
+        check_loo(loo, n_single)
+
+
+def n_folds_of(cv, summary):
+    """How many folds of a summary ``cv`` asks for, 0 for None.
+
+    Raises
+    ------
+    ValueError
+        If the summary has others.
+    """
+    cv = plain(cv)
+    if cv is None:
+        return 0
+    if isinstance(cv, ShuffledFolds):  # a default: any random folds
+        cv = summary.n_folds
+    if cv != summary.n_folds or cv == 1:
+        asked = cv if isinstance(cv, int) else f"a {type(cv).__name__}"
+        raise ValueError(
+            f"cv is {asked}, but the folds of this summary are "
+            f"n_folds={summary.n_folds}, drawn at random: cv must be their number, and "
+            "at least 2."
+        )
+    return cv
+
+
+def summary_data(rows, fit_intercept, by_fold):
+    """The data of a summary, and the fold of every row of their problem.
+
+    Parameters
+    ----------
+    rows : SummarisedRows
+    fit_intercept : bool
+    by_fold : bool
+        Whether the rows of every fold are stood for by rows of their own.
+
+    Returns
+    -------
+    SummaryData
+    fold : ndarray of int, shape (n_rows,)
+    """
+    summary = rows.summary
+    n_columns, n_targets = summary.n_features_in_, summary.n_targets
+    total, numbers = summary.total(), summary.sampled_indices_
+    mean = total.mean if fit_intercept else np.zeros_like(total.mean)
+    values, weights, fold = summary.rows_about(mean, by_fold)
+    X, target = np.split(values, [n_columns], axis=1)
+    if len(numbers) < summary.n_rows_:
+        _warn_of_lost_digits([shifted(total, mean)], n_targets)
+    problem = PseudoProblem(
+        design_of(np.ascontiguousarray(X)),
+        np.ascontiguousarray(target),
+        (weights / total.weight)[:, None],
+        rows.loss,
+        largest_weight=summary.largest_weight / total.weight,
+        n_samples=summary.n_rows_,
+        n_single=len(numbers),
+    )
+    offset = mean[n_columns:]
+    places = np.full(len(values), -1)
+    places[: len(numbers)] = numbers
+    data = SummaryData(
+        problem=problem,
+        y=(target + offset).reshape(len(target), *summary.target_shape),
+        total_weight=total.weight,
+        rows=places,
+        n_samples=summary.n_samples_seen_,
+        is_flat=not summary.target_shape,
+        names=summary.names(),
+        center=mean[:n_columns, None],
+        offset=offset[None],
+        is_centered=bool(fit_intercept),
+        has_constant=False,
+    )
+    return data, fold
+
+
+def _warn_of_lost_digits(moments, n_targets):
+    """Warn where errors are differences of moments that agree in nearly all digits."""
+    width = len(moments[0].mean)
+    rounding = width * np.finfo(float).eps
+    share = unexplained_share(moments, n_targets)
+    if share < rounding * 10**FEWEST_DIGITS:
+        warn(
+            f"X explains all but {max(share, rounding):.0e} of the variance of y, and "
+            f"sums of squares in double precision have rounding of {rounding:.0e} of "
+            "it: errors that small are not resolved. Fit to arrays.",
+            UserWarning,
+        )

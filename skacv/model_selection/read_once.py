@@ -1,0 +1,38 @@
+"""Dask collections that are gone through once, for all members and stages of runs."""
+
+from .._estimator.collections import is_collection, on_workers
+from .._estimator.folds import ShuffledFolds
+from .._estimator.streaming import TakesSummaries
+
+
+def read_once(members, X, y, params):
+    """The summary of a collection, where its moments are enough for all members.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    X, y : as passed to fit
+    params : dict
+        What else ``fit`` was passed.
+
+    Returns
+    -------
+    X, y, params
+        As they were passed; or a summary, None, and no weights, which it has.
+    """
+    estimators = [member for _, member in members]
+    if not is_collection(X) or not all(_takes_moments(each, X) for each in estimators):
+        return X, y, params
+    # One asks for folds, or a number of sampled rows: all have the same.
+    n_folds = [each.n_folds_asked() for each in estimators if each.cv is not None]
+    n_sampled = max(each.n_sampled_asked() for each in estimators)
+    weights = params.get("sample_weight")
+    summary = on_workers("summary").summarised(
+        X, y, weights, max(n_folds, default=ShuffledFolds.n_splits), n_sampled
+    )
+    others = {name: params[name] for name in params if name != "sample_weight"}
+    return summary, None, others
+
+
+def _takes_moments(estimator, X):
+    return isinstance(estimator, TakesSummaries) and estimator.takes_moments_of(X)

@@ -1,0 +1,111 @@
+"""Arrays of other namespaces, such as those of a GPU: what they are, there and back."""
+
+from sys import modules
+
+import numpy as np
+from scipy import sparse
+
+
+def is_away(array):
+    """Whether an array is neither NumPy's nor sparse, but of another namespace."""
+    return not (isinstance(array, np.ndarray) or sparse.issparse(array))
+
+
+def namespace_of(array):
+    """The functions of the array API for an array; of sparse ones NumPy's."""
+    return _array_api_compat().array_namespace(array) if is_away(array) else np
+
+
+def dtype_of(array):
+    """Its dtype, as NumPy names it."""
+    return np.dtype(str(array.dtype).rpartition(".")[2])
+
+
+def as_dtype(array, dtype):
+    """An array in another precision, which NumPy names."""
+    if not is_away(array):
+        return array.astype(dtype, copy=False)
+    namespace = namespace_of(array)
+    return namespace.astype(array, getattr(namespace, np.dtype(dtype).name), copy=False)
+
+
+def there(array, like):
+    """A NumPy array where ``like`` is: in its namespace, on its device."""
+    if not is_away(like):
+        return array
+    array = np.require(array, requirements="CW")
+    device = _array_api_compat().device(like)
+    return namespace_of(like).asarray(array, device=device)
+
+
+def here(array):
+    """An array in NumPy; what is away, as an array of its own."""
+    if not is_away(array):
+        return array
+    compat, namespace = _array_api_compat(), namespace_of(array)
+    if compat.is_torch_array(array) or compat.is_cupy_array(array):
+        array = compat.to_device(array, "cpu")
+    elif compat.is_array_api_strict_namespace(namespace):
+        array = compat.to_device(array, namespace.Device("CPU_DEVICE"))
+    return np.asarray(array).copy()
+
+
+def empty(shape, dtype, like):
+    """An array to be written to, where ``like`` is."""
+    if not is_away(like):
+        return np.empty(shape, dtype)
+    namespace, device = namespace_of(like), _array_api_compat().device(like)
+    dtype = getattr(namespace, np.dtype(dtype).name)
+    return namespace.empty(shape, dtype=dtype, device=device)
+
+
+def picked(array, index, axis=0):
+    """Some rows, or columns, of an array that is away, by their numbers."""
+    return namespace_of(array).take(array, there(index, array), axis=axis)
+
+
+def rows_in(X, index):
+    """Some rows of a matrix of any kind: a slice of them, or their numbers."""
+    if isinstance(index, slice):
+        return X[slice(*index.indices(X.shape[0])), :]
+    return picked(X, index) if is_away(X) else X[index]
+
+
+def part_of(matrix, rows, columns):
+    """Part of an array: a view where both are slices, else one copy."""
+    if is_away(matrix):
+        part = rows_in(matrix, rows)
+        if isinstance(columns, slice):
+            return part[:, columns]
+        return picked(part, columns, axis=1)
+    if isinstance(rows, slice) or isinstance(columns, slice):
+        return matrix[rows, columns]
+    return matrix[np.ix_(rows, columns)]
+
+
+def is_writeable(array):
+    """Whether entries can be written to, which those of JAX cannot."""
+    return not (is_away(array) and _array_api_compat().is_jax_array(array))
+
+
+def free_bytes(array):
+    """Memory that is free where an array is; None where nobody says so."""
+    if not is_away(array):
+        return None
+    compat = _array_api_compat()
+    if compat.is_cupy_array(array):
+        return array.device.mem_info[0]
+    if compat.is_torch_array(array) and array.device.type == "cuda":
+        return modules["torch"].cuda.mem_get_info(array.device)[0]
+    return None
+
+
+def _array_api_compat():
+    """The library that knows the namespaces of arrays."""
+    try:
+        import array_api_compat
+    except ImportError:
+        raise ImportError(
+            "Arrays on a device need array-api-compat: pip install skacv[array-api]."
+        ) from None
+    return array_api_compat
