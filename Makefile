@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device docs links bench bench-peers studies lint dist clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers studies lint dist clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -33,6 +33,7 @@ test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .d
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k workers
 	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
@@ -49,6 +50,9 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
+
+bench-dask: $(EXTRAS)/installed  ## fits of rows on workers beside those in memory
+	$(EXTRAS)/bin/python -m benchmarks.dask_rounds --output benchmarks/results/dask.md
 
 bench-device: $(EXTRAS)/installed  ## seconds with X on a device beside NumPy
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/python -m benchmarks.device --output benchmarks/results/device.md

@@ -26,7 +26,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
 ]
-EXTRA = re.compile(r"^>>> import (jax|torch)\b", re.MULTILINE)
+EXTRA = re.compile(r"^>>> import (jax|torch|dask)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
