@@ -41,11 +41,11 @@ default="rbf"
     alpha : float, array-like or "path", default=0.0
         Strength of the ridge penalty alpha ||f||^2 beside the sum of the losses, as in
         :class:`sklearn.kernel_ridge.KernelRidge`; 0 leaves all regularisation to
-        stopping. A sequence is walked in one warm-started trajectory, ``max_iter``
-        epochs at each value; "path" is 10 values, geometric.
+        stopping. A sequence of values is fitted in one warm-started trajectory, with
+        ``max_iter`` epochs at each value; "path" is a geometric grid of 10 values.
     fit_intercept : bool, default=True
-        Whether to fit an intercept that no penalty touches: by centring the kernel and
-        the targets for the squared error, by an update of its own for other losses.
+        Whether to fit an unpenalised intercept: by centring the kernel and the targets
+        for the squared error, by separate updates for other losses.
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
         all rows at a time, and no row for a subsample. "auto" is acceleration where
@@ -88,8 +88,8 @@ default="rbf"
     n_probes : int, default=40
         Random labels that leave-one-out is read from where it is not exact.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are outputs of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted as further
+        outputs of the one run. None: no ``cv_path_``.
     store_every : int, default=1
         Dual coefficients are kept of every so many epochs, and of the best and
         the last. Paths have all epochs.
@@ -101,18 +101,19 @@ default="rbf"
         Megabytes that the kernel matrix may take. A larger one is computed in
         blocks again in every epoch. It is in single precision beyond 3000 rows.
     n_jobs : int, default=None
-        Threads that compute blocks of the kernel.
+        Number of threads that compute blocks of the kernel.
     random_state : int, RandomState instance or None, default=None
-        Draws the batches, the subsample, the random labels and the rows left out.
+        Controls the draw of the batches, the subsample, the random labels and the rows
+        left out.
     verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+        Whether to print about ten lines of progress messages.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Dual coefficients of the iterate in use, the best after ``fit``.
     intercept_ : float or ndarray of shape (n_outputs,)
-        Its intercept.
+        Intercept of the iterate in use.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
         The training rows; None with a precomputed kernel.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples[, n_targets])
@@ -122,9 +123,9 @@ default="rbf"
     intercept_path_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, n_outputs)
         Intercept of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        The alpha that was in force.
+        Value of alpha used at every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, with the losses' mean.
+        Value of the objective at every iterate, with the mean of the losses.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
@@ -138,27 +139,27 @@ default="rbf"
         its size are within ``memory_budget``. Else from random labels,
         corrected for what they add on average.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows.
+        Standard error of ``loo_path_``, over the rows left out.
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error on account of the random labels; 0 where it is exact.
-        Not there if ``loo`` is a number.
+        Part of the standard error of ``loo_path_`` that is due to the random labels; 0
+        where leave-one-out is exact. Not available if ``loo`` is a number.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
-        Prediction of every row left out by the iterates that never saw it.
+        Prediction of every left-out row by the iterates fitted without it.
     loo_indices_ : ndarray of shape (n_left_out,)
-        Which rows of X were left out, one by one.
+        Indices of the rows of X that were left out, one at a time.
     loo_target_ : ndarray of shape (n_left_out[, n_targets])
-        Their targets.
+        Targets of these rows.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds, exactly: the mean over the rows held out that are not
-        in the subsample.
+        Cross-validation error of every iterate, exact: the mean over the held-out rows
+        that are not in the subsample.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The error on every fold.
+        Error of every iterate on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_targets])
-        Prediction of the rows held out, fold after fold.
+        Predictions of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
-        The rows that judge every fold.
+        Indices of the held-out rows that every fold is evaluated on.
     df_path_ : ndarray of shape (n_iter_ + 1,)
         Degrees of freedom: the trace of the map from targets to predictions, of
         one output. With leave-one-out of all rows only.
@@ -194,7 +195,7 @@ default="rbf"
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     See Also
     --------
