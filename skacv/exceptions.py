@@ -2,4 +2,4 @@
 
 
 class SeparationWarning(UserWarning):
-    """The classes are separated and nothing but stopping bounds the coefficients."""
+    """The classes are separated, and only early stopping bounds the coefficients."""

@@ -28,7 +28,7 @@ NODEWISE_ALPHA = 0.45
 # and what a lasso that takes few of them leaves is too like the others.
 ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
-# is to the column itself: else the two are not told apart.
+# is to the column itself: otherwise the two cannot be separated.
 MOST_ALIKE = 0.5
 
 
@@ -168,7 +168,7 @@ def nodewise(X, columns):
     Raises
     ------
     ValueError
-        If an asked column is too like the others to be told from them.
+        If a requested column is too strongly correlated with the others.
     """
     (scaled, _), alpha = _of_unit_size(X), _alpha(X, NODEWISE_ALPHA)
     vectors, alike = np.empty((len(X), len(columns))), []
@@ -202,7 +202,7 @@ def nodewise_rows(X, rows):
     Raises
     ------
     ValueError
-        If the column of a row is too like the others to be told from them.
+        If the column of a row is too strongly correlated with the others.
     """
     (scaled, scale), alpha = _of_unit_size(X), _alpha(X, ROW_ALPHA)
     vectors, alike = np.zeros((len(X), len(rows))), []

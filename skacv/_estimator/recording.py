@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 @runtime_checkable
 class RecordsTrajectory(Protocol):
-    """An estimator that records its iterates and estimates what each would cost.
+    """Interface of estimators that record their iterates and estimate the risk of each.
 
     :class:`TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
     ``BaseEstimator``, so that it can be cloned) that has these methods. The
@@ -18,11 +18,11 @@ class RecordsTrajectory(Protocol):
     ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
     others.
 
-    Parameters switch the estimates on: of ``loo``, ``risk`` and ``cv`` the class has
-    those whose estimate it computes, and False (None for ``cv``) switches one off.
-    After ``fit`` there is ``n_iter_``, the number of the last iterate, and for every
-    estimate that is on its fitted attributes: of ``loo`` these are ``loo_path_`` and
-    ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
+    Parameters switch the estimates on: the class has those of ``loo``, ``risk`` and
+    ``cv`` whose estimate it computes, and False (None for ``cv``) switches an estimate
+    off. After ``fit`` there is ``n_iter_``, the number of the last iterate, and the
+    fitted attributes of every estimate that is on: for ``loo`` these are ``loo_path_``
+    and ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
     ``loo_prediction_path_`` and ``loo_indices_``.
 
     See Also
@@ -99,7 +99,7 @@ class RecordsTrajectory(Protocol):
         return np.arange(self.n_iter_ + 1)
 
     def fit_up_to(self, n_updates, X, y, **params):
-        """Begin a run, or go on with it, up to so many updates in all.
+        """Start a run, or continue it, up to a given total number of updates.
 
         With ``patience`` it is called again and again with larger numbers, on the
         same data. By default it makes the whole run at once.
@@ -115,13 +115,13 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         bool
-            Whether that was the whole run.
+            Whether the run is complete.
         """
         self.fit(X, y, **params)
         return True
 
     def parameters_at(self, t):
-        """Parameters that the run has gone through, with their values at an iterate.
+        """Values at an iterate of parameters that change along the run.
 
         They become part of ``best_params_``.
 
@@ -137,9 +137,9 @@ class RecordsTrajectory(Protocol):
         return {}
 
     def leaves_one_out_cheaply(self, X, y):
-        """Whether leaving out every row costs little, whatever the run will do.
+        """Whether leave-one-out of every row is cheap, for any run.
 
-        Asked where ``criterion="auto"`` meets ``loo="auto"``.
+        Called if ``criterion="auto"`` and ``loo="auto"``.
 
         Parameters
         ----------
@@ -154,20 +154,20 @@ class RecordsTrajectory(Protocol):
         return False
 
     def default_patience(self):
-        """How many iterates without an improvement end a run with ``patience="auto"``.
+        """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
         -------
         int or None
-            By default None: the run goes on to its end.
+            By default None: the run is not stopped early.
         """
         return None
 
     def check_data(self, X, y):
-        """Raise where ``fit`` would, on data that it does not take.
+        """Raise the error that ``fit`` would raise on invalid data.
 
-        Called where a scorer or a splitter fails before the run, so that what is
-        wrong with the data is said first. By default nothing is checked.
+        Called if a scorer or a splitter fails before the run, so that an error about
+        the data comes first. By default nothing is checked.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class RecordsTrajectory(Protocol):
         """
 
     def held_out_estimator(self, predictions):
-        """What a scorer sees: an estimator that has predicted the held-out rows.
+        """A copy that predicts given held-out predictions, for scorers.
 
         Parameters
         ----------
@@ -190,8 +190,8 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         estimator of the same class
-            Whose predictions are these, whatever X it is given. By default that is
-            ``predict``, of a regressor.
+            It returns these predictions for any X. By default it has ``predict`` only,
+            as a regressor.
         """
 
         def predict(X):  # scorers look methods up by their names
@@ -202,7 +202,7 @@ class RecordsTrajectory(Protocol):
         return held_out
 
     def trial_estimator(self, y):
-        """What :meth:`held_out_estimator` may give, made up from targets.
+        """An example of :meth:`held_out_estimator`, made from targets.
 
         Scorers are tried on it before anything is run.
 
@@ -218,9 +218,9 @@ class RecordsTrajectory(Protocol):
         return self.held_out_estimator(np.asarray(y))
 
     def loss_on(self, X, y):
-        """The loss that rows cost, to be compared with that of others.
+        """The loss of rows, to be compared with that of other estimators.
 
-        Asked where several estimators are judged by what the same rows cost.
+        Called if several estimators are compared by their losses on the same rows.
 
         Parameters
         ----------
@@ -230,19 +230,20 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         object or None
-            Equal for equal losses; by default nothing, and then a scorer is needed.
+            Objects that compare equal for equal losses. By default None, and then a
+            scorer is needed.
         """
         return None
 
     def held_out_costs(self, name, y):
-        """What the held-out predictions of every iterate cost, row by row.
+        """Loss of the held-out predictions of every iterate on every row.
 
         Asked after ``fit``, for ``best_score_corrected_``.
 
         Parameters
         ----------
         name : str
-            Of the estimate that the predictions belong to.
+            Name of the estimate that the predictions belong to.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns
@@ -254,7 +255,7 @@ class RecordsTrajectory(Protocol):
 
     @staticmethod
     def share_work(candidates, X, y):
-        """Let fits to the same data share what they would all do; by default nothing.
+        """Share computations between fits to the same data; by default nothing.
 
         Called once before the runs of ``param_grid``.
 
@@ -266,7 +267,7 @@ class RecordsTrajectory(Protocol):
         """
 
     def release(self):
-        """Let go of what only further updates, or fits to the same data, need.
+        """Free memory that only further updates, or fits to the same data, need.
 
         Called after every run; by default nothing is kept for them.
         """

@@ -477,8 +477,7 @@ class RowSummary(BaseEstimator):
         return tuple(np.concatenate(each) for each in (rows, weights, fold))
 
     def standardized(self):
-        """The summary of the same rows with every column scaled to mean 0 and variance
-        1.
+        """The same summary for columns scaled to mean zero and variance one.
 
         Gradient methods need columns of about the same scale. An estimator fitted to
         the new summary predicts for rows that the scaler has transformed.

@@ -105,7 +105,7 @@ class CoefficientIntervalDisplay:
         coverage : float, default=0.95
             Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
-            The iterates that are debiased; None takes a dozen.
+            The iterates to debias; None takes a dozen.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
             As in ``coef_interval``.

@@ -22,9 +22,9 @@ from ._figure import (
     recorded,
 )
 
-# Colour and line of the estimates, in the order of the table. Leave-one-out is
-# dashed, drawn over the memory matrix: they are often too close to be told apart
-# otherwise. The last two are for estimates that others have added.
+# Colour and line of the estimates, in the order of the table. Leave-one-out is dashed,
+# drawn over the memory matrix: they are often too close to be distinguished otherwise.
+# The last two are for estimates that others have added.
 STYLES = (
     {"color": BLUE, "linewidth": 2.2},
     {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},

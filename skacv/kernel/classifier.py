@@ -39,8 +39,9 @@ default="rbf"
         Constant term of the polynomial kernel.
     loss : {"squared_error", "log"}, default="squared_error"
         Least squares on coded labels, whose outputs estimate probabilities but may lie
-        outside of [0, 1]; ``predict_proba`` clips them. Or the log loss. With the log
-        loss leave-one-out takes one run for every row left out: ``cv`` is faster.
+        outside of [0, 1]; ``predict_proba`` clips and normalises them. Or the log loss.
+        With the log loss leave-one-out takes one run for every row left out: ``cv`` is
+        faster.
     alpha : float, array-like or "path", default=0.0
         Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
         squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
@@ -335,7 +336,7 @@ default="rbf"
     @property
     @of_record
     def loo_error_path_(self):
-        """Share of the rows left out whose label is not predicted, by iterate."""
+        """Share of the left-out rows that every iterate misclassifies."""
         if not hasattr(self, "loo_prediction_path_"):
             raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")
         label = np.searchsorted(self.classes_, self.loo_target_)

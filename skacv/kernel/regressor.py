@@ -242,7 +242,7 @@ default="rbf"
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Share of the targets of unseen rows that the intervals should cover.
+            Nominal probability that an interval contains the target of an unseen row.
         method : {"jackknife+", "loo"}, default="jackknife+"
             "jackknife+": quantiles over the rows left out of the prediction without the
             row, plus and minus its held-out residual [1]_. Where ``loo_path_`` is exact

@@ -243,7 +243,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         return Poisson(), {}
 
     def trial_estimator(self, y):
-        """What :meth:`held_out_estimator` may give: positive, as means of counts are.
+        """An example of :meth:`held_out_estimator`, with positive predictions.
 
         Parameters
         ----------

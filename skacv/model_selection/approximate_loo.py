@@ -40,8 +40,7 @@ CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 @dataclass(frozen=True, eq=False)
 class ApproximateLOO:
-    """Prediction and loss of a model on each row when fitted without it, and their
-    mean.
+    """Predictions and losses of a model on each row when fitted without it.
 
     Attributes
     ----------

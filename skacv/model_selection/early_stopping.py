@@ -390,7 +390,7 @@ default=None
         return runs
 
     def score(self, X, y, **params):
-        """Score of the chosen iterate, as its estimator scores.
+        """Score of the chosen iterate, by the ``score`` of its estimator.
 
         Parameters
         ----------
