@@ -79,7 +79,7 @@ class AlongsideLoop(ABC):
             return
         said = (
             f"After update {self.n_steps_} the loop's parameters are not those of "
-            "the same update made here on all rows: step() must be told the rows "
+            "the same update made here on all rows: step() must be passed the rows "
             "of every update, and the loss (a mean over them), penalty, optimiser "
             "and schedule must be those of the loop"
         )

@@ -180,8 +180,8 @@ def nodewise(X, columns):
             alike.append(int(j))
     if alike:
         raise ValueError(
-            f"Columns {alike} are so like others that their coefficients are not told "
-            "apart: ask for other columns, or fit without one of each."
+            f"Columns {alike} are almost linear combinations of others, so that their "
+            "coefficients cannot be estimated: drop such columns, or ask for others."
         )
     return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
 
@@ -221,8 +221,8 @@ def nodewise_rows(X, rows):
             alike.append(place)
     if alike:
         raise ValueError(
-            f"Rows {alike} of X are along directions in which the rows of fit hardly "
-            "differ: their means are not told."
+            f"Rows {alike} of X lie along directions in which the training rows hardly "
+            "vary: their means cannot be estimated."
         )
     return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
 

@@ -238,7 +238,7 @@ def _warn_of_uneven_rows(run, risk_path):
         remedy = "risk_row_scales=True corrects that."
     warn(
         "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-        f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
-        f"is least. {remedy}",
+        f"rows: risk_path_ may be too low by about {100 * bias:.0f}% at its "
+        f"minimum. {remedy}",
         UserWarning,
     )

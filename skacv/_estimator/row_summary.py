@@ -309,7 +309,7 @@ class RowSummary(BaseEstimator):
         """Raise on rows that the others do not go together with."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(
-                f"X has {X.shape[1]} columns, and moments are taken of at most "
+                f"X has {X.shape[1]} columns, and a RowSummary takes at most "
                 f"{MOST_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
                 "their workers."
             )
@@ -396,11 +396,11 @@ class RowSummary(BaseEstimator):
                 )
         names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
         if not np.array_equal(*names):
-            raise ValueError("Summaries of different columns cannot be merged.")
+            raise ValueError("Summaries with different columns cannot be merged.")
         if len(np.intersect1d(self._sample.numbers, other._sample.numbers)):
             raise ValueError(
-                "Both summaries have rows of the same numbers. Say partial_fit(..., "
-                "first_row=), the number of the first row among all rows."
+                "Both summaries have rows with the same numbers. Pass first_row, the "
+                "number of the first row of a block among all rows, to partial_fit."
             )
 
     # ------------------------------------------------------------- what it is used for

@@ -122,7 +122,7 @@ class TakesSummaries:
         summary.partial_fit(X, y, sample_weight)
         self._check_outputs(summary.n_targets)
         if is_anew:
-            warn("partial_fit begins anew: fit has kept none of its rows.", UserWarning)
+            warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
         self._replace_fitted(summary.names())
         self._summary, self._is_pending = summary, True
         return self
@@ -136,8 +136,8 @@ class TakesSummaries:
             return cv.n_splits
         if not isinstance(cv, int):
             raise ValueError(
-                "Folds are drawn as rows come: cv must be None or a number, not "
-                f"{type(cv).__name__}."
+                "partial_fit assigns folds row by row: cv must be None or a number, "
+                f"not {type(cv).__name__}."
             )
         return cv
 

@@ -268,8 +268,8 @@ def _warn_of_leverages(method, largest):
     """Say where leverages are too large for what the method makes of them."""
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
         warn(
-            f"Leverages reach {largest:.2g}, where method={method!r} may be far off "
-            '(too low, as a rule). method="alo" is not.',
+            f"The largest leverage is {largest:.2g}, where method={method!r} may be "
+            'far off (too low, as a rule). method="alo" is not.',
             UserWarning,
         )
 

@@ -116,7 +116,7 @@ class Judge:
         common = reduce(np.intersect1d, rows)
         if not len(common):
             raise ValueError(
-                "There is no row that all members have held out, so that they cannot "
+                "No row has been held out by all members, so that they cannot "
                 "be compared: use criterion='cv'."
             )
         return replace(self, samples=common)
