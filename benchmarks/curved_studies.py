@@ -287,7 +287,7 @@ def median_errors(model_for, methods, seed, n_held_out, X, y):
     exact = loss(y[:n_held_out], refitted(model, X, y, range(n_held_out)))
     with warnings.catch_warnings():
         # How far off large leverages are is what the table shows.
-        warnings.filterwarnings("ignore", "Leverages reach")
+        warnings.filterwarnings("ignore", "The largest leverage")
         found = [
             approximate_loo(model, X, y, method=m, random_state=seed) for m in methods
         ]

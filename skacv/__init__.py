@@ -1,4 +1,4 @@
-"""Iterative models that stop themselves."""
+"""Iterative models with risk estimates for every iterate, and early stopping."""
 
 from ._estimator.row_summary import RowSummary
 from .inspection import (

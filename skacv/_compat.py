@@ -53,7 +53,7 @@ class Composition(_BaseComposition):
     _parts: str
 
     def get_params(self, deep=True):
-        """Parameters of this object and, if deep, of what it is made of.
+        """Parameters of this object and, if deep, of its estimators.
 
         Parameters
         ----------
@@ -62,17 +62,17 @@ class Composition(_BaseComposition):
         Returns
         -------
         dict
-            Those of named estimators as ``name__parameter``.
+            Parameters of named estimators are ``name__parameter``.
         """
         return self._get_params(self._parts, deep=deep)
 
     def set_params(self, **params):
-        """Set parameters of this object, and of what it is made of.
+        """Set parameters of this object and of its estimators.
 
         Parameters
         ----------
         **params : dict
-            Those of named estimators as ``name__parameter``.
+            Parameters of named estimators are ``name__parameter``.
 
         Returns
         -------
@@ -83,7 +83,7 @@ class Composition(_BaseComposition):
 
 
 def check_names(composition, names):
-    """Raise where names of parts are not unique, or not told from parameters."""
+    """Raise if names of members are not unique, or conflict with parameters."""
     composition._validate_names(names)
 
 

@@ -4,4 +4,4 @@ __all__ = ["SeparationWarning"]
 
 
 class SeparationWarning(UserWarning):
-    """The classes are separated and nothing but stopping bounds the coefficients."""
+    """The classes are separated, and only early stopping bounds the coefficients."""

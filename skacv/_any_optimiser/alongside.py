@@ -52,7 +52,7 @@ class AlongsideLoop(ABC):
         distance : float
             Between both after the update, which both began at the same parameters.
         length : float
-            Of the replica's update.
+            Length of the replica's update.
         rounding : float
             One unit of it, of the parameters.
         """
@@ -79,7 +79,7 @@ class AlongsideLoop(ABC):
             return
         said = (
             f"After update {self.n_steps_} the loop's parameters are not those of "
-            "the same update made here on all rows: step() must be told the rows "
+            "the same update made here on all rows: step() must be passed the rows "
             "of every update, and the loss (a mean over them), penalty, optimiser "
             "and schedule must be those of the loop"
         )
@@ -103,7 +103,7 @@ class AlongsideLoop(ABC):
 
     @property
     def path_(self):
-        """What the iterates are expected to cost on unseen rows, (n_evaluations,)."""
+        """Estimated mean loss of the iterates on unseen rows, (n_evaluations,)."""
         return np.array(self._path)
 
     @property
@@ -113,21 +113,21 @@ class AlongsideLoop(ABC):
 
     @property
     def iterations_(self):
-        """After how many updates each entry of the path was, (n_evaluations,)."""
+        """Number of updates at each entry of the path, (n_evaluations,)."""
         return self._every * np.arange(len(self._path))
 
     @property
     def best_iteration_(self):
-        """The update after which the path was least; the earliest of them."""
+        """Number of updates at the (first) minimum of the path."""
         return self._every * self._patience.best
 
     def should_stop(self, patience):
-        """Whether the best iterate has been followed by so many others.
+        """Whether the path has not improved for a given number of entries.
 
         Parameters
         ----------
         patience : int
-            Entries of ``path_`` without an improvement.
+            Number of entries of ``path_`` without an improvement.
 
         Returns
         -------

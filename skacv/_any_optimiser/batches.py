@@ -4,13 +4,13 @@ import numpy as np
 
 
 def shuffled_batches(n_rows, batch_size, n_epochs, seed=0):
-    """Batches of a run that goes through the rows in a new order every epoch.
+    """Batches for a run that shuffles the rows in every epoch.
 
     Parameters
     ----------
     n_rows : int
     batch_size : int
-        Of the last batch of an epoch there may be fewer.
+        Number of rows in a batch; the last batch of an epoch may be smaller.
     n_epochs : int
     seed : int, default=0
 
@@ -39,7 +39,7 @@ def checked_batches(batches, n_rows):
     Parameters
     ----------
     batches : iterable of array-like of int, or None
-        None is all rows in every update.
+        None uses all rows in every update.
     n_rows : int
 
     Returns

@@ -53,7 +53,7 @@ def check_loss(shape, n_rows, prediction_shape):
     Parameters
     ----------
     shape : tuple
-        Of what it gives.
+        Shape of its output.
     n_rows : int
     prediction_shape : tuple
 

@@ -11,20 +11,20 @@ from .._estimator.stopping import Patience
 
 @dataclass(frozen=True, eq=False)
 class PathEstimate:
-    """What every iterate of a run is expected to cost on unseen rows.
+    """Estimated mean loss of every iterate of a run on unseen rows.
 
     Attributes
     ----------
     path, se_path : ndarray of shape (n_steps + 1,)
-        Mean cost of every iterate, in units of the loss, from the start to the last;
-        and its standard error, over folds (over rows where these are left out one by
-        one, or where there is one fold).
+        Estimated mean loss of every iterate, from the start to the last, and its
+        standard error, over folds (over rows if they are left out one at a time, or if
+        there is one fold).
     prediction_path : ndarray of shape (n_steps + 1, n_held_out, ...)
         Held-out predictions of every iterate, fold after fold.
     indices : ndarray of int, shape (n_held_out,)
-        Rows that these are of.
+        Indices of the rows of ``prediction_path``.
     folds : ndarray of int, shape (n_held_out,)
-        With which others each was held out.
+        The fold in which each of these rows was held out.
     """
 
     path: np.ndarray
@@ -35,7 +35,7 @@ class PathEstimate:
 
     @classmethod
     def of(cls, costs, predictions, folds, first=0):
-        """The estimate from what held-out rows cost.
+        """The estimate from the losses of held-out rows.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class PathEstimate:
         Raises
         ------
         ValueError
-            If a cost is not a number, or not finite.
+            If a loss is NaN or infinite.
         """
         finite = np.isfinite(costs)
         if not finite.all():

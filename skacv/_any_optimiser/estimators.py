@@ -85,7 +85,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         Raises
         ------
         ValueError
-            On invalid parameters or data, or if the run or one without some rows
+            If parameters or data are invalid, or the run or one without some rows
             diverges.
         """
         X, y, target, names, n_outputs = self._coded(X, y)
@@ -166,7 +166,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         return np.average(self._costs(target, predictor[None])[0], weights=weights)
 
     def loss_on(self, X, y):
-        """The loss that rows cost: with ``loss=None`` that of other models of skacv.
+        """The loss of rows: with ``loss=None`` that of other models of skacv.
 
         Parameters
         ----------
@@ -180,19 +180,19 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         return self._usual_loss(y) if self.loss is None else self.loss
 
     def held_out_costs(self, name, y):
-        """What the held-out predictions of every iterate cost, row by row.
+        """Loss of the held-out predictions of every iterate on every row.
 
         Parameters
         ----------
         name : {"cv", "loo"}
-            Of the estimate that the predictions belong to.
+            Name of the estimate that the predictions belong to.
         y : array-like of shape (n_samples,)
             As passed to fit.
 
         Returns
         -------
         HeldOutCosts or None
-            Nothing where this fit has no such predictions, or more than 2^23.
+            None if this fit has no such predictions, or more than 2^23.
         """
         predictions = getattr(self, f"{name}_prediction_path_", None)
         if predictions is None or predictions.size > MOST_ENTRIES:

@@ -19,7 +19,7 @@ class Folds:
     Attributes
     ----------
     n_rows : int
-        Of the data.
+        Number of rows of the data.
     judged : tuple of ndarray of int
         Rows of every replica.
     fitted : tuple of ndarray of int, or None

@@ -35,7 +35,7 @@ class ArrayRows:
         """
         if isinstance(X, RowSummary):
             raise ValueError(
-                "A summary of rows is enough for the squared error only, and "
+                "A RowSummary can be used with the squared error only, and "
                 f"{type(estimator).__name__} needs the rows: fit it to arrays."
             )
         return cls(X, y, *estimator._coded_samples(X, y, sample_weight))

@@ -1,4 +1,4 @@
-"""Dask collections: told from arrays, and handed on to :mod:`skacv.dask`.
+"""Dask collections: recognised, and passed on to :mod:`skacv.dask`.
 
 That layer is imported when the first collection comes, and nothing here imports Dask.
 """

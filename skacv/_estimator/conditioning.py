@@ -37,8 +37,9 @@ def warn_of_uneven_columns(problem, trajectory):
         ratio = np.sqrt(squares.max() / np.median(squares))
         warn(
             f"The largest column of X is {ratio:.0f} times as large as the median "
-            "one, and limits the step size: half of the coefficients have covered at "
-            f"most {100 * share:.2g}% of their way in {trajectory.n_updates} updates. "
+            "one, and limits the step size: after "
+            f"{trajectory.n_updates} updates half of the coefficients have covered at "
+            f"most {100 * share:.2g}% of the distance to their limits. "
             "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )

@@ -1,4 +1,4 @@
-"""From what a user passes to what the algorithm runs on, and the way back."""
+"""From the data of a user to the problem of the algorithm, and back."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def places(rows, n_samples):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What validated data become for the algorithm, and the way back.
+    """Validated data as the algorithm uses them, and back to the user's scale.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ class DebiasesCoefficients:
         """Raise where this is not fitted, or fit has not kept its data."""
         check_is_fitted(self)
         if self._data is None:
-            raise ValueError("Coefficients are debiased with keep_data=True only.")
+            raise ValueError("Debiased coefficients need keep_data=True.")
 
     def _scored_run(self, iteration):
         """The run up to an iterate, with its scores.
@@ -110,7 +110,9 @@ class DebiasesCoefficients:
         iterate = self if iteration is None else self.at_iteration(iteration)
         t, problem = iterate.iteration_, self._data.problem
         if problem.loss.is_coupled or len(getattr(self, "classes_", ())) > 2:
-            raise ValueError("Coefficients of more than two classes are not debiased.")
+            raise ValueError(
+                "Debiased coefficients are not available for more than two classes."
+            )
         trajectory = kept_run(self, t)
         _check_debiasable(problem, trajectory, self.n_features_in_)
         return ScoredRun(trajectory, self._scores(trajectory, t))
@@ -118,7 +120,7 @@ class DebiasesCoefficients:
     def _scores(self, trajectory, t):
         """What debiases iterate t, (n_rows, n_outputs)."""
         if not hasattr(self, "risk_path_"):
-            raise ValueError("Coefficients are debiased with risk=True only.")
+            raise ValueError("Debiased coefficients need risk=True.")
         problem = self._data.problem
         # On all rows, the residuals of rows that are left out are the scores.
         if trajectory.n_batches() or not problem.loss.is_quadratic:
@@ -233,9 +235,11 @@ def check_coverage(coverage):
 def _check_debiasable(problem, trajectory, n_columns):
     """Raise where the debiased iterate would not be what it says."""
     if np.ptp(problem.row_weights) > 1e-9 * problem.row_weights.max():
-        raise ValueError("Coefficients are debiased where rows weigh the same.")
+        raise ValueError("Debiased coefficients need rows of equal weight.")
     if len(trajectory.rows_seen()):
-        raise ValueError("Coefficients are debiased without a preconditioner.")
+        raise ValueError(
+            "Debiased coefficients are not available with a preconditioner."
+        )
     is_free = all(p.penalty.strength == 0 for p in trajectory.phases)
     if is_free and n_columns > len(problem.target):
         slopes = [
@@ -246,7 +250,8 @@ def _check_debiasable(problem, trajectory, n_columns):
         if last <= INTERPOLATES * first:
             raise ValueError(
                 "The iterate fits every row, without a penalty and with more columns "
-                "than rows: nothing is left to tell noise by. Use an earlier iterate."
+                "than rows: there are no residuals to estimate the noise from. Use an "
+                "earlier iterate."
             )
 
 

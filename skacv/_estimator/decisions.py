@@ -90,7 +90,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return self.classes_[decision.argmax(axis=1)]
 
     def held_out_estimator(self, predictions):
-        """What a scorer sees: a copy that has these decisions, whatever X it is given.
+        """A copy whose ``decision_function`` returns given values, for scorers.
 
         Its labels and probabilities follow from them.
 
@@ -112,7 +112,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return held_out
 
     def trial_estimator(self, y):
-        """What :meth:`held_out_estimator` may give, made up from labels.
+        """An example of :meth:`held_out_estimator`, made from labels.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Returns
         -------
         estimator of the same class
-            One that predicts y, and looks fitted.
+            A fitted estimator that predicts y.
         """
         classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
         decisions = (
@@ -134,7 +134,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     @block_by_block
     @of_rows
     def decision_function(self, X):
-        """Linear predictors of the iterate in use.
+        """Decision function of the iterate in use.
 
         Parameters
         ----------
@@ -143,14 +143,14 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes that of the second, positive where it is chosen.
+            With two classes, positive values predict the second class.
         """
         return self._decision(self._linear_predictor(X))
 
     @staged_block_by_block
     @of_rows
     def staged_decision_function(self, X):
-        """Linear predictors of every iterate, from the start to the last.
+        """Decision function of every iterate, from the start to the last.
 
         Parameters
         ----------

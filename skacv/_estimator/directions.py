@@ -28,7 +28,7 @@ NODEWISE_ALPHA = 0.45
 # and what a lasso that takes few of them leaves is too like the others.
 ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
-# is to the column itself: else the two are not told apart.
+# is to the column itself: otherwise the two cannot be separated.
 MOST_ALIKE = 0.5
 
 
@@ -168,7 +168,7 @@ def nodewise(X, columns):
     Raises
     ------
     ValueError
-        If an asked column is too like the others to be told from them.
+        If a requested column is too strongly correlated with the others.
     """
     (scaled, _), alpha = _of_unit_size(X), _alpha(X, NODEWISE_ALPHA)
     vectors, alike = np.empty((len(X), len(columns))), []
@@ -180,8 +180,8 @@ def nodewise(X, columns):
             alike.append(int(j))
     if alike:
         raise ValueError(
-            f"Columns {alike} are so like others that their coefficients are not told "
-            "apart: ask for other columns, or fit without one of each."
+            f"Columns {alike} are almost linear combinations of others, so that their "
+            "coefficients cannot be estimated: drop such columns, or ask for others."
         )
     return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
 
@@ -202,7 +202,7 @@ def nodewise_rows(X, rows):
     Raises
     ------
     ValueError
-        If the column of a row is too like the others to be told from them.
+        If the column of a row is too strongly correlated with the others.
     """
     (scaled, scale), alpha = _of_unit_size(X), _alpha(X, ROW_ALPHA)
     vectors, alike = np.zeros((len(X), len(rows))), []
@@ -221,8 +221,8 @@ def nodewise_rows(X, rows):
             alike.append(place)
     if alike:
         raise ValueError(
-            f"Rows {alike} of X are along directions in which the rows of fit hardly "
-            "differ: their means are not told."
+            f"Rows {alike} of X lie along directions in which the training rows hardly "
+            "vary: their means cannot be estimated."
         )
     return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
 

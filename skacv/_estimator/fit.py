@@ -83,19 +83,19 @@ class TrajectoryModel(
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None, **params):
-        """Run the algorithm once and read the risk of every iterate.
+        """Run the algorithm once and estimate the risk of every iterate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float32 and float64 are kept, CSR is not densified.
+            Training data, in float32 or float64. Sparse matrices are not densified.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; several only where the class takes them.
+            Targets; several only if the class supports them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. A row of weight zero is left out.
+            Weights of the rows, not negative. Rows with weight zero are ignored.
         **params : dict
-            For the splitter ``cv``: ``groups``, or with metadata routing enabled
-            what the splitter requests.
+            Passed on to the splitter ``cv``: ``groups``, or with metadata routing
+            enabled what the splitter requests.
 
         Returns
         -------
@@ -105,11 +105,11 @@ class TrajectoryModel(
         Raises
         ------
         ValueError
-            On invalid parameters or data, where a warm start cannot go on, and
-            where the iterates diverge (the message names the largest stable step,
-            if ``step_size`` is larger). The estimator is then left as it was.
+            If parameters or data are invalid, if a warm start is impossible, or if the
+            iterates diverge (the message has the largest stable step, if ``step_size``
+            exceeds it). The estimator is then left unchanged.
         TypeError
-            On keywords that fit does not take.
+            If fit gets unknown keyword arguments.
         """
         self._fit(X, y, sample_weight, params, resume=self.warm_start)
         return self
@@ -117,7 +117,7 @@ class TrajectoryModel(
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_up_to(self, n_updates, X, y=None, sample_weight=None, **params):
-        """Begin a run, or go on with it, up to so many updates in all.
+        """Start a run, or continue it, up to a given total number of updates.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class TrajectoryModel(
         Returns
         -------
         bool
-            Whether that was the whole plan.
+            Whether the run is complete.
         """
         return self._fit(X, y, sample_weight, params, resume=True, n_updates=n_updates)
 
@@ -306,11 +306,11 @@ class TrajectoryModel(
             warn_of_far_targets(data.problem, trajectory)
 
     def release(self):
-        """Let go of what only further updates need."""
+        """Free memory that only further updates need."""
         self._live = None
 
     def check_data(self, X, y):
-        """Raise where ``fit`` would, on data that it does not take.
+        """Raise the error that ``fit`` would raise on invalid data.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class TrajectoryModel(
             self._prepared(X, y, None)
 
     def loss_on(self, X, y):
-        """The loss that rows cost, where ``fit`` is passed these data.
+        """The loss of rows, if ``fit`` gets these data.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class TrajectoryModel(
         Raises
         ------
         ValueError
-            Where ``fit`` would, on data that it does not take.
+            If ``fit`` would raise it on these data.
         """
         if self._stays_on_workers(X):
             return on_workers("data").loss_on(self, y)
@@ -347,19 +347,19 @@ class TrajectoryModel(
 
     @of_record
     def held_out_costs(self, name, y):
-        """What the held-out predictions of every iterate cost, row by row.
+        """Loss of the held-out predictions of every iterate on every row.
 
         Parameters
         ----------
         name : str
-            Of the estimate, "loo" or "cv".
+            Name of the estimate, "loo" or "cv".
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             As passed to fit.
 
         Returns
         -------
         HeldOutCosts or None
-            Nothing where this fit has no such predictions.
+            None if this fit has no such predictions.
         """
         if self._row_weights is None:  # of a summary, or of rows on workers
             return None

@@ -113,7 +113,7 @@ def costs_of_held_out(estimator, estimate, y):
     Returns
     -------
     HeldOutCosts or None
-        Nothing where this fit has no such predictions, or more than 2^23.
+        None if this fit has no such predictions, or more than 2^23.
     """
     predictions = getattr(estimator, estimate.predictions, None)
     if predictions is None or np.prod(predictions.shape) > MOST_ENTRIES:

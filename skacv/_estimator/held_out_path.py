@@ -9,9 +9,9 @@ from .array_path import ArrayPath
 class HeldOutPath(ArrayPath):
     """Predictions of held-out rows by every iterate, where a run has no single rows.
 
-    Of shape (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets), computed
-    from the coefficients of all folds. X is kept as ``fit`` has had it, without a copy:
-    it must not be changed in place.
+    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets),
+    computed from the coefficients of all folds. X is kept as ``fit`` has had it,
+    without a copy: it must not be changed in place.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class HeldOutPath(ArrayPath):
     trajectory : Trajectory
         The run on these data.
     weights : Weights
-        Of the folds, as refits of that run.
+        Weights of the folds, as refits of that run.
     """
 
     def __init__(self, data, trajectory, weights):

@@ -33,45 +33,46 @@ class CoefficientInference(DebiasesCoefficients):
     ):
         """Confidence intervals of coefficients, from the one run.
 
-        An iterate b_t is biased, by its penalty and by stopping early. Debiased, with
-        e_t what the memory matrix says that rows would leave if they were left out,
+        An iterate b_t is biased by the penalty and by early stopping. Let e_t be the
+        held-out residuals that the memory matrix estimates. The debiased coefficient
 
             Z_tj = b_tj + w_j'e_t,
 
-        it is normal about the true coefficient, with a standard error that needs no
-        estimate of the noise: ||e_t|| sqrt(Omega_jj) / n where the covariance 1 / Omega
-        of the columns is known [1]_. Else w_j is what a lasso of the column on the
-        others leaves, over its product with the column [2]_. Other losses of y - x'b
-        have e_t = n K^-1 Psi [3]_.
+        is about normal around the true coefficient. Its standard error needs no
+        estimate of the noise: it is ||e_t|| sqrt(Omega_jj) / n if the covariance matrix
+        of the columns, with inverse Omega, is known [1]_. Otherwise w_j are the
+        residuals of a lasso of column j on the others, divided by their inner product
+        with the column [2]_. For other losses of y - x'b, e_t = n K^-1 Psi with Psi the
+        derivatives of the loss and K the matrix of [3]_.
 
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all. By "nodewise" each costs
-            a lasso.
+            The columns of X to return; None means all. With "nodewise" each column
+            takes one lasso.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
+            Nominal probability that an interval contains the true coefficient.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target, by which the covariance is estimated together with
-            those of fit: more rows than features.
+            Rows without a target. The covariance is then estimated from these and the
+            training rows, which must together be more than the features.
 
         Returns
         -------
         ndarray of shape (n_columns, 2) or (n_columns, n_targets, 2)
-            Lower and upper ends. The truth is the linear model, with rows that are
-            independent and alike.
+            Lower and upper ends. They are valid if the linear model is true and rows
+            are independent and identically distributed.
 
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1); if fit has not kept what is needed
-            (``keep_data=True``, and ``risk`` on); if rows have weights of their own;
-            if a column is constant, or the covariance none of these columns.
+            If coverage is not in (0, 1); if the estimator was fitted without
+            ``keep_data=True`` or without ``risk``; if rows have unequal weights; if a
+            column is constant, or the covariance does not match the columns.
 
         References
         ----------
@@ -116,29 +117,30 @@ default="nodewise"
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all.
+            The columns of X to return; None means all.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
+            Nominal probability that an interval contains the true coefficient.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             Rows without a target, as in :meth:`coef_interval`.
 
         Returns
         -------
         dict of ndarray
-            ``column`` (names where X had them), ``coef`` of the iterate, ``estimate``
-            debiased, ``standard_error``, ``z``, ``p_value`` of a coefficient of zero,
-            ``lower`` and ``upper``: (n_columns,) or (n_columns, n_targets) each.
-            :class:`pandas.DataFrame` takes that of one target.
+            ``column`` (names if X had them), ``coef`` of the iterate, the debiased
+            ``estimate``, its ``standard_error``, ``z`` and ``p_value`` for the
+            hypothesis that the coefficient is zero, and the ends ``lower`` and
+            ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
+            n_targets). For one target it can be passed to :class:`pandas.DataFrame`.
 
         Raises
         ------
         ValueError
-            As :meth:`coef_interval` does.
+            As in :meth:`coef_interval`.
         """
         (table,) = self._interval_tables(
             columns, coverage, [iteration], covariance, X_unlabelled
@@ -155,46 +157,46 @@ default="nodewise"
         covariance="nodewise",
         X_unlabelled=None,
     ):
-        """Confidence intervals of what targets are on average, given rows of X.
+        """Confidence intervals for the mean of the target, given rows of X.
 
-        Of x'b and the intercept, debiased as :meth:`coef_interval` debiases single
-        coefficients; :meth:`predict_interval` says where a target itself may be. With d
-        the row less the mean of those of fit,
+        The intervals are for x'b plus the intercept, debiased as in
+        :meth:`coef_interval`; :meth:`predict_interval` gives intervals for a target
+        itself. Let d be the row minus the mean of the training rows. The estimate is
 
             Z = b_0 + d'b_t + w'e_t,
 
-        where w is X Omega d / n by a known covariance. Else d'b is made a coefficient:
-        with v = d / ||d||^2, in units of the columns' standard deviations, X b is
-        (X v) d'b + X (I - v d') b, and w is what a lasso of the column X v on those of
-        X (I - v d') leaves, over its product with X v. The error of the intercept, that
-        of the mean of y, counts.
+        where w is X Omega d / n if the covariance is known. Otherwise d'b is made a
+        coefficient: with v = d / ||d||^2, in units of the columns' standard deviations,
+        X b is (X v) d'b + X (I - v d') b, and w are the residuals of a lasso of the
+        column X v on the columns of X (I - v d'), divided by their inner product with X
+        v. The standard error includes that of the intercept.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are fixed, or new: those of fit know their own noise. By
-            "nodewise" each costs a lasso.
+            Rows that are fixed or new; the training rows are not independent of the
+            noise of the fit. With "nodewise" each row takes one lasso.
         coverage : float, default=0.95
-            How often an interval should cover the true mean.
+            Nominal probability that an interval contains the true mean.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             Rows without a target, as in :meth:`coef_interval`.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y. A row that leans on all of many columns
-            has a long one: its length grows as the root of d' Omega d / n.
+            Lower and upper ends, in units of y. The length of an interval grows as the
+            square root of d' Omega d / n: it is large for rows with many large entries.
 
         Raises
         ------
         ValueError
-            As :meth:`coef_interval` does; if a row is along a direction in which those
-            of fit hardly differ.
+            As in :meth:`coef_interval`, or if a row lies along a direction in which the
+            training rows hardly vary.
 
         Examples
         --------
@@ -227,40 +229,40 @@ class CoefficientTests(DebiasesCoefficients):
     def coef_table(
         self, columns=None, *, iteration=None, covariance="nodewise", X_unlabelled=None
     ):
-        """Tests of coefficients that are zero, from the one run.
+        """Tests of whether coefficients are zero, from the one run.
 
-        Where the target depends on the features through one x'b alone, a debiased
-        iterate is normal about a multiple of b, whatever the loss [1]_. Of a zero
-        coefficient z is standard normal.
+        If the target depends on the features only through x'b, a debiased iterate is
+        about normal around a multiple of b, for any loss [1]_. For a coefficient that
+        is zero, z is standard normal.
 
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all. By "nodewise" each costs
-            a lasso.
+            The columns of X to return; None means all. With "nodewise" each column
+            takes one lasso.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target, by which the covariance is estimated together with
-            those of fit: more rows than features.
+            Rows without a target. The covariance is then estimated from these and the
+            training rows, which must together be more than the features.
 
         Returns
         -------
         dict of ndarray of shape (n_columns,)
-            ``column`` (names where X had them), ``coef`` of the iterate, ``estimate``
-            debiased, up to a factor that all share, its ``standard_error``, ``z`` and
-            the two-sided ``p_value`` of a coefficient of zero.
-            :class:`pandas.DataFrame` takes it.
+            ``column`` (names if X had them), ``coef`` of the iterate, the debiased
+            ``estimate`` up to a common factor, its ``standard_error``, ``z`` and the
+            two-sided ``p_value`` for the hypothesis that the coefficient is zero. It
+            can be passed to :class:`pandas.DataFrame`.
 
         Raises
         ------
         ValueError
-            If there are more than two classes; if fit has not kept what is needed
-            (``keep_data=True``, and ``risk`` on); if rows have weights of their own;
-            if a column is constant, or the covariance none of these columns.
+            If there are more than two classes; if the estimator was fitted without
+            ``keep_data=True`` or without ``risk``; if rows have unequal weights; if a
+            column is constant, or the covariance does not match the columns.
 
         References
         ----------

@@ -26,51 +26,52 @@ class LogisticInference(DebiasesCoefficients):
     ):
         """Confidence intervals of the coefficients of a logistic model, from one run.
 
-        A debiased iterate Z_t is normal about a multiple c_t of the true coefficients
-        [1]_, [2]_, which
+        A debiased iterate Z_t is about normal around c_t times the true coefficients
+        [1]_, [2]_, where
 
             c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si)
 
-        says: psi1 and psi0 are the slopes of a row by both labels, had the row been
-        held out of all else, U what it would be predicted then, and u its true log
-        odds. How much of u is not in U is told by the size of Z_t itself, where the
-        covariance of the features is known; by "nodewise", by how much of what is
-        linear in the labels U has, beside least squares where there are two rows to a
-        column, else as if coefficients had nothing to do with the principal components
-        of X [3]_. The error of c_t is in the intervals (Fieller), which hold zero just
-        where the test of :meth:`coef_table` does not reject it, and which have no ends
-        where the labels do not say how large the coefficients are.
+        Here psi1 and psi0 are the derivatives of the loss of a row for each of the two
+        labels in the run without that row, U is its linear predictor in that run, and u
+        its true log odds. The variance of u given U is estimated from the norm of Z_t
+        if the covariance of the features is known. With "nodewise" it is estimated from
+        the share of the linear dependence of the labels on the features that U
+        explains, by comparison with least squares if there are two rows per column, and
+        otherwise as if the coefficients were unrelated to the principal components of X
+        [3]_. The intervals include the uncertainty of c_t (Fieller): they contain zero
+        exactly if the test of :meth:`coef_table` does not reject it, and they are
+        unbounded if the labels do not determine the scale of the coefficients.
 
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all. By "nodewise" each costs
-            a lasso.
+            The columns of X to return; None means all. With "nodewise" each column
+            takes one lasso.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
+            Nominal probability that an interval contains the true coefficient.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target, by which the covariance is estimated together with
-            those of fit: more rows than features.
+            Rows without a target. The covariance is then estimated from these and the
+            training rows, which must together be more than the features.
 
         Returns
         -------
         ndarray of shape (n_columns, 2)
-            Lower and upper ends. The truth is a logistic model, of the second of
-            ``classes_``, with log odds that are about normal over the rows; these are
-            independent and alike.
+            Lower and upper ends. They are valid if the logistic model for the second of
+            ``classes_`` is true, log odds are about normal over the rows, and rows are
+            independent and identically distributed.
 
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1); if there are more than two classes; if fit has
-            not kept what is needed (``keep_data=True``, and ``risk`` on); if rows have
-            weights of their own; if a column is constant, or the covariance none of
-            these columns.
+            If coverage is not in (0, 1); if there are more than two classes; if the
+            estimator was fitted without ``keep_data=True`` or without ``risk``; if rows
+            have unequal weights; if a column is constant, or the covariance does not
+            match the columns.
 
         References
         ----------
@@ -118,30 +119,31 @@ default="nodewise"
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all.
+            The columns of X to return; None means all.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
+            Nominal probability that an interval contains the true coefficient.
         iteration : int, default=None
-            The iterate that is debiased; None is the one in use.
+            The iterate to debias; None takes the one in use.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            The covariance of the features, where it is known.
+            The covariance matrix of the features, if it is known.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             Rows without a target, as in :meth:`coef_interval`.
 
         Returns
         -------
         dict of ndarray of shape (n_columns,)
-            ``column`` (names where X had them), ``coef`` of the iterate, ``estimate``
-            debiased, its ``standard_error`` with the scale c_t taken as known, ``z``
-            and ``p_value`` of a coefficient of zero, which do not need it, ``lower``
-            and ``upper``, which have its error in them. :class:`pandas.DataFrame` takes
-            it.
+            ``column`` (names if X had them), ``coef`` of the iterate, the debiased
+            ``estimate``, its ``standard_error`` for a known scale c_t, ``z`` and
+            ``p_value`` for the hypothesis that the coefficient is zero, which do not
+            depend on c_t, and the ends ``lower`` and ``upper`` of the interval, which
+            include the uncertainty of c_t. It can be passed to
+            :class:`pandas.DataFrame`.
 
         Raises
         ------
         ValueError
-            As :meth:`coef_interval` does.
+            As in :meth:`coef_interval`.
         """
         (table,) = self._interval_tables(
             columns, coverage, [iteration], covariance, X_unlabelled

@@ -15,7 +15,7 @@ from ..risk.reader import Unreadable, read
 from .array_path import ArrayPath
 from .parameters import plain
 
-# Warn where uneven rows may make risk_path_ read low by more than this share.
+# Warn if risk_path_ may be too low by more than this share because of uneven rows.
 UNEVEN_ROWS_TOLERANCE = 0.1
 # Warn where row scales leave more than this share of it open.
 ROW_SCALES_TOLERANCE = 0.02
@@ -40,7 +40,8 @@ class LowRankPredictions(ArrayPath):
     Parameters
     ----------
     factors : LowRankPath
-        Of the predictors; or of the residuals, less which the targets are predictions.
+        Factors of the predictors; or of the residuals, which are subtracted from the
+        targets to give predictions.
     prediction : callable
         ``prediction(found)`` of a row of the factors' product.
     dtype : dtype
@@ -237,7 +238,7 @@ def _warn_of_uneven_rows(run, risk_path):
         remedy = "risk_row_scales=True corrects that."
     warn(
         "The rows of X have very uneven norms, heavier-tailed than Gaussian "
-        f"rows: risk_path_ may read low by about {100 * bias:.0f}% where it "
-        f"is least. {remedy}",
+        f"rows: risk_path_ may be too low by about {100 * bias:.0f}% at its "
+        f"minimum. {remedy}",
         UserWarning,
     )

@@ -105,7 +105,7 @@ def moments_of(problem, group, n_groups):
     Parameters
     ----------
     problem : Problem
-        Of a matrix; X is taken less its centre.
+        A problem with a matrix as its design; X is centred.
     group : ndarray of int, shape (n_rows,)
     n_groups : int
 

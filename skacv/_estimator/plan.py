@@ -80,13 +80,13 @@ class PlannedModel(PenaltyStrengths):
         return 1 / smoothness
 
     def _smoothness(self, problem, schedule):
-        """The largest curvature of the gradients that are taken."""
+        """The largest eigenvalue of the Hessian that limits the step size."""
         return smoothness_under(schedule, problem)
 
     # ------------------------------------------------------- known before the run
 
     def leaves_one_out_cheaply(self, X, y):
-        """Whether leaving out every row costs no more than a few folds would.
+        """Whether leave-one-out of every row takes about as long as a few folds.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class PlannedModel(PenaltyStrengths):
         Raises
         ------
         ValueError
-            If y are no targets for this estimator.
+            If y is invalid for this estimator.
         """
         if is_collection(X):
             return False
@@ -110,13 +110,13 @@ class PlannedModel(PenaltyStrengths):
         return is_cheap(self._planned_run(shape, y))
 
     def default_patience(self):
-        """How many iterates without an improvement end a run with ``patience="auto"``.
+        """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
         -------
         int or None
-            Those of a sixth of the strengths along a "path"; None for other runs, whose
-            length a user has chosen.
+            The number of updates at one sixth of the strengths along a "path"; None for
+            other runs, whose length the user has chosen.
         """
         if isinstance(getattr(self, self._strength_name), str):
             return ceil(PATIENT_SHARE * self._n_strengths()) * self.max_iter

@@ -47,14 +47,14 @@ class RecordedModel(Follows, RecordsTrajectory):
 
     @of_rows
     def staged_loss(self, X, y, sample_weight=None):
-        """What every iterate costs on other rows, as ``train_path_`` says it of these.
+        """Mean loss of every iterate on other rows, in the loss of ``train_path_``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the mean, not negative. None: all alike.
+            Weights of the rows in the mean, not negative. None: equal weights.
 
         Returns
         -------
@@ -64,8 +64,8 @@ class RecordedModel(Follows, RecordsTrajectory):
         Raises
         ------
         ValueError
-            If X, y and sample_weight are not of one length, if y has not the
-            outputs or the labels of the fit, or if all weights are zero.
+            If X, y and sample_weight have different lengths, if y has other outputs or
+            labels than in fit, or if all weights are zero.
         """
         check_is_fitted(self)
         y, sample_weight = on_host(y), on_host(sample_weight)
@@ -103,12 +103,13 @@ class RecordedModel(Follows, RecordsTrajectory):
     def at_iteration(self, t):
         """A fitted copy that predicts with iterate ``t``.
 
-        The copy shares the recorded paths; nothing is run again.
+        The copy shares the recorded paths; nothing is refitted.
 
         Parameters
         ----------
         t : int
-            Row of the paths, 0 to ``n_iter_``; negative counts from the end.
+            Index of the iterate, from 0 to ``n_iter_``; negative numbers count from the
+            end.
 
         Returns
         -------
@@ -119,8 +120,8 @@ class RecordedModel(Follows, RecordsTrajectory):
         TypeError
             If t is not an integer.
         ValueError
-            If there is no such row, or its coefficients were not kept
-            (:meth:`recorded_iterations`).
+            If there is no such iterate, or its coefficients were not kept (see
+            :meth:`recorded_iterations`).
         """
         check_is_fitted(self)
         n_rows = self.n_iter_ + 1
@@ -240,7 +241,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             yield self._prediction(predictor, self._loss)
 
     def trial_estimator(self, y):
-        """What :meth:`held_out_estimator` may give, made up from targets.
+        """An example of :meth:`held_out_estimator`, made from targets.
 
         Parameters
         ----------
@@ -249,7 +250,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         Returns
         -------
         estimator of the same class
-            One that predicts y, and looks fitted.
+            A fitted estimator that predicts y.
         """
         trial = super().trial_estimator(y)
         trial.coef_ = None
@@ -263,27 +264,27 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Share of the targets of unseen rows that the intervals should cover.
+            Nominal probability that an interval contains the target of an unseen row.
         method : {"jackknife+", "loo", "risk"}, default="jackknife+"
-            "jackknife+": quantiles over the held-out rows of the prediction
-            without the row, plus and minus its held-out residual [1]_; the
-            replicas are run again up to the iterate in use, which needs
-            ``keep_data=True``. "loo": the prediction plus and minus a quantile
-            of the held-out residuals. "risk": the same with the residuals of
-            the memory matrix, for any number of rows.
+            "jackknife+": quantiles over the held-out rows of the prediction without the
+            row, plus and minus its held-out residual [1]_; the runs without each row
+            are repeated up to the iterate in use, which needs ``keep_data=True``.
+            "loo": the prediction plus and minus a quantile of the held-out residuals.
+            "risk": the same with the residuals of the memory matrix, for any number of
+            rows.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y. Rows count alike in the
-            quantiles, whatever their weight in fit. With a coverage below one
+            Lower and upper ends, in units of y. Rows have equal weights in the
+            quantiles, also if they had other weights in fit. With a coverage below one
             half the ends of "jackknife+" may cross, which is an empty interval.
 
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, or
-            if fit has not computed what the method needs.
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            estimator was fitted without what the method needs.
 
         References
         ----------

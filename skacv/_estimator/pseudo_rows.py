@@ -31,7 +31,7 @@ class PseudoProblem(Problem):
     Attributes
     ----------
     largest_weight : float
-        Of a row of that one, which may be left out of it.
+        The largest weight of a sampled row, which may be left out.
     n_samples : int
         How many rows that one has.
     n_single : int
@@ -169,7 +169,7 @@ def unexplained_share(moments, n_outputs):
     Parameters
     ----------
     moments : list of Moments
-        Of the columns and the targets.
+        Moments of the columns and the targets.
     n_outputs : int
     """
     total = sum(m.scatter + m.weight * np.outer(m.mean, m.mean) for m in moments)

@@ -35,7 +35,7 @@ from .parameters import plain
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What an estimate is read from.
+    """A finished run, from which estimates are computed.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class FinishedRun:
     folds : list of (ndarray of int, ndarray of int)
         Rows to fit on and rows to judge by; none without ``cv``.
     carried : LabelsAndFolds or None
-        What has run beside, for leave-one-out and folds.
+        Random labels and folds fitted along with the run, for leave-one-out and folds.
     best : int or None
-        The best iterate, where the run was judged while it went on.
+        The best iterate, if the run was evaluated along the way.
     known : dict of dict
         By the name of an estimate, its attributes as they were read from a longer
         record of this run, or the same.
@@ -74,14 +74,14 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A way to estimate what every iterate costs on unseen rows.
+    """An estimate of the loss of every iterate on unseen rows.
 
     Parameters
     ----------
     name : str
-        As a criterion, and the beginning of its fitted attributes.
+        Name as a criterion, and prefix of its fitted attributes.
     label : str
-        In figures.
+        Label in figures.
     read : callable
         ``read(run)`` takes a :class:`FinishedRun` and gives a dict of fitted
         attributes: ``{name}_path_`` and ``{name}_se_path_``, each of shape
@@ -89,40 +89,41 @@ class Estimate:
         n_held_out) and ``{name}_indices_`` where rows are held out; any others. It
         is empty where the run has no such estimate.
     parameter : str, default=None
-        The estimator's parameter that switches it on. False and None are off; at
-        "auto" it is switched off while another criterion is asked for. None is for
-        what costs nothing: it is read from every run.
+        The estimator's parameter that switches it on. The values False and None switch
+        it off, and so does "auto" if another criterion is used. None, for estimates
+        that cost nothing: it is computed for every run.
     default : callable, default=None
-        ``default(estimator, sample_weight)``, what the parameter becomes where it
-        says None and the criterion needs it.
+        ``default(estimator, sample_weight)`` returns the value that replaces None if
+        the criterion needs this estimate.
     sample : callable, default=None
-        ``sample(estimator, X, y, n_rows)``, what the parameter becomes where it says
-        "auto" and this estimate is asked for as the criterion: as many of the n_rows
-        rows of positive weight as it takes to choose by.
+        ``sample(estimator, X, y, n_rows)`` returns the value that replaces "auto" if
+        this estimate is the criterion: the number of rows, of n_rows with positive
+        weight, that suffice for a choice.
     limits : str, default=""
-        A sentence that says what it is limited to, for errors.
+        A sentence about its limits, for error messages.
     residuals : callable, default=None
         ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
         regressor, (n_held_out,) or (n_held_out, n_targets), where prediction
         intervals may be made from them.
     applies : callable, default=None
-        ``applies(estimator)``, whether runs of the estimator have such an estimate.
-        Where they have not, "auto" is off. None: they all have.
+        ``applies(estimator)`` returns whether runs of the estimator have this estimate.
+        If not, "auto" is off. None: all have it.
     stage : float, default=2.0
-        By what factor a run in stages grows at least before the estimate is read again:
-        by two where the whole record is read anew, by less where it is read alongside.
+        Smallest factor by which a run in stages grows before the estimate is computed
+        again: two if the whole record is read again, less if the estimate is updated
+        along with the run.
     after : tuple of str, default=()
-        Names of estimates that are read before it because it takes over their work.
+        Names of estimates that are computed before it because it reuses their results.
     from_moments : bool, default=False
-        Whether it needs no single rows: what is read is the same, to rounding, where
-        other rows stand for those that stay, or go, together in all folds, if both
-        have the same weight, means and second moments of [X y].
+        Whether it does not need single rows: it is the same, to rounding, if the rows
+        of every fold are replaced by others with the same weight, means and second
+        moments of [X y].
     from_summary : bool, default=False
-        Whether it needs, besides moments, a random sample of single rows only: those
-        that ``run.data.problem.n_single`` counts.
+        Whether it needs, besides moments, only a random sample of single rows, counted
+        by ``run.data.problem.n_single``.
     is_rotation_invariant : bool, default=False
-        Whether it is the same in any orthonormal basis of the coefficients. While one
-        that is on is not, a run is on the columns of X.
+        Whether it is the same in any orthonormal basis of the coefficients. If an
+        estimate that is on is not, the run uses the columns of X.
     """
 
     name: str
@@ -157,21 +158,21 @@ class Estimate:
 
     @property
     def indices(self) -> str:
-        """The fitted attribute with the rows that these are for."""
+        """The fitted attribute with the rows of the held-out predictions."""
         return f"{self.name}_indices_"
 
     def is_offered_by(self, estimator: Any) -> bool:
-        """Whether the estimator can be told to compute it."""
+        """Whether the estimator has a parameter to switch it on."""
         return self.parameter is None or self.parameter in _parameters(estimator)
 
     def check_offered(self, estimator: Any, asked: str) -> None:
-        """Raise where the estimator cannot be told to compute it.
+        """Raise an error if the estimator has no parameter to switch it on.
 
         Parameters
         ----------
         estimator : estimator
         asked : str
-            What asks for it, for the message.
+            What needs the estimate, for the message.
 
         Raises
         ------
@@ -184,13 +185,13 @@ class Estimate:
             )
 
     def setting(self, estimator: Any) -> Any:
-        """What the estimator's parameter says; False where it has no such one."""
+        """Value of the estimator's parameter; False if it has none."""
         if self.parameter is None:
             return True
         return plain(_parameters(estimator).get(self.parameter, False))
 
     def is_on(self, estimator: Any) -> bool:
-        """Whether the estimator is told to compute it."""
+        """Whether it is switched on in the estimator."""
         setting = self.setting(estimator)
         if setting == "auto" and self.applies is not None:
             return self.applies(estimator)
@@ -272,7 +273,7 @@ def register_estimate(estimate: Estimate) -> None:
 
 
 def unregister_estimate(name: str) -> None:
-    """Take an estimate off the table again.
+    """Remove a registered estimate.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from .held_out_costs import HeldOutCosts
 
 @runtime_checkable
 class RecordsTrajectory(Protocol):
-    """An estimator that records its iterates and estimates what each would cost.
+    """Interface of estimators that record their iterates and estimate the risk of each.
 
     :class:`~skacv.TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
     ``BaseEstimator``, so that it can be cloned) that has these methods. The
@@ -20,11 +20,11 @@ class RecordsTrajectory(Protocol):
     ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
     others.
 
-    Parameters switch the estimates on: of ``loo``, ``risk`` and ``cv`` the class has
-    those whose estimate it computes, and False (None for ``cv``) switches one off.
-    After ``fit`` there is ``n_iter_``, the number of the last iterate, and for every
-    estimate that is on its fitted attributes: of ``loo`` these are ``loo_path_`` and
-    ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
+    Parameters switch the estimates on: the class has those of ``loo``, ``risk`` and
+    ``cv`` whose estimate it computes, and False (None for ``cv``) switches an estimate
+    off. After ``fit`` there is ``n_iter_``, the number of the last iterate, and the
+    fitted attributes of every estimate that is on: for ``loo`` these are ``loo_path_``
+    and ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
     ``loo_prediction_path_`` and ``loo_indices_``.
 
     See Also
@@ -101,7 +101,7 @@ class RecordsTrajectory(Protocol):
         return np.arange(self.n_iter_ + 1)
 
     def fit_up_to(self, n_updates: int, X: Any, y: Any, **params: Any) -> bool:
-        """Begin a run, or go on with it, up to so many updates in all.
+        """Start a run, or continue it, up to a given total number of updates.
 
         With ``patience`` it is called again and again with larger numbers, on the
         same data. By default it makes the whole run at once.
@@ -117,13 +117,13 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         bool
-            Whether that was the whole run.
+            Whether the run is complete.
         """
         self.fit(X, y, **params)
         return True
 
     def parameters_at(self, t: int) -> dict[str, Any]:
-        """Parameters that the run has gone through, with their values at an iterate.
+        """Values at an iterate of parameters that change along the run.
 
         They become part of ``best_params_``.
 
@@ -139,9 +139,9 @@ class RecordsTrajectory(Protocol):
         return {}
 
     def leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
-        """Whether leaving out every row costs little, whatever the run will do.
+        """Whether leave-one-out of every row is cheap, for any run.
 
-        Asked where ``criterion="auto"`` meets ``loo="auto"``.
+        Called if ``criterion="auto"`` and ``loo="auto"``.
 
         Parameters
         ----------
@@ -156,20 +156,20 @@ class RecordsTrajectory(Protocol):
         return False
 
     def default_patience(self) -> int | None:
-        """How many iterates without an improvement end a run with ``patience="auto"``.
+        """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
         -------
         int or None
-            By default None: the run goes on to its end.
+            By default None: the run is not stopped early.
         """
         return None
 
     def check_data(self, X: Any, y: Any) -> None:
-        """Raise where ``fit`` would, on data that it does not take.
+        """Raise the error that ``fit`` would raise on invalid data.
 
-        Called where a scorer or a splitter fails before the run, so that what is
-        wrong with the data is said first. By default nothing is checked.
+        Called if a scorer or a splitter fails before the run, so that an error about
+        the data comes first. By default nothing is checked.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class RecordsTrajectory(Protocol):
         """
 
     def held_out_estimator(self, predictions: np.ndarray) -> Self:
-        """What a scorer sees: an estimator that has predicted the held-out rows.
+        """A copy that predicts given held-out predictions, for scorers.
 
         Parameters
         ----------
@@ -192,8 +192,8 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         estimator of the same class
-            Whose predictions are these, whatever X it is given. By default that is
-            ``predict``, of a regressor.
+            It returns these predictions for any X. By default it has ``predict`` only,
+            as a regressor.
         """
 
         def predict(X):  # scorers look methods up by their names
@@ -204,7 +204,7 @@ class RecordsTrajectory(Protocol):
         return held_out
 
     def trial_estimator(self, y: Any) -> Self:
-        """What :meth:`held_out_estimator` may give, made up from targets.
+        """An example of :meth:`held_out_estimator`, made from targets.
 
         Scorers are tried on it before anything is run.
 
@@ -220,9 +220,9 @@ class RecordsTrajectory(Protocol):
         return self.held_out_estimator(np.asarray(y))
 
     def loss_on(self, X: Any, y: Any) -> Any:
-        """The loss that rows cost, to be compared with that of others.
+        """The loss of rows, to be compared with that of other estimators.
 
-        Asked where several estimators are judged by what the same rows cost.
+        Called if several estimators are compared by their losses on the same rows.
 
         Parameters
         ----------
@@ -232,19 +232,20 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         object or None
-            Equal for equal losses; by default nothing, and then a scorer is needed.
+            Objects that compare equal for equal losses. By default None, and then a
+            scorer is needed.
         """
         return None
 
     def held_out_costs(self, name: str, y: Any) -> HeldOutCosts | None:
-        """What the held-out predictions of every iterate cost, row by row.
+        """Loss of the held-out predictions of every iterate on every row.
 
         Asked after ``fit``, for ``best_score_corrected_``.
 
         Parameters
         ----------
         name : str
-            Of the estimate that the predictions belong to.
+            Name of the estimate that the predictions belong to.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns
@@ -256,7 +257,7 @@ class RecordsTrajectory(Protocol):
 
     @staticmethod
     def share_work(candidates: list[Any], X: Any, y: Any) -> None:
-        """Let fits to the same data share what they would all do; by default nothing.
+        """Share computations between fits to the same data; by default nothing.
 
         Called once before the runs of ``param_grid``.
 
@@ -268,7 +269,7 @@ class RecordsTrajectory(Protocol):
         """
 
     def release(self) -> None:
-        """Let go of what only further updates, or fits to the same data, need.
+        """Free memory that only further updates, or fits to the same data, need.
 
         Called after every run; by default nothing is kept for them.
         """

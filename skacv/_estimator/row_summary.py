@@ -1,4 +1,4 @@
-"""RowSummary: what a pass over rows leaves, for runs with the squared error."""
+"""RowSummary: the moments of the data, from one pass over the rows."""
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -89,52 +89,53 @@ class SampledRows:
 
 
 class RowSummary(BaseEstimator):
-    """What one pass over rows leaves: their moments, fold by fold, and a few of them.
+    """Moments of the data for every fold and a sample of rows, from one pass over them.
 
-    Runs with the squared error see the means and second moments of [X y] alone. With
-    these, fold by fold, and some rows drawn at random, all that such a run says can be
-    had without the others: every iterate and ``risk_path_`` as from all rows,
-    ``cv_path_`` exactly, exact leave-one-out of the rows drawn. Summaries of other rows
-    can be merged.
+    With the squared error the updates depend on the rows only through the means and
+    second moments of [X y]. This class accumulates these moments for every fold, and
+    keeps some rows drawn at random. Estimators fitted to the summary give the same
+    iterates and ``risk_path_`` as from all rows, the exact ``cv_path_``, and exact
+    leave-one-out of the sampled rows. Data that do not fit in memory are passed block
+    by block, and summaries of different rows can be merged.
 
     :class:`TrajectoryLasso`, :class:`TrajectoryElasticNet`,
     :class:`TrajectoryGroupLasso`, :class:`IterativeRidge`, :class:`TrajectoryRegressor`
-    and :class:`TrajectoryEarlyStoppingCV` are fitted to it as ``fit(summary)``, with
-    any parameters and as often as wanted.
+    and :class:`TrajectoryEarlyStoppingCV` are fitted to it by ``fit(summary)``, any
+    number of times and with different parameters.
 
     Parameters
     ----------
     n_folds : int, default=5
-        Folds for ``cv``; 1 is none. Each row has its fold by a hash of its number, each
-        of consecutive ``n_folds`` rows another one: they depend neither on how rows are
-        cut into blocks nor on their order.
+        Number of folds for ``cv``; 1 means no folds. The fold of a row is a hash of its
+        row number, and every ``n_folds`` consecutive rows are in different folds. Folds
+        do not depend on how rows are split into blocks, nor on the order of the blocks.
     n_sampled : int, default=1000
-        Rows that are kept one by one, drawn at random: for leave-one-out, standard
-        errors over rows, and how uneven rows are. At most as many there is no loss: all
-        rows are kept.
+        Number of rows that are kept, drawn at random. They are used for leave-one-out,
+        for standard errors over rows, and to measure how much the norms of rows vary.
+        If there are no more rows than that, all are kept and nothing is lost.
 
     Attributes
     ----------
     n_rows_ : int
-        Rows of positive weight so far.
+        Number of rows with positive weight so far.
     n_samples_seen_ : int
-        All rows so far.
+        Number of rows so far.
     n_features_in_ : int
-        Number of columns.
+        Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
     sampled_indices_ : ndarray of int
-        The rows that are kept one by one.
+        Indices of the rows that are kept.
 
     See Also
     --------
-    TrajectoryLasso.partial_fit : The same inside an estimator.
+    TrajectoryLasso.partial_fit : Fits an estimator to blocks of rows directly.
 
     Notes
     -----
-    Moments are summed up in double precision about the means (Chan, Golub and LeVeque
-    1983, "Algorithms for computing the sample variance"). They take
-    8 n_folds (n_features + n_targets)^2 bytes, and at most 5000 columns.
+    Moments are accumulated in double precision about the means (Chan, Golub and LeVeque
+    1983, "Algorithms for computing the sample variance"). They take 8 n_folds
+    (n_features + n_targets)^2 bytes. X may have at most 5000 columns.
 
     Examples
     --------
@@ -169,10 +170,12 @@ class RowSummary(BaseEstimator):
         Parameters
         ----------
         blocks : iterable of (X, y) or (X, y, sample_weight)
-            Each as :meth:`partial_fit` takes it. A generator reads them one by one.
+            Blocks of rows, each as for :meth:`partial_fit`. A generator is read one
+            block at a time.
         n_folds, n_sampled : int
         progress : callable, default=None
-            Called as ``progress(n_samples)`` after every block, with the rows so far.
+            Called as ``progress(n_samples)`` after every block, with the number of rows
+            so far.
 
         Returns
         -------
@@ -181,7 +184,7 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            On the first block that cannot be taken; the message has its number, from 0.
+            If a block is invalid; the message has its number, starting from 0.
 
         Examples
         --------
@@ -210,14 +213,14 @@ class RowSummary(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Whatever has a ``shape`` and is cut by ``X[first:last]``: arrays of NumPy,
-            ``numpy.memmap``, h5py or zarr, CSR matrices. Of a ``numpy.memmap`` what has
-            been read does not stay in memory.
+            Anything with a ``shape`` that can be sliced as ``X[first:last]``: arrays of
+            NumPy, ``numpy.memmap``, h5py or zarr, and CSR matrices. The parts of a
+            ``numpy.memmap`` that have been read do not stay in memory.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         n_folds, n_sampled : int
         progress : callable, default=None
-            As :meth:`from_blocks` takes it.
+            As in :meth:`from_blocks`.
 
         Returns
         -------
@@ -226,14 +229,14 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            On the first block that cannot be taken; the message has its number, from 0.
+            If a block is invalid; the message has its number, starting from 0.
         """
         blocks = _slices(X, y, sample_weight)
         return cls.from_blocks(blocks, n_folds, n_sampled, progress)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """The summary of these rows alone.
+        """Summarise these rows, discarding all previous ones.
 
         Parameters
         ----------
@@ -251,18 +254,19 @@ class RowSummary(BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None, *, first_row=None):
-        """Take in more rows.
+        """Add a block of rows to the summary.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows; float32 is summed up in double precision, too.
+            A block of rows; float32 is accumulated in double precision, too.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. A row of weight zero is left out.
+            Weights of the rows, not negative. Rows with weight zero are ignored.
         first_row : int, default=None
-            Number of the first row among all, from which folds and samples are drawn.
-            None: it follows the rows so far. Say it where summaries are to be merged.
+            Number of the first row of the block among all rows, which determines folds
+            and the sample. None: the block follows the rows so far. Set it if summaries
+            are to be merged.
 
         Returns
         -------
@@ -271,8 +275,8 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            If these are not as the rows so far, or not finite; nothing is taken in
-            then.
+            If the rows do not match those so far in columns or targets, or are not
+            finite. The summary is then unchanged.
         """
         return self._take_in(X, y, sample_weight, first_row)
 
@@ -306,7 +310,7 @@ class RowSummary(BaseEstimator):
         """Raise on rows that the others do not go together with."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(
-                f"X has {X.shape[1]} columns, and moments are taken of at most "
+                f"X has {X.shape[1]} columns, and a RowSummary takes at most "
                 f"{MOST_COLUMNS}: fit on arrays, or on Dask arrays, whose rows stay on "
                 "their workers."
             )
@@ -350,13 +354,14 @@ class RowSummary(BaseEstimator):
             add_to_groups(self._moments, fold, sampled.rows.copy(), sampled.weights)
 
     def merge(self, other):
-        """Take in the rows of another summary.
+        """Add the rows of another summary to this one.
 
         Parameters
         ----------
         other : RowSummary
-            Of other rows, by their numbers (``first_row`` of :meth:`partial_fit`), with
-            as many folds and sampled rows. It stays as it is.
+            A summary of different rows, by row number (``first_row`` of
+            :meth:`partial_fit`), with the same ``n_folds`` and ``n_sampled``. It is not
+            changed.
 
         Returns
         -------
@@ -365,7 +370,8 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            If the summaries do not go together, or have the same rows.
+            If the summaries have different parameters, columns or targets, or rows in
+            common.
         """
         check_is_fitted(other)
         if not hasattr(self, "_moments"):
@@ -391,11 +397,11 @@ class RowSummary(BaseEstimator):
                 )
         names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
         if not np.array_equal(*names):
-            raise ValueError("Summaries of different columns cannot be merged.")
+            raise ValueError("Summaries with different columns cannot be merged.")
         if len(np.intersect1d(self._sample.numbers, other._sample.numbers)):
             raise ValueError(
-                "Both summaries have rows of the same numbers. Say partial_fit(..., "
-                "first_row=), the number of the first row among all rows."
+                "Both summaries have rows with the same numbers. Pass first_row, the "
+                "number of the first row of a block among all rows, to partial_fit."
             )
 
     # ------------------------------------------------------------- what it is used for
@@ -406,7 +412,7 @@ class RowSummary(BaseEstimator):
         Parameters
         ----------
         numbers : ndarray of int, shape (n,)
-            Of the rows, from 0 as they were taken in.
+            Row numbers, starting from 0 in the order in which rows were added.
 
         Returns
         -------
@@ -418,12 +424,12 @@ class RowSummary(BaseEstimator):
 
     @property
     def sampled_indices_(self):
-        """The rows that are kept one by one."""
+        """Indices of the rows that are kept."""
         return self._sample.numbers
 
     @property
     def shape(self):
-        """Rows of positive weight, and columns."""
+        """Numbers of rows with positive weight and of columns."""
         return self.n_rows_, self.n_features_in_
 
     def __len__(self):
@@ -435,26 +441,26 @@ class RowSummary(BaseEstimator):
         return int(np.prod(self.target_shape, dtype=int))
 
     def names(self):
-        """What an estimator that is fitted to it takes over."""
+        """Numbers and names of features, which an estimator fitted to it takes over."""
         return {name: getattr(self, name) for name in NAMES if hasattr(self, name)}
 
     def rows_about(self, mean, by_fold):
-        """The sampled rows, and others with the moments of the rest.
+        """The sampled rows, and pseudo-rows with the moments of all others.
 
         Parameters
         ----------
         mean : ndarray of shape (n_columns + n_targets,)
-            What is taken off them.
+            Means that are subtracted.
         by_fold : bool
-            Whether every fold has others of its own.
+            Whether every fold has pseudo-rows of its own.
 
         Returns
         -------
         rows : ndarray of shape (n, n_columns + n_targets)
-            The sampled ones first, in order.
+            The sampled rows first, in order.
         weights : ndarray of shape (n,)
         fold : ndarray of int, shape (n,)
-            -1 where they stand for several folds.
+            -1 for pseudo-rows that represent several folds.
         """
         sample, groups = self._sample, self._moments
         numbers = np.arange(self.n_folds)
@@ -473,10 +479,10 @@ class RowSummary(BaseEstimator):
         return rows, np.concatenate(weights), np.concatenate(fold)
 
     def standardized(self):
-        """The same rows with columns of mean zero and variance one.
+        """The same summary for columns scaled to mean zero and variance one.
 
-        Gradient methods need columns of about the same size. What is fitted to the new
-        summary predicts for rows that the scaler has transformed.
+        Gradient methods need columns of about the same scale. An estimator fitted to
+        the new summary predicts for rows that the scaler has transformed.
 
         Returns
         -------

@@ -48,7 +48,7 @@ class TakesSummaries:
         return super()._stays_on_workers(X) and not self.takes_moments_of(X)
 
     def takes_moments_of(self, X):
-        """Whether the moments of a collection are enough, and not too many.
+        """Whether the moments of a collection suffice, and are not too large.
 
         Parameters
         ----------
@@ -62,17 +62,17 @@ class TakesSummaries:
         return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self.is_of_moments()
 
     def is_of_moments(self):
-        """Whether its runs need means and second moments of the rows alone."""
+        """Whether its runs need only the means and second moments of the rows."""
         return self._is_quadratic and sees_moments_alone(self._planned_update(2))
 
     @available_if(_is_of_moments)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, sample_weight=None):
-        """Take in more rows; the model is fitted when something is asked of it.
+        """Add a block of rows; the model is fitted when it is first used.
 
-        Rows are summed up in a :class:`RowSummary`, and may be forgotten. The fit is
-        that to all rows so far, as :meth:`fit` would have it of the summary: it is made
-        when a fitted attribute is read, or a prediction made.
+        Rows are added to a :class:`RowSummary`, and need not be kept. The fit to all
+        rows so far equals that of :meth:`fit` to the summary. It is computed when a
+        fitted attribute is read or a prediction is made.
 
         Parameters
         ----------
@@ -89,13 +89,15 @@ class TakesSummaries:
         Raises
         ------
         ValueError
-            If these are not as the rows so far, or not finite; nothing is taken in
-            then. If ``cv`` is neither None nor a number, or not the same as before.
+            If the rows do not match those so far in columns or targets, or are not
+            finite; if ``cv`` is neither None nor a number, or has changed. The rows are
+            then not added.
 
         Warns
         -----
         UserWarning
-            If the model was fitted by :meth:`fit`, which keeps no rows to go on with.
+            If the model was fitted by :meth:`fit`: it has kept no moments of its rows,
+            and ``partial_fit`` starts anew.
 
         Examples
         --------
@@ -120,13 +122,13 @@ class TakesSummaries:
         summary.partial_fit(X, y, sample_weight)
         self._check_outputs(summary.n_targets)
         if is_anew:
-            warn("partial_fit begins anew: fit has kept none of its rows.", UserWarning)
+            warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
         self._replace_fitted(summary.names())
         self._summary, self._is_pending = summary, True
         return self
 
     def n_folds_asked(self):
-        """How many folds ``cv`` asks for, 1 for None."""
+        """Number of folds of ``cv``, 1 for None."""
         cv = plain(self.cv)
         if cv is None:
             return 1
@@ -134,13 +136,13 @@ class TakesSummaries:
             return cv.n_splits
         if not isinstance(cv, int):
             raise ValueError(
-                "Folds are drawn as rows come: cv must be None or a number, not "
-                f"{type(cv).__name__}."
+                "partial_fit assigns folds row by row: cv must be None or a number, "
+                f"not {type(cv).__name__}."
             )
         return cv
 
     def n_sampled_asked(self):
-        """As many rows one by one as are to be left out, or the usual number."""
+        """Number of rows to keep: as many as are to be left out, or the default."""
         loo, usual = plain(self.loo), RowSummary().n_sampled
         return usual if isinstance(loo, bool | str) else max(loo, usual)
 

@@ -1,4 +1,4 @@
-"""What the strengths of a fit's penalty are, and the order in which they are walked."""
+"""Strengths of the penalty of a fit, and the order in which they are used."""
 
 from abc import ABC, abstractmethod
 
@@ -65,7 +65,7 @@ class PenaltyStrengths(ABC):
         return except_last(self._penalty(strength, n_columns - 1), n_columns)
 
     def _n_strengths(self):
-        """How many strengths are walked."""
+        """Number of strengths along the run."""
         values = getattr(self, self._strength_name)
         if isinstance(values, str):
             return N_SMOOTH_STRENGTHS if self._is_smooth else N_STRENGTHS
@@ -82,7 +82,7 @@ class PenaltyStrengths(ABC):
         return float(strength * self._unit(data))
 
     def _strengths(self, data):
-        """The penalty's strengths in the order in which they are walked."""
+        """Strengths of the penalty in the order in which they are used."""
         name, values = self._strength_name, getattr(self, self._strength_name)
         if isinstance(values, str):
             problem = data.problem

@@ -68,14 +68,15 @@ class SummarisedRows:
         check_is_fitted(summary)
         if y is not None or sample_weight is not None:
             raise ValueError(
-                "A summary has its targets and weights: pass nothing besides it."
+                "A RowSummary contains targets and weights: pass no y and no "
+                "sample_weight."
             )
         update = estimator._planned_update(summary.n_rows_)
         if not sees_moments_alone(update):
             raise ValueError(
-                "A summary is enough for gradients of all rows, and this "
-                f"{type(estimator).__name__} takes others ({type(update).__name__}): "
-                "take another solver, or fit to arrays."
+                "A RowSummary can only be used with gradient steps on all rows, and "
+                f"this {type(estimator).__name__} takes others "
+                f"({type(update).__name__}): use another solver, or fit to arrays."
             )
         if estimator.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
@@ -122,8 +123,8 @@ class SummarisedRows:
         loo = plain(estimator.loo)
         if loo is True and n_single < n_rows:
             raise ValueError(
-                f"loo=True leaves out each of the {n_rows} rows, and the summary has "
-                f"{n_single} one by one: say how many, up to that, or summarise with a "
+                f"loo=True leaves out each of the {n_rows} rows, but the summary has "
+                f"kept only {n_single}: set loo to at most that number, or use a "
                 "larger n_sampled."
             )
         check_loo(loo, n_single)

@@ -190,7 +190,8 @@ class Moments(NamedTuple):
     n_positive : int
         Rows of positive weight.
     least, largest : tuple of ndarray
-        Of every column, of every target, and of the weights, where these are positive.
+        Least and largest value of every column, of every target and of the weights,
+        over rows with positive weight.
     """
 
     weight: np.ndarray

@@ -127,7 +127,7 @@ def _folds_read(costs, weights):
     costs : ndarray of shape (n_iterates, n_folds)
         Over the rows of every fold, times weights whose sum over all rows is one.
     weights : ndarray of shape (n_folds,)
-        Of the folds.
+        Weights of the folds.
     """
     by_fold = costs / weights
     path, se_path = mean_with_error(by_fold, weights)

@@ -24,7 +24,7 @@ class Labels:
         The row at which each comes first.
     counts : ndarray of int, shape (n_blocks, n_labels)
     weight : ndarray of shape (n_labels,)
-        Of all of its rows.
+        Weight of all of its rows.
     """
 
     values: np.ndarray
@@ -137,7 +137,7 @@ def folds_of(cv, labels, sizes):
     cv : int, KFold, StratifiedKFold or None
         As an estimator has it.
     labels : Labels or None
-        Of a classifier.
+        Labels of a classifier.
     sizes : ndarray of int
         Rows of every block.
 

@@ -125,13 +125,13 @@ class ProblemOnWorkers(Problem):
     has_constant : bool
         Whether the last coefficient is an intercept.
     means : Means
-        Of all rows.
+        Means of all rows.
     target_range : ndarray of shape (2, n_outputs)
         The least and the largest targets.
     has_columns : bool
         Whether any column is not constant (if centred), or not zero.
     largest_weight : float
-        Of a row, of a sum of one.
+        Largest weight of a row, where weights sum to one.
     """
 
     groups: RowGroups = None
@@ -210,7 +210,7 @@ class FitsOnWorkers:
     left_out : Nothing, FoldsOut or RowsOut
         What every fit is without.
     means : Means or None
-        Of every fit; None is the one of the problem.
+        Means of every fit; None takes those of the problem.
     """
 
     def __init__(self, problem, left_out=None, means=None):
@@ -319,7 +319,7 @@ def fold_fits(problem, means_of_folds):
     ----------
     problem : ProblemOnWorkers
     means_of_folds : Means
-        Of the rows of every fold.
+        Means of the rows of every fold.
     """
     whole, folds = problem.means, means_of_folds
     weight = whole.weight - folds.weight

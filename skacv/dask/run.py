@@ -129,7 +129,7 @@ class RunOnWorkers(LiveRun):
         As :class:`LiveRun` takes them.
     carried : FoldsBeside
     is_followed : bool
-        Whether objectives are wanted at once: somebody is told of every update.
+        Whether objectives are needed at once: progress is reported at every update.
     """
 
     def __init__(self, *args, is_followed=False, **settings):

@@ -6,7 +6,7 @@ from .._compat import on_host
 from .._estimator.following import in_numpy
 from ..model_selection.pipelines import last_step
 
-# Okabe and Ito's palette, told apart by all readers.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE = "#E69F00", "#56B4E9"
 BLACK, GREY = "#000000", "#666666"

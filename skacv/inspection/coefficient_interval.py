@@ -1,4 +1,4 @@
-"""Confidence intervals of a few coefficients along the iterations, drawn."""
+"""Plot confidence intervals of a few coefficients along the iterations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,28 +26,28 @@ N_COLUMNS, N_SHOWN = 3, 12
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientIntervalDisplay:
-    """Confidence intervals of coefficients along the run, beside the coefficients.
+    """Confidence intervals of coefficients, and the coefficients, at every iteration.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
     iterations : ndarray of int, shape (n_shown,)
-        The iterates that are debiased.
+        The iterates whose coefficients are debiased.
     estimate, lower, upper : ndarray of shape (n_shown, n_columns)
         Debiased coefficients, and the ends of their intervals.
     coef_path : ndarray of shape (n_iter + 1, n_columns)
-        The coefficients of every iterate, as they are.
+        Coefficients of every iterate, not debiased.
     names : sequence of str
-        Of the columns.
+        Names of the columns.
     iteration : int
-        The iterate in use, marked.
+        The iterate in use, marked by a vertical line.
     coverage : float, default=0.95
-        What the intervals are for, for the axis.
+        Coverage of the intervals, for the label of the axis.
     estimator_name : str, default=None
-        For the title.
+        Name of the estimator, for the title.
     scale : {"symlog", "linear"}, default="symlog"
-        Of the iterations.
+        Scale of the axis of the iterations.
 
     Attributes
     ----------
@@ -91,29 +91,30 @@ class CoefficientIntervalDisplay:
         target=0,
         ax=None,
     ):
-        """Draw the intervals of a fitted estimator.
+        """Plot the intervals of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Of skacv, with ``coef_interval``; a :class:`TrajectoryEarlyStoppingCV`, or a
-            pipeline that ends with one of them.
+            An estimator of skacv with ``coef_interval``, a
+            :class:`TrajectoryEarlyStoppingCV`, or a pipeline that ends with one of
+            them.
         columns : array-like of int, str or bool, default=None
-            The columns that are drawn; None takes the three with the largest
-            coefficients at the iterate in use.
+            The columns to plot; None takes the three with the largest coefficients at
+            the iterate in use.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient.
+            Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
-            The iterates that are debiased; None takes a dozen.
+            The iterates to debias; None takes a dozen.
         covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
-            As ``coef_interval`` takes it.
+            As in ``coef_interval``.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            As ``coef_interval`` takes it.
+            As in ``coef_interval``.
         target : int, default=0
-            Which target, where there are several.
+            Index of the target, if there are several.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to plot on; None makes a new figure.
 
         Returns
         -------
@@ -124,7 +125,7 @@ default="nodewise"
         TypeError
             If the model has no intervals of coefficients.
         ValueError
-            If there is no such target, or as ``coef_interval`` does.
+            If there is no such target, or if ``coef_interval`` raises it.
         """
         inner, _ = recorded(estimator)
         if not hasattr(inner, "coef_interval"):
@@ -161,7 +162,7 @@ default="nodewise"
         return display.plot(ax=ax)
 
     def plot(self, ax=None):
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The coefficients along the iterations, drawn."""
+"""Plot the coefficients along the iterations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MAX_DRAWN = 200
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientPathDisplay:
-    """Coefficients of every iterate.
+    """Plot of the coefficients of every iterate.
 
     Use :meth:`from_estimator`.
 
@@ -29,20 +29,20 @@ class CoefficientPathDisplay:
     ----------
     coef_path : ndarray of shape (n_iter + 1, n_features)
     iteration : int
-        The iterate in use, marked.
+        The iterate in use, marked by a vertical line.
     feature_names : sequence of str, default=None
         Names of the features; None numbers them.
     estimator_name : str, default=None
-        For the title.
+        Name of the estimator, for the title.
     scale : {"symlog", "linear"}, default="symlog"
-        Of the iterations.
+        Scale of the axis of the iterations.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
-        One per coefficient drawn, the largest at the iterate in use first.
+        One per plotted coefficient, in decreasing order of size at the iterate in use.
 
     Examples
     --------
@@ -61,17 +61,17 @@ class CoefficientPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, target=0, ax=None):
-        """Draw the coefficients of a fitted estimator.
+        """Plot the coefficients of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            Of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline that
-            ends with one of them.
+            An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
+            that ends with one of them.
         target : int, default=0
-            Which target, where there are several.
+            Index of the target, if there are several.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to plot on; None makes a new figure.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class CoefficientPathDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax=None):
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The estimates of the risk along the iterations, drawn."""
+"""Plot the risk estimates along the iterations."""
 
 from dataclasses import dataclass
 from itertools import cycle
@@ -22,9 +22,9 @@ from ._figure import (
     recorded,
 )
 
-# Colour and line of the estimates, in the order of the table. Leave-one-out is
-# dashed, drawn over the memory matrix: they are often too close to be told apart
-# otherwise. The last two are for estimates that others have added.
+# Colour and line of the estimates, in the order of the table. Leave-one-out is dashed,
+# drawn over the memory matrix: they are often too close to be distinguished otherwise.
+# The last two are for estimates that others have added.
 STYLES = (
     {"color": BLUE, "linewidth": 2.2},
     {"color": VERMILION, "linewidth": 1.8, "dashes": (5, 2)},
@@ -36,34 +36,35 @@ STYLES = (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskPathDisplay:
-    """Estimated risks, training error and test error of every iterate.
+    """Plot of the risk estimates, training error and test error of every iterate.
 
     Use :meth:`from_estimator`.
 
     Parameters
     ----------
     estimates : dict of {"risk", "loo", "cv"} to (ndarray, ndarray)
-        Estimated mean cost of every iterate on unseen rows, and its standard
-        error, each of shape (n_iter + 1,): by the memory matrix, by
-        leave-one-out, by cross-validation.
+        Estimated mean loss of every iterate on unseen rows, and its standard error,
+        each of shape (n_iter + 1,): from the memory matrix ("risk"), from
+        leave-one-out, from cross-validation.
     train_path : ndarray of shape (n_iter + 1,)
-        Mean cost on the training rows.
+        Mean loss on the training rows.
     iteration : int
-        The iterate in use, marked.
+        The iterate in use, marked by a vertical line.
     criterion : {"risk", "loo", "cv"}, default=None
-        The estimate that the mark is put on; None is the first, if there is any.
+        The estimate whose value at the iterate in use is marked; None takes the first
+        one.
     test_path : ndarray of shape (n_tested,), default=None
-        Mean cost on test rows.
+        Mean loss on test rows.
     tested : ndarray of int, shape (n_tested,), default=None
-        The iterates that it is of; None is all.
+        The iterates that ``test_path`` belongs to; None means all.
     estimator_name : str, default=None
-        For the title.
+        Name of the estimator, for the title.
     scale : {"symlog", "linear"}, default="symlog"
-        The axis of the iterations.
+        Scale of the axis of the iterations.
     cost : str, default="squared error"
-        What a row costs, for the axis.
+        Name of the loss, for the label of the axis.
     others : dict of str to ndarray, default=None
-        Paths of other members that ran side by side, by the criterion.
+        Paths of the criterion for the other members that were compared.
 
     Attributes
     ----------
@@ -100,21 +101,21 @@ class RiskPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
-        """Draw the paths of a fitted estimator.
+        """Plot the risk estimates of a fitted estimator.
 
         Parameters
         ----------
         estimator : fitted estimator
-            One of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline that
-            ends with one of them.
+            An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
+            that ends with one of them.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
-            Test rows, as ``estimator`` takes them.
+            Test rows, in the format that ``estimator`` predicts for.
         y_test : array-like of shape (n_samples,) or (n_samples, n_targets), \
 default=None
             Their targets.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to plot on; None makes a new figure.
 
         Returns
         -------
@@ -156,7 +157,7 @@ default=None
         return display.plot(ax=ax)
 
     def plot(self, ax=None):
-        """Draw on ``ax``, or on a new figure.
+        """Plot on ``ax``, or on a new figure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Runs of any optax optimiser, and what every iterate of them costs on unseen rows."""
+"""Runs of any optax optimiser, with risk estimates for every iterate."""
 
 from .._any_optimiser.batches import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate

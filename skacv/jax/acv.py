@@ -25,15 +25,15 @@ from .replicas import held_out_predictions
 
 @dataclass(frozen=True)
 class TrajectoryACV:
-    """Any model and any optax optimiser, run once and judged on unseen rows.
+    """Run of any model with any optax optimiser, with risk estimates for every iterate.
 
-    What is minimised is mean_i loss(y_i, predict(params, x_i)) + penalty(params).
+    It minimises mean_i loss(y_i, predict(params, x_i)) + penalty(params).
 
     Parameters
     ----------
     predict : callable
         ``predict(params, X)``, one prediction a row: (n,) or (n, n_outputs), in
-        functions of JAX. What it says of a row must not depend on the others.
+        functions of JAX. The prediction of a row must not depend on other rows.
     loss : callable
         ``loss(y, prediction)``, one number a row: (n,). Not their mean.
     optimizer : optax.GradientTransformation
@@ -43,8 +43,8 @@ class TrajectoryACV:
 
     See Also
     --------
-    skacv.jax.cv_path : The same of any ``step(carry, weights)``.
-    skacv.torch.TrajectoryACV : The same of modules and optimisers of torch.
+    skacv.jax.cv_path : The same for any ``step(carry, weights)``.
+    skacv.torch.TrajectoryACV : The same for modules and optimisers of torch.
 
     Examples
     --------
@@ -88,11 +88,11 @@ class TrajectoryACV:
         X : array-like, or pytree of them, of n_rows rows
         y : array-like of n_rows rows
         n_steps : int
-            Updates.
+            Number of updates.
         batches : iterable of array-like of int, default=None
-            Rows of every update, gone through again and again, such as
+            Rows of every update, repeated cyclically, such as
             :func:`skacv.jax.shuffled_batches` gives; they may differ in length. None
-            is all rows in every update.
+            uses all rows in every update.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class TrajectoryACV:
         return Run(model, data, path, train_path)
 
     def alongside(self, params, X, y, folds=5, every=1):
-        """Folds that follow a training loop of one's own, update by update.
+        """Cross-validation folds that are updated along with your own training loop.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class TrajectoryACV:
             A number of random folds, a splitter of scikit-learn, or pairs of rows to
             fit on and rows to judge by.
         every : int, default=1
-            After how many updates held-out rows are predicted, and the path grows.
+            Number of updates between evaluations on held-out rows.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class TrajectoryACV:
         Raises
         ------
         ValueError
-            As :meth:`run` and :meth:`Run.cv_path` do.
+            As in :meth:`run` and :meth:`Run.cv_path`.
 
         Examples
         --------
@@ -204,7 +204,7 @@ class Run:
 
     @property
     def n_steps(self):
-        """How many updates were made."""
+        """Number of updates."""
         return len(self.train_path) - 1
 
     def at_iteration(self, t):
@@ -237,12 +237,13 @@ class Run:
         return np.asarray(_predictions(self._model, self.params_path, X))
 
     def cv_path(self, folds=5, block_size=None):
-        """What every iterate costs on the rows of folds that it was not run on.
+        """Cross-validation error of every iterate.
 
-        Every fold is a replica of the run, with the same start, batches and schedule,
-        on the mean loss over its own rows: exact for any model and optimiser, also for
-        networks. Only rounding differs from running the folds one by one; runs that
-        amplify it (large steps, long runs of networks) part from their own repetition.
+        For every fold the run is repeated with the same start, batches and schedule on
+        the mean loss over its training rows. This is exact for any model and optimiser,
+        also for networks. Only rounding differs from running the folds one by one; runs
+        that amplify it (large steps, long runs of networks) are not reproducible beyond
+        it.
 
         Parameters
         ----------
@@ -250,7 +251,7 @@ class Run:
             A number of random folds, a splitter of scikit-learn, or pairs of rows to
             fit on and rows to judge by.
         block_size : int, default=None
-            Replicas side by side at most; None is what fits in cache.
+            Largest number of runs computed side by side; None is what fits in cache.
 
         Returns
         -------
@@ -259,31 +260,31 @@ class Run:
         Raises
         ------
         ValueError
-            If folds are not what they must be, or a replica diverges.
+            If folds are invalid, or a replica diverges.
         """
         return self._left_out(folds_of(folds, self._data), block_size)
 
     def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
-        """What every iterate costs on rows that are left out one by one.
+        """Leave-one-out error of every iterate.
 
-        Every row that is left out has a replica of the run, on the mean loss over all
+        For every row that is left out the run is repeated on the mean loss over all
         others.
 
         Parameters
         ----------
         rows : array-like of int, default=None
-            Rows to leave out; None is all of them.
+            Rows to leave out, one at a time; None means all.
         method : {"exact", "linearised"}, default="exact"
-            "exact" holds for any model and optimiser. "linearised" expands the
-            replicas' gradients around the recorded run, for convex losses of few
-            parameters such as those of linear models: at the cost of a matrix of all
-            parameters squared and of products with it, not of a pass through all rows
-            for every row left out.
+            "exact" holds for any model and optimiser. "linearised" linearises the
+            gradients without a row around the recorded run. It is for convex losses
+            with few parameters, such as linear models: it needs a matrix of (number of
+            parameters)^2 entries and products with it, but no pass through all rows for
+            every row left out.
         correction : bool, default=True
-            Whether "linearised" is corrected, now and then, for what it misses; without
-            it is the published estimate.
+            Whether to correct the error of "linearised" at some iterates. False is the
+            published estimate.
         block_size : int, default=None
-            Replicas side by side at most; None is what fits in cache.
+            Largest number of runs computed side by side; None is what fits in cache.
 
         Returns
         -------
@@ -310,39 +311,40 @@ class Run:
         return self._estimate(folds, found)
 
     def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
-        """What every iterate costs on unseen rows, by the memory matrix.
+        """Risk of every iterate on unseen rows, estimated by the memory matrix.
 
-        It is of smooth losses and updates that change little where a gradient changes
-        little: gradient descent, momentum, clipping, a prox. Of RMSprop, sign updates,
-        Adam late in runs that fit all rows and of networks it is wrong by factors; some
-        rows are left out exactly to tell. In random batches slopes have as many modes
-        as there are updates: it pays where batches have many times as many rows.
+        It is for smooth losses and updates that change little if a gradient changes
+        little: gradient descent, momentum, clipping, a prox. For RMSprop, sign updates,
+        networks, and Adam late in runs that fit all rows it can be wrong by a factor;
+        some rows are left out exactly to check this. With random batches it is
+        worthwhile only if batches have many times as many rows as there are updates.
 
         Parameters
         ----------
         n_probes : int or "exact", default=40
-            Random signs of the rows, in groups of ten; "exact" is a complete basis.
+            Number of random sign vectors over the rows, in groups of ten; "exact" uses
+            a complete basis.
         n_checked : int, default=20
-            Rows that are left out exactly as well; 0 checks nothing.
+            Number of rows that are also left out exactly, as a check; 0 checks nothing.
         seed : int, default=0
-            Draws signs and rows.
+            Seed of the signs and of these rows.
 
         Returns
         -------
         PathEstimate
-            Its ``prediction_path`` is what every row would be predicted by the run that
-            never saw it, of shape (n_steps + 1, n_rows, ...).
+            Its ``prediction_path`` has the estimated predictions of every row by the
+            run without it, of shape (n_steps + 1, n_rows, ...).
 
         Raises
         ------
         ValueError
-            If the estimate is off the mean cost of rows that are left out exactly by
-            more than a half.
+            If the estimate differs from the mean loss of the rows left out exactly by
+            more than half of that.
 
         Warns
         -----
         UserWarning
-            If it is off by more than a quarter.
+            If it differs by more than a quarter.
 
         References
         ----------

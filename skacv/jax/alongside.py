@@ -12,18 +12,18 @@ from .data import costs_of, equal_weights, rows_of
 
 
 class Alongside(AlongsideLoop):
-    """Folds that follow a training loop, update by update.
+    """Cross-validation folds that are updated along with a training loop.
 
-    :meth:`skacv.jax.TrajectoryACV.alongside` makes them.
+    It is created by :meth:`skacv.jax.TrajectoryACV.alongside`.
 
     Attributes
     ----------
     path_, se_path_ : ndarray of shape (n_evaluations,)
-        What the iterates are expected to cost on unseen rows, and its standard error.
+        Estimated mean loss of the iterates on unseen rows, and its standard error.
     iterations_ : ndarray of int, shape (n_evaluations,)
-        After how many updates each was.
+        Number of updates at each entry of the path.
     best_iteration_ : int
-        The update after which the path was least.
+        Number of updates at the minimum of the path.
     best_params_ : pytree of arrays
         The loop's parameters there.
     n_steps_ : int
@@ -54,18 +54,19 @@ class Alongside(AlongsideLoop):
         params : pytree of arrays
             The loop's parameters after it.
         rows : array-like of int, default=None
-            Rows of the data that the update was on; None is all. Every new number of
+            Indices of the rows used in the update; None means all. Every new number of
             rows is compiled once.
 
         Raises
         ------
         ValueError
-            If one of the first ten updates is not that of the loop, or a fold diverges.
+            If one of the first ten updates differs from that of the loop, or a fold
+            diverges.
 
         Warns
         -----
         UserWarning
-            If a later one is not; once.
+            If a later update differs; once.
         """
         self._now = params
         self._follow(rows)

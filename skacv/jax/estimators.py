@@ -114,7 +114,7 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     """Regression by any function of JAX and any optax optimiser.
 
     It minimises mean_i loss(y_i, model(params, x_i)) + penalty(params). Rows and folds
-    are left out exactly, as replicas of the one run.
+    are left out exactly, by runs side by side with the same batches.
 
     Parameters
     ----------
@@ -131,24 +131,25 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     penalty : callable, default=None
         ``penalty(params)``, a number.
     max_iter : int, default=200
-        Updates.
+        Number of updates.
     batch_size : int, default=None
-        Rows of every update, in a new order every epoch. None is all.
+        Number of rows in every update; rows are shuffled in every epoch. None uses all
+        rows.
     cv : int, cross-validation splitter or iterable, default=None
-        Folds that are left out, for ``cv_path_``. None is none;
-        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        Cross-validation folds, for ``cv_path_``. None: no folds;
+        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
     loo : bool or int, default=False
-        Whether every row is left out by itself, for ``loo_path_``, or how many rows
-        drawn at random.
+        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
+        of rows drawn at random to leave out.
     random_state : int, RandomState instance or None, default=None
-        Makes the key, and draws batches and rows.
+        Controls the key, the batches and the rows left out.
 
     Attributes
     ----------
     params_ : pytree of ndarray
         Parameters of the iterate in use.
     params_path_ : pytree of ndarray
-        Those of all iterates, along their first axes.
+        Parameters of all iterates, along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
     cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -159,9 +160,9 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
 (n_iter_ + 1, n_held_out)
         Held-out predictions of every iterate.
     cv_indices_ : list of ndarray of int
-        Rows that these are of, fold by fold.
+        Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
-        The same of rows left out by themselves.
+        Indices of the rows left out one at a time.
     n_iter_ : int
         Number of the last iterate.
     iteration_ : int
@@ -169,7 +170,7 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     Examples
     --------
@@ -192,7 +193,7 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     """Classification by any function of JAX and any optax optimiser.
 
     It minimises mean_i loss(y_i, model(params, x_i)) + penalty(params). Rows and folds
-    are left out exactly, as replicas of the one run.
+    are left out exactly, by runs side by side with the same batches.
 
     Parameters
     ----------
@@ -211,17 +212,18 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     penalty : callable, default=None
         ``penalty(params)``, a number.
     max_iter : int, default=200
-        Updates.
+        Number of updates.
     batch_size : int, default=None
-        Rows of every update, in a new order every epoch. None is all.
+        Number of rows in every update; rows are shuffled in every epoch. None uses all
+        rows.
     cv : int, cross-validation splitter or iterable, default=None
-        Folds that are left out, for ``cv_path_``. None is none;
-        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        Cross-validation folds, for ``cv_path_``. None: no folds;
+        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
     loo : bool or int, default=False
-        Whether every row is left out by itself, for ``loo_path_``, or how many rows
-        drawn at random.
+        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
+        of rows drawn at random to leave out.
     random_state : int, RandomState instance or None, default=None
-        Makes the key, and draws batches and rows.
+        Controls the key, the batches and the rows left out.
 
     Attributes
     ----------
@@ -230,7 +232,7 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     params_ : pytree of ndarray
         Parameters of the iterate in use.
     params_path_ : pytree of ndarray
-        Those of all iterates, along their first axes.
+        Parameters of all iterates, along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
     cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -239,11 +241,11 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
         Their standard errors.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
-        Held-out decisions of every iterate.
+        Held-out decision functions of every iterate.
     cv_indices_ : list of ndarray of int
-        Rows that these are of, fold by fold.
+        Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
-        The same of rows left out by themselves.
+        Indices of the rows left out one at a time.
     n_iter_ : int
         Number of the last iterate.
     iteration_ : int
@@ -251,7 +253,7 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def held_out_predictions(model, start, n_steps, data, X, folds, block_size, dtyp
     block_size : int or None
         Replicas side by side; None is what fits in cache.
     dtype : dtype
-        Of the weights.
+        Precision of the weights.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def held_out_predictions(model, start, n_steps, data, X, folds, block_size, dtyp
 
 
 def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None):
-    """What every iterate of any ``step(carry, weights) -> carry`` costs on unseen rows.
+    """Cross-validation error of every iterate of any ``step(carry, weights) -> carry``.
 
-    Folds are replicas of the run, each with weights of its own: exact, whatever the
-    step is made of (line searches, second-order methods, several optimisers), where it
-    sees the rows through their weights alone.
+    Folds are runs side by side, each with its own row weights. This is exact for any
+    step (line searches, second-order methods, several optimisers) that uses the rows
+    only through their weights.
 
     Parameters
     ----------
@@ -96,13 +96,13 @@ def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None)
     X : array-like, or pytree of them, of n_rows rows
     y : array-like of n_rows rows
     n_steps : int
-        Updates.
+        Number of updates.
     folds : int, cross-validation splitter or iterable, default=5
         A number of random folds, a splitter of scikit-learn (``LeaveOneOut()`` leaves
         out rows one by one), or pairs of rows to fit on and rows to judge by.
     block_size : int, default=None
-        Replicas side by side at most; None is what fits in cache. Memory grows with
-        it.
+        Largest number of runs computed side by side; None is what fits in cache. Memory
+        grows with it.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None)
     Raises
     ------
     ValueError
-        If folds are not what they must be, or a replica diverges.
+        If folds are invalid, or a replica diverges.
 
     Examples
     --------

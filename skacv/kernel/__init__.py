@@ -1,4 +1,4 @@
-"""Kernel machines that keep and judge their trajectory."""
+"""Kernel machines that record every iterate and estimate its risk."""
 
 from .classifier import KernelEigenProClassifier
 from .regressor import KernelEigenProRegressor

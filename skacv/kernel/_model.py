@@ -307,7 +307,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     @staticmethod
     def share_work(candidates, X, y):
-        """Let fits to the same rows share their distances, where these fit in memory.
+        """Share distances between fits to the same rows, if these fit in memory.
 
         Not on a device, where they take little.
 
@@ -330,7 +330,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
             candidate._distances = distances.values
 
     def release(self):
-        """Let go of what is shared with others, and of what further epochs need."""
+        """Free memory that other fits share, or that only further epochs need."""
         self._live = self._distances = None
 
     def _is_precomputed(self):
@@ -340,11 +340,11 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
     def default_patience(self):
-        """None: a kernel machine ends its run itself, by its own ``patience``."""
+        """None: a kernel machine stops its run by its own ``patience``."""
         return None
 
     def leaves_one_out_cheaply(self, X, y):
-        """Whether leaving out every row costs little, whatever the run will do.
+        """Whether leave-one-out of every row is cheap, for any run.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Kernel classification by EigenPro that says what every iterate would cost."""
+"""Kernel classification by EigenPro with an error estimate for every iterate."""
 
 import numpy as np
 
@@ -12,203 +12,210 @@ from ._model import KernelModel
 class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     """Kernel classification by EigenPro, with leave-one-out along the run.
 
-    The run of :class:`KernelEigenProRegressor` on labels: least squares on codes, -1
-    and 1 where there are two classes, else one output per class, 1 on its rows and 0
-    on the others; or kernel logistic regression (``loss="log"``). All outputs share the
-    run.
+    The algorithm is that of :class:`KernelEigenProRegressor`, applied to labels: least
+    squares on labels coded as -1 and 1 for two classes, or as one indicator (0 or 1)
+    per class for more; or kernel logistic regression (``loss="log"``). All outputs are
+    fitted in one run.
 
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "cauchy", "polynomial", "precomputed"} or callable, \
 default="rbf"
-        exp(-gamma ||x - z||^2), exp(-gamma ||x - z||), 1 / (1 + gamma
-        ||x - z||^2) or (gamma x'z + coef0)^degree; distances are Euclidean,
-        "laplacian" is not that of scikit-learn, which has the l1 distance.
-        "precomputed": X is the kernel matrix, in ``predict`` that between
-        new and training rows. A callable ``kernel(X, Z)`` returns the matrix of
-        two sets of rows. It must be positive semi-definite.
+        exp(-gamma ||x - z||^2), exp(-gamma ||x - z||), 1 / (1 + gamma ||x - z||^2) or
+        (gamma x'z + coef0)^degree; distances are Euclidean, whereas the "laplacian"
+        kernel of scikit-learn uses the l1 distance. "precomputed": X is the kernel
+        matrix of the training rows, and in ``predict`` that between new and training
+        rows. A callable ``kernel(X, Z)`` returns the kernel matrix between two sets of
+        rows. Kernels must be positive semi-definite.
     gamma : float, "scale" or "auto", default="auto"
-        "scale" is 1 / (n_features Var(X)), its root for "laplacian". "auto" is the
-        best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (roots of these for
-        "laplacian"), by the folds of ``cv``, or five that are drawn, of at most 1000
-        rows. Half of the scales end after 25 updates, half of the others after 50, and
-        so on.
+        "scale" is 1 / (n_features Var(X)), its square root for "laplacian". "auto" is
+        the best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (or the square roots of
+        these), by cross-validation on at most 1000 rows with the folds of ``cv``, or
+        five random ones. The worse half of the candidates is dropped after 25 updates,
+        half of the rest after 50, and so on.
     degree : float, default=3
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=1.0
-        Of the polynomial kernel.
+        Constant term of the polynomial kernel.
     loss : {"squared_error", "log"}, default="squared_error"
-        Least squares on coded labels, -1 and 1 or an output per class, whose decisions
-        estimate probabilities but may leave [0, 1]: ``predict_proba`` brings them back.
-        Or the log loss, of the log odds. Rows are left out by runs of their own with
-        the log loss: ``cv`` is faster.
+        Least squares on coded labels, whose outputs estimate probabilities but may lie
+        outside of [0, 1]; ``predict_proba`` clips and normalises them. Or the log loss.
+        With the log loss leave-one-out takes one run for every row left out: ``cv`` is
+        faster.
     alpha : float, array-like or "path", default=0.0
-        Strength of the ridge penalty alpha ||f||^2 beside the sum of squared errors,
-        alpha ||f||^2 / 2 beside that of the log losses; 0 leaves all regularisation to
-        stopping. A sequence is walked in one warm-started trajectory, ``max_iter``
-        epochs at each value; "path" is 10 values, geometric.
+        Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
+        squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
+        early stopping is the only regularisation. A sequence of values is fitted in one
+        warm-started trajectory, with ``max_iter`` epochs at each value; "path" is a
+        geometric grid of 10 values.
     fit_intercept : bool, default=True
-        Whether to fit an intercept that no penalty touches: by centring the kernel and
-        the targets for the squared error, by an update of its own for the log loss.
+        Whether to fit an unpenalised intercept: by centring the kernel and the targets
+        for the squared error, by separate updates for the log loss.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
-        EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two take
-        all rows at a time, and no row for a subsample. "auto" is acceleration where
-        leave-one-out is exact (up to 3000 rows, within ``memory_budget``), and
-        EigenPro elsewhere and where one of its sizes is set: ``n_components``,
-        ``subsample_size`` or ``batch_size``.
+        EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two use
+        all rows in every update, and no subsample. "auto" is "nesterov" where
+        leave-one-out is exact (up to 3000 rows, within ``memory_budget``). Otherwise,
+        or if ``n_components``, ``subsample_size`` or ``batch_size`` is set, it is
+        "eigenpro".
     n_components : int or "auto", default="auto"
-        Directions that the preconditioner brings down. 0 is plain kernel
-        gradient descent (Richardson iteration). "auto" is a fortieth of the
-        subsample up to 3000 rows, else a tenth, at most 100. Directions in which
-        the kernel is zero do not count.
+        Number of top eigenvectors of the subsample that are preconditioned. 0 is plain
+        kernel gradient descent (Richardson iteration). "auto" is a fortieth of the
+        subsample up to 3000 rows, else a tenth, at most 100. Eigenvectors with
+        eigenvalue zero are not used.
     subsample_size : int or "auto", default="auto"
-        Rows that the preconditioner is made from; they cannot be left out.
-        "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000
-        from 100,000 rows on, if they fit in the memory budget), and never more
-        than a third of the rows.
+        Number of rows that the preconditioner is computed from; they cannot be left
+        out. "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000
+        from 100,000 rows on, if they fit in the memory budget), and never more than a
+        third of the rows.
     batch_size : int, "auto" or "full", default="auto"
-        Rows of a batch, at most: batches are as even as they can be. "auto" is
-        all rows up to 3000, else the critical batch size, up to which smaller
-        batches gain nothing. Batches are drawn once; all epochs take them in
+        Largest number of rows in a batch; batches are of about equal size. "auto" is
+        all rows up to 3000, otherwise the critical batch size, below which smaller
+        batches do not converge faster. Batches are drawn once; all epochs use them in
         the same order.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L with all rows at a time, L the top eigenvalue of the
-        (preconditioned) kernel over n. With batches it is the step of EigenPro 2, or
-        the largest that is stable if that is less. It depends on X only.
+        "auto" is 1 / L if updates use all rows, where L is the largest eigenvalue of
+        the (preconditioned) kernel matrix divided by n. With batches it is the step of
+        EigenPro 2, or the largest stable step if that is less. It depends on X only.
     max_iter : int, default=200
-        Epochs at most: passes through the rows.
+        Maximum number of epochs (passes through the rows).
     patience : int, default=5
-        The run ends when its best iterate, by leave-one-out or else by the
-        folds, is followed by so many others and as many as came before it. That
-        iterate is then in use. None runs ``max_iter`` epochs, as it does without any
-        estimate, and uses the last.
+        The run stops when its best iterate, by leave-one-out or otherwise by the folds,
+        has been followed by this number of epochs and by as many as came before it. The
+        best iterate is then used. None, or no estimate: the run has ``max_iter``
+        epochs, and the last iterate is used.
     tol : float, default=1e-3
-        An iterate is better than another, for ``patience``, if it lowers the
-        estimate by more than this share, and by more than ``loo_mc_se_path_``.
+        For ``patience`` an iterate counts as better than another only if its estimate
+        is lower by more than this fraction, and by more than ``loo_mc_se_path_``.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the run of every row outside of the subsample (True,
-        and "auto" from 3 rows on), of so many of them drawn at random, each
-        followed by itself, or of none (False).
+        Leave-one-out along the run: of every row outside of the subsample (True, and
+        "auto" from 3 rows on), of a given number of them drawn at random, with one run
+        for each, or of none (False).
     n_probes : int, default=40
-        Random labels that leave-one-out is read from where it is not exact.
+        Number of random label vectors from which leave-one-out is estimated where it is
+        not exact.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are outputs of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted as further
+        outputs of the one run. None: no ``cv_path_``.
     store_every : int, default=1
-        Dual coefficients are kept of every so many epochs, and of the best and
-        the last. Paths have all epochs.
+        Dual coefficients are kept for one in this number of epochs, and for the best
+        and the last. Paths have all epochs.
     warm_start : bool, default=False
-        Fitting the same data again with a larger ``max_iter`` goes on with the run:
-        all paths equal those of one longer run. With other data or parameters a new
-        run begins, with a warning. The run is kept with its kernel matrix.
+        Whether fitting the same data again with a larger ``max_iter`` continues the
+        run, so that all paths equal those of one longer run. With other data or
+        parameters a new run starts, with a warning. The kernel matrix is kept in
+        memory.
     memory_budget : float, default=1000
-        Megabytes that the kernel matrix may take. A larger one is computed in
-        blocks again in every epoch. It is in single precision beyond 3000 rows.
+        Megabytes that the kernel matrix may take. A larger matrix is recomputed in
+        blocks in every epoch. Beyond 3000 rows it is in single precision.
     n_jobs : int, default=None
-        Threads that compute blocks of the kernel.
+        Number of threads that compute blocks of the kernel.
     random_state : int, RandomState instance or None, default=None
-        Draws the batches, the subsample, the random labels and the rows left out.
+        Controls the draw of the batches, the subsample, the random labels and the rows
+        left out.
     verbose : bool or int, default=0
-        Whether to print about ten lines about the run.
+        Whether to print about ten lines of progress messages.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Labels of the classes.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Dual coefficients of the iterate in use, the best after ``fit``.
     intercept_ : ndarray of shape (n_outputs,)
-        Its intercepts.
+        Intercepts of the iterate in use.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
         The training rows; None with a precomputed kernel.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples, n_outputs)
         Dual coefficients of the iterates that are kept; row 0 is the start.
     stored_iterations_ : ndarray of shape (n_stored,)
-        Which iterates these are.
+        Indices of these iterates.
     intercept_path_ : ndarray of shape (n_iter_ + 1, n_outputs)
         Intercepts of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        The alpha that was in force.
+        Value of alpha used at every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, with the losses' mean.
+        Value of the objective at every iterate, with the mean of the losses.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean squared error on the training rows, over the outputs.
     rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
         Norm of the function, sqrt(alpha' K alpha), over all outputs.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error: the mean over rows outside of the subsample of the
-        squared error of iterate t of this very run, same batches, preconditioner,
-        step and divisor m, if it never takes the gradient of the row. With
-        all rows in a batch and at most 3000 of them it is exact, by the
-        eigendecomposition of the preconditioned kernel, if three matrices of
-        its size are within ``memory_budget``. Else from random labels,
-        corrected for what they add on average.
+        Leave-one-out error of every iterate: the mean over rows outside of the
+        subsample of the squared error on the row of iterate t of the same run (same
+        batches, preconditioner, step and divisor m) without the gradient of that row.
+        It is exact, by an eigendecomposition of the preconditioned kernel, if there is
+        one batch of at most 3000 rows and three matrices of that size are within
+        ``memory_budget``. Otherwise it is estimated from random labels, corrected for
+        their bias.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows.
+        Standard error of ``loo_path_``, over the rows left out.
     loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error on account of the random labels; 0 where it is exact.
-        Not there if ``loo`` is a number.
+        Part of the standard error of ``loo_path_`` that is due to the random labels; 0
+        where leave-one-out is exact. Not available if ``loo`` is a number.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
-        Decision of every row left out by the iterates that never saw it.
+        Decision function of every left-out row, by the iterates fitted without it.
     loo_indices_ : ndarray of shape (n_left_out,)
-        Which rows of X were left out, one by one.
+        Indices of the rows of X that were left out, one at a time.
     loo_target_ : ndarray of shape (n_left_out,)
-        Their targets.
+        Targets of these rows.
     loo_error_path_ : ndarray of shape (n_iter_ + 1,)
-        Share of the rows left out whose label is not predicted.
+        Share of the left-out rows that are misclassified.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds, exactly: the mean over the rows held out that are not
-        in the subsample.
+        Cross-validation error of every iterate, exact: the mean over the held-out rows
+        that are not in the subsample.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The error on every fold.
+        Error of every iterate on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_classes])
-        Decision of the rows held out, fold after fold.
+        Decision function of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
-        The rows that judge every fold.
+        Indices of the held-out rows that every fold is evaluated on.
     df_path_ : ndarray of shape (n_iter_ + 1,)
-        Degrees of freedom: the trace of the map from targets to predictions, of
-        one output. With leave-one-out of all rows only.
+        Degrees of freedom of every iterate: the trace of the linear map from the
+        targets of one output to their predictions. Available only with leave-one-out of
+        all rows.
     gamma_ : float
-        The gamma taken, of a named kernel.
+        The gamma used, for a named kernel.
     gammas_ : ndarray of shape (n_scales,)
-        Those that were tried, with ``gamma="auto"``.
+        The candidates for gamma, with ``gamma="auto"``.
     gamma_scores_ : ndarray of shape (n_scales,)
-        What folds find that the best iterate of each costs, as far as it was run;
-        the least is taken.
+        Cross-validation error of the best iterate of each candidate, as far as it was
+        run; the smallest is chosen.
     n_components_ : int
-        Directions of the preconditioner.
+        Number of eigenvectors in the preconditioner.
     subsample_indices_ : ndarray of int
-        Rows of X that it was made from; none without directions.
+        Indices of the rows of X that the preconditioner was computed from; empty if it
+        has no eigenvectors.
     batch_size_ : int
-        Rows of a batch, by which its gradient is divided.
+        Number of rows in a batch, m, by which its gradient is divided.
     batch_indices_ : list of ndarray of int
-        Rows of every batch.
+        Indices of the rows of every batch.
     critical_batch_size_ : float
-        m* = beta / lambda + 1, beta the largest k_P(x, x) and lambda the top
-        eigenvalue that the preconditioner leaves on its subsample.
+        m* = beta / lambda + 1, where beta is the largest k_P(x, x) and lambda the
+        largest eigenvalue of the preconditioned kernel on the subsample.
     step_size_ : float
-        The step taken: a batch moves alpha by step_size_ / batch_size_ times its
-        residuals.
+        The step size used: a batch changes its dual coefficients by ``step_size_ /
+        batch_size_`` times its residuals.
     top_eigenvalue_ : float
-        The largest eigenvalue of the preconditioned kernel of a batch, divided by
-        its rows; steps below 2 / top_eigenvalue_ are stable.
+        The largest eigenvalue of the preconditioned kernel matrix of a batch, divided
+        by its number of rows; steps below ``2 / top_eigenvalue_`` are stable.
     n_iter_ : int
-        Epochs recorded.
+        Number of epochs recorded.
     iteration_ : int
-        The iterate in use. After ``fit`` that is the best by leave-one-out or else by
-        the folds, and the last with ``patience=None`` or without these.
+        Index of the iterate in use. After ``fit`` it is the best by leave-one-out or
+        otherwise by the folds, and the last with ``patience=None`` or without these
+        estimates.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     See Also
     --------
-    KernelEigenProRegressor : The same for numbers.
+    KernelEigenProRegressor : The same for regression.
     TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
     sklearn.svm.SVC : The same functions, with the hinge loss.
 
@@ -329,7 +336,7 @@ default="rbf"
     @property
     @of_record
     def loo_error_path_(self):
-        """Share of the rows left out whose label is not predicted, by iterate."""
+        """Share of the left-out rows that every iterate misclassifies."""
         if not hasattr(self, "loo_prediction_path_"):
             raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")
         label = np.searchsorted(self.classes_, self.loo_target_)

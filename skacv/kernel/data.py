@@ -94,7 +94,7 @@ def kernel_data(samples, coded, kernel, settings, seed):
     coded : Coded
         Targets as the loss takes them.
     kernel : callable
-        Of rows, as of :mod:`skacv.kernel.kernels`.
+        Kernel between rows, as in :mod:`skacv.kernel.kernels`.
     settings : KernelSettings
     seed : int
         Draws the order of the rows.

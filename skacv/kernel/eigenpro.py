@@ -95,7 +95,7 @@ class Sizes(NamedTuple):
 
 
 def rows_that_fit(matrix):
-    """Rows whose part of a kernel matrix fits beside it, on its device; else all.
+    """Number of rows whose part of a kernel matrix also fits on its device; else all.
 
     EigenPro 2 takes the least of what a device has room for, what it computes at once
     and the critical batch size. What is computed at once is split into blocks here.

@@ -1,4 +1,4 @@
-"""Linear models that keep and judge their trajectory."""
+"""Linear models that record every iterate and estimate its risk."""
 
 from .elastic_net import TrajectoryElasticNet
 from .general_classifier import TrajectoryClassifier

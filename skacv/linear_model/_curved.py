@@ -67,10 +67,10 @@ class CurvedModel(TrajectoryModel):
         return Pass(ProximalGradient(1.0), ((),) * n_batches)
 
     def _smoothness(self, problem, schedule):
-        """The largest curvature of the gradients that are taken.
+        """The largest eigenvalue of the Hessian that limits the step size.
 
-        Of batches drawn at random: twice the expected smoothness of Gower et
-        al. (2019), "SGD: general analysis and improved rates", section 3.1.
+        With batches drawn at random it is twice the expected smoothness of Gower et al.
+        (2019), "SGD: general analysis and improved rates", section 3.1.
         """
         if self.solver != "sgd":
             return super()._smoothness(problem, schedule)

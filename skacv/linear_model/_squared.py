@@ -25,12 +25,12 @@ class SquaredErrorRegressor(
 
     @property
     def risk_gram_(self):
-        """E'E/n over all pairs of iterates, (n_iter_ + 1, n_iter_ + 1).
+        """Mean products of held-out residuals, of shape (n_iter_ + 1, n_iter_ + 1).
 
-        The risk of an affine combination of iterates with weights w is
-        w' risk_gram_ w. The mean over rows is the weighted one, and over targets. It
-        is of the residuals that were kept, ``risk_residual_path_``: the diagonal is
-        below ``risk_path_`` by the little that dropped modes add to that.
+        An affine combination of iterates with weights w has the estimated risk w'
+        risk_gram_ w. Means are over rows, with their weights, and over targets.
+        Residuals are those of ``risk_residual_path_``: the diagonal is ``risk_path_``
+        without the small contribution of modes dropped from these.
         """
         if not hasattr(self, "risk_residual_path_"):
             raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")

@@ -23,73 +23,75 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
     Parameters
     ----------
     alpha : float, array-like or "path", default=1.0
-        Strength of the penalty. A sequence is walked in one warm-started
-        trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric from the smallest alpha
-        that keeps all coefficients at zero (``l1_ratio`` counting as 1e-3 at
-        least) down to 1e-3 of it.
+        Strength of the penalty. A sequence of values is fitted in one warm-started
+        trajectory, with ``max_iter`` updates at each value and the momentum restarted
+        at each; "path" is a geometric grid of 30 values, from the smallest alpha that
+        keeps all coefficients at zero (``l1_ratio`` counting as 1e-3 at least) down to
+        1e-3 of it.
     l1_ratio : float, default=0.5
         Share of the l1 norm, from 0 (ridge) to 1 (lasso).
     penalty_weights : array-like of shape (n_features,), default=None
-        What multiplies the penalty of every coefficient, not negative. A coefficient
-        of weight zero is not penalised; "path" begins where all others are zero
-        then. None: all are one.
+        Factors, not negative, by which the penalty of every coefficient is multiplied.
+        A coefficient with weight zero is not penalised; "path" then starts where all
+        others are zero. None: all weights are one.
     fit_intercept : bool, default=True
-        Whether to centre X and y by their (weighted) means. X is not copied.
+        Whether to fit an intercept, by centring X and y by their (weighted) means. X is
+        not copied.
     solver : {"fista", "ista"}, default="fista"
         Accelerated or plain proximal gradient descent.
     max_iter : int, default=200
-        Number of updates, at each value of alpha. Reaching it is normal.
+        Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of alpha end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of alpha stop when no coefficient changes by more than
+        ``tol`` times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred), with a
-        margin of 2% where X has more than 128 rows and columns; or what is stable
-        without any single row, where that is less. It depends on X only: a step
-        that looks at y would break the estimates.
+        "auto" is 1 / L, where L is the largest eigenvalue of X'X / n (X centred), with
+        a margin of 2% if X has more than 128 rows and columns. It is smaller if the run
+        without one of the rows needs a smaller step to be stable. It depends on X only:
+        the estimates do not hold for a step size that depends on y.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly; by random probes,
-        added until their standard error is below that of the estimate; by so
-        many random probes. "auto" and True: exactly where the smaller side of
-        X is at most 100 (and the active columns few enough for memory), else
-        by probes. False: no ``risk_path_``.
+        How the traces in ``risk_path_`` are computed: exactly; with random probes,
+        added until their standard error is below that of the estimate ("hutchinson");
+        or with a given number of random probes. "auto" and True: exactly if X has at
+        most 100 rows or columns (and few enough active columns for memory), otherwise
+        with probes. False: no ``risk_path_``.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows of uneven norm leverages of their
-        own. False: all rows have that of the average row, the published
-        estimate [1]_, which reads low on heavy-tailed rows.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm. False: every row gets the leverage of an average row, as in the published
+        estimate [1]_, which is too low for heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that costs about what
-        folds do, else at random as many as do, and none where these are few.
+        Leave-one-out along the path: of every row (True), of a given number of rows
+        drawn at random, or of none (False). "auto": every row if that costs about as
+        much as folds, otherwise as many random rows as do, or none if these are too
+        few.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`predict_interval` needs
         for the jackknife+.
     warm_start : bool, default=False
-        Fitting again continues the recorded trajectory: with a larger
-        ``max_iter``, all paths equal those of one longer run; with another
-        alpha, solver or step size, the trajectory goes on under the new rule.
-        With other data (those that do not reproduce the recorded training
-        errors), a new trajectory starts from ``coef_``, with a warning.
+        Whether fitting again continues the recorded trajectory. With a larger
+        ``max_iter``, all paths equal those of one longer run; with another alpha,
+        solver or step size, the trajectory continues with the new setting. With other
+        data (which do not reproduce the recorded training errors), a new trajectory
+        starts from ``coef_``, with a warning.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the probes, and the rows that are left out.
+        Controls the draw of the probes and of the rows left out.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Coefficients of the iterate in use.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
-        Every iterate.
+        Coefficients of every iterate.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean squared prediction error on unseen rows [1]_.
+        Estimated mean squared prediction error of every iterate on unseen rows [1]_.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error of every iterate, exact.
     n_iter_ : int

@@ -31,24 +31,25 @@ class TrajectoryClassifier(
     Parameters
     ----------
     alpha : float, array-like or "path", default=0.01
-        What multiplies the strength of the penalty. A sequence is walked in one
-        warm-started trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric from the smallest alpha that
-        keeps all penalised coefficients at zero down to 1e-5 of it; with "l2" 10
-        values from where its curvature is that of the loss.
+        Factor of the strength of the penalty. A sequence of values is fitted in one
+        warm-started trajectory, with ``max_iter`` updates at each value and the
+        momentum restarted at each; "path" is a geometric grid of 30 values, from the
+        smallest alpha that keeps all penalised coefficients at zero down to 1e-5 of it.
+        With "l2" it has 10 values, from the alpha at which the curvature of the penalty
+        equals that of the loss.
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
         The log loss, multinomial for more than two classes; the squared hinge; the
         hinge rounded over a length of .5. Or a loss, such as those of
-        ``skacv.optim.losses`` or one of your own: its targets are the two numbers
-        in its ``labels``, for every class against the rest where there are more than
-        two. One whose outputs are coupled has a target per class, of which it needs
-        three at least.
+        ``skacv.optim.losses`` or one of your own: the two numbers in its ``labels``
+        encode the two classes, or each class against the rest if there are more than
+        two. A loss with coupled outputs has one target per class, and needs at least
+        three classes.
     penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l2"
-        The l1 norm, half the squared Euclidean norm, their mean, the minimax
-        concave penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7).
-        Or a penalty, such as those of ``skacv.optim.penalties``, weighted or
-        of groups (``skacv.optim.families``), or one of your own, of which
-        ``alpha`` multiplies the ``strength``. None: no penalty.
+        The l1 norm, half the squared Euclidean norm, their mean, the minimax concave
+        penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7). Or a
+        penalty, such as those of ``skacv.optim.penalties``, weighted or of groups
+        (``skacv.optim.families``), or one of your own; ``alpha`` multiplies its
+        ``strength``. None: no penalty.
     schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
         Accelerated gradient descent, gradient descent, Polyak's heavy ball
@@ -56,61 +57,64 @@ default="nesterov"
         schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
         frozen dataclass whose ``step_size`` is replaced by that of this estimator.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. It is the coefficient, not penalised, of a column
-        of ones that is added to X. Centred features converge faster.
+        Whether to fit an intercept: the unpenalised coefficient of a column of ones
+        that is added to X. Convergence is faster with centred features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn takes them. They stay as they are
-        where rows are left out.
+        Weights of the classes, as in scikit-learn. They stay the same when rows are
+        left out.
     max_iter : int, default=200
-        Number of updates, at each value of alpha. Reaching it is normal.
+        Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of alpha end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of alpha stop when no coefficient changes by more than
+        ``tol`` times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L (1 with "newton"), L the top eigenvalue of X'WX times the
-        largest curvature of the loss, plus that of the penalty; or what is stable
-        without any single row, where that is less. It depends on X only: a step that
-        looks at y would break the estimates. The concave penalties, "mcp" and "scad",
-        take steps below gamma and a - 1: scale the columns to unit variance.
+        "auto" is 1 / L (1 with "newton"), where L is the largest eigenvalue of X'WX
+        times the largest curvature of the loss, plus that of the penalty; or the
+        largest step at which the run without any single row is stable, if that is less.
+        It depends on X only: the estimates do not hold for a step size that depends on
+        y. The concave penalties, "mcp" and "scad", take steps below gamma and a - 1:
+        scale the columns to unit variance.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly, which takes a tangent of
-        the run for every row; by random signs of the rows, added until their standard
-        error is below that over the rows (True is the same); by so many random signs.
-        "auto": by random signs, where that costs about what folds do, else none.
-        False: no ``risk_path_``. With "newton"
-        "auto" computes none, and the other values raise.
+        How the traces in ``risk_path_`` are computed: exactly, which takes one
+        derivative of the whole run for every row; with random signs of the rows, added
+        until their standard error is below that over the rows ("hutchinson", or True);
+        or with a given number of random signs. "auto": with random signs if that costs
+        about as much as folds, otherwise no ``risk_path_``. False: no ``risk_path_``.
+        With "newton" "auto" computes none, and the other values raise an error.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows whose norms are more uneven than those of
-        Gaussian rows leverages in proportion. False: all have that of the average.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm, if norms vary more than those of Gaussian rows. False: every row gets the
+        leverage of an average row.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that costs about what
-        folds do, else at random as many as do, and none where these are few.
+        Leave-one-out along the path: of every row (True), of a given number of rows
+        drawn at random, or of none (False). "auto": every row if that costs about as
+        much as folds, otherwise as many random rows as do, or none if these are too
+        few.
     loo_correction : bool, default=True
-        Whether iterates without a row, which are linearised around the recorded
-        ones [1]_ where there are more rows than columns, are corrected at
-        some iterates. False is the published method.
+        Whether to correct, at some iterates, the error made by linearising the iterates
+        without a row around the recorded ones [1]_, which is done if there are more
+        rows than columns. False is the published method.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`coef_table` needs.
     warm_start : bool, default=False
-        Fitting again goes on with the recorded trajectory: with a larger
-        ``max_iter`` as one longer run, with another alpha or other parts
-        the trajectory goes on under the new rule.
+        Whether fitting again continues the recorded trajectory: with a larger
+        ``max_iter`` as one longer run, with another alpha, loss, penalty or schedule
+        with the new setting.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that are left out.
+        Controls the draw of the rows left out.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Labels of the classes.
     coef_ : ndarray of shape (n_outputs, n_features)
         Coefficients of the iterate in use, the last after ``fit``; one output
         for two classes, else one per class.
@@ -121,75 +125,81 @@ default="nesterov"
     intercept_path_ : ndarray of shape (n_iter_ + 1, n_outputs)
         Intercepts of every iterate.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        The alpha that was in force.
+        Value of alpha used at every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, at the alpha in force.
+        Value of the objective at every iterate, for the alpha used there.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss on the training rows.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean loss on unseen rows, from the one run and without leaving
-        out a row: by the memory matrix [2]_ of this loss, the same W for all rows.
+        Estimated mean loss of every iterate on unseen rows, from the one run and
+        without leaving out a row: by the memory matrix [2]_ of this loss, the same for
+        all rows.
     risk_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows and of the random signs.
+        Standard error of ``risk_path_``, from the spread over rows and from the random
+        signs.
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        That of the random signs alone; zeros where traces are exact.
+        Part of ``risk_se_path_`` that is due to the random signs; zero if traces are
+        exact.
     risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows[, n_classes])
-        Decision of every row by iterates that never saw it: read like an array,
-        computed from low-rank factors an iterate at a time.
+        Estimated decision function of every row, by the iterates fitted without it. It
+        is indexed like an array; an iterate is computed from low-rank factors when it
+        is read.
     risk_indices_ : ndarray of shape (n_rows,)
-        Which rows of X these are.
+        Indices in X of the rows of ``risk_prediction_path_``.
     risk_target_ : ndarray of shape (n_rows,)
-        Their targets.
+        Targets of these rows.
     n_probes_ : int
-        Number of random signs of a row; 0 where traces are exact.
+        Number of random signs used for every row; 0 if traces are exact.
     row_scale_share_ : float
-        Share of the spread of the rows' norms that scales their leverages.
+        Share, between 0 and 1, of the spread of the rows' norms by which leverages are
+        scaled.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error: the (weighted) mean over rows of the loss that
-        iterate t of this very estimator, same step size and number of
-        updates at every alpha, fitted without the row,
-        has on it. Exact
-        where linearising would save little (few rows to a column, short runs);
-        else linearised and corrected, and exact for the rows
-        that this is not good enough for.
+        Leave-one-out error of every iterate: the (weighted) mean over rows of the loss
+        on the row of iterate t fitted without it, with the same step size and number of
+        updates at every alpha. Exact where linearising would save little time (few rows
+        per column, short runs). Otherwise the iterates without a row are linearised
+        around the recorded ones and corrected, and computed exactly for rows where that
+        is not accurate enough.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows left out.
+        Standard error of ``loo_path_``, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
-        Decision of every row left out by the iterates that never saw it.
+        Decision function of every left-out row, by the iterates fitted without it.
     loo_indices_ : ndarray of shape (n_left_out,)
-        Which rows of X were left out, one by one.
+        Indices of the rows of X that were left out, one at a time.
     loo_target_ : ndarray of shape (n_left_out,)
-        Their targets.
+        Targets of these rows.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean loss on all rows held out. Exact.
+        Cross-validation error of every iterate: (weighted) mean loss on all rows held
+        out. Exact.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The error on every fold.
+        Error of every iterate on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_classes])
-        Decision of the rows held out, fold after fold.
+        Decision function of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
-        The rows that every fold holds out.
+        Indices of the rows that every fold holds out.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int
-        Row of the paths that is in use.
+        Index of the iterate in use, as a row of the paths.
     step_size_ : float
-        The step size taken.
+        The step size used.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     Raises
     ------
     ValueError
-        From ``fit``, where a part does not do what it says or two parts do not go
-        together, as a Newton step and a penalty with a prox. The message says which.
+        From ``fit``, if a loss, penalty or schedule does not do what it declares, or
+        two of them cannot be combined, such as a Newton step and a penalty with a prox.
+        The message says which.
 
     See Also
     --------
-    TrajectoryRegressor : The same for numbers.
+    TrajectoryRegressor : The same for regression.
     TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
 
     References

@@ -27,21 +27,22 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
     Parameters
     ----------
     alpha : float, array-like or "path", default=1.0
-        What multiplies the strength of the penalty. A sequence is walked in one
-        warm-started trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric from the smallest alpha that
-        keeps all penalised coefficients at zero down to 1e-3 of it; with "l2" 10
-        values from where its curvature is that of the loss.
+        Factor of the strength of the penalty. A sequence of values is fitted in one
+        warm-started trajectory, with ``max_iter`` updates at each value and the
+        momentum restarted at each; "path" is a geometric grid of 30 values, from the
+        smallest alpha that keeps all penalised coefficients at zero down to 1e-3 of it.
+        With "l2" it has 10 values, from the alpha at which the curvature of the penalty
+        equals that of the loss.
     loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
         Half the squared error; the Huber loss, linear from residuals of 1.35 (in units
         of y) on; half the Poisson deviance with a log link. Or a loss, such as
         those of ``skacv.optim.losses`` or one of your own.
     penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l1"
-        The l1 norm, half the squared Euclidean norm, their mean, the minimax
-        concave penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7).
-        Or a penalty, such as those of ``skacv.optim.penalties``, weighted or
-        of groups (``skacv.optim.families``), or one of your own, of which
-        ``alpha`` multiplies the ``strength``. None: no penalty.
+        The l1 norm, half the squared Euclidean norm, their mean, the minimax concave
+        penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7). Or a
+        penalty, such as those of ``skacv.optim.penalties``, weighted or of groups
+        (``skacv.optim.families``), or one of your own; ``alpha`` multiplies its
+        ``strength``. None: no penalty.
     schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
         Accelerated gradient descent, gradient descent, Polyak's heavy ball
@@ -49,81 +50,84 @@ default="nesterov"
         schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
         frozen dataclass whose ``step_size`` is replaced by that of this estimator.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. With the squared error X and y are centred by
-        their (weighted) means; else it is the coefficient, not penalised, of a
-        column of ones that is added to X.
+        Whether to fit an intercept. With the squared error X and y are centred by their
+        (weighted) means; otherwise it is the unpenalised coefficient of a column of
+        ones that is added to X.
     max_iter : int, default=200
-        Number of updates, at each value of alpha. Reaching it is normal.
+        Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of alpha end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of alpha stop when no coefficient changes by more than
+        ``tol`` times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L (1 with "newton"), L the top eigenvalue of X'WX times the
-        largest curvature of the loss, plus that of the penalty; or what is stable
-        without any single row, where that is less. It depends on X only: a step that
-        looks at y would break the estimates. The concave penalties, "mcp" and "scad",
-        take steps below gamma and a - 1: scale the columns to unit variance.
+        "auto" is 1 / L (1 with "newton"), where L is the largest eigenvalue of X'WX
+        times the largest curvature of the loss, plus that of the penalty; or the
+        largest step at which the run without any single row is stable, if that is less.
+        It depends on X only: the estimates do not hold for a step size that depends on
+        y. The concave penalties, "mcp" and "scad", take steps below gamma and a - 1:
+        scale the columns to unit variance.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly; by random probes,
-        added until their standard error is below that of the estimate; by so
-        many random probes. "auto" and True: exactly where the smaller side of
-        X is at most 100 (and the active columns few enough for memory), else
-        by probes; of a curved loss by probes, and "auto" where that costs about what
-        folds do. False: no ``risk_path_``. It is
-        read with gradient steps and losses that have a curvature: for other runs
-        "auto" computes none, and the other values raise.
+        How the traces in ``risk_path_`` are computed: exactly; with random probes,
+        added until their standard error is below that of the estimate ("hutchinson");
+        or with a given number of random probes. "auto" and True: exactly if X has at
+        most 100 rows or columns (and few enough active columns for memory), otherwise
+        with probes. For losses other than the squared error: with probes, and "auto"
+        only if that costs about as much as folds. False: no ``risk_path_``. It needs
+        gradient steps and a loss with a second derivative: for other runs "auto"
+        computes none, and the other values raise an error.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows of uneven norm leverages of their
-        own. False: all rows have that of the average row, the published
-        estimate [1]_, which reads low on heavy-tailed rows.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm. False: every row gets the leverage of an average row, as in the published
+        estimate [1]_, which is too low for heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that costs about what
-        folds do, else at random as many as do, and none where these are few.
+        Leave-one-out along the path: of every row (True), of a given number of rows
+        drawn at random, or of none (False). "auto": every row if that costs about as
+        much as folds, otherwise as many random rows as do, or none if these are too
+        few.
     loo_correction : bool, default=True
-        Whether iterates without a row, which are linearised around the recorded
-        ones [2]_ where the loss is curved and there are more rows than columns,
-        are corrected at some iterates. False is the published method.
+        Whether to correct, at some iterates, the error made by linearising the iterates
+        without a row around the recorded ones [2]_, which is done if the loss is not
+        the squared error and there are more rows than columns. False is the published
+        method.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`predict_interval` needs
         for the jackknife+.
     warm_start : bool, default=False
-        Fitting again continues the recorded trajectory: with a larger
-        ``max_iter`` (and a single alpha, or further ones), all paths equal those
-        of one longer run; with another alpha, solver or step size, the trajectory
-        goes on under the new rule. With other data (those that do not reproduce
-        the recorded training errors) or another ``fit_intercept``, a new
-        trajectory starts from ``coef_``, with a warning.
+        Whether fitting again continues the recorded trajectory. With a larger
+        ``max_iter`` (and a single alpha, or further ones), all paths equal those of one
+        longer run; with another alpha, solver or step size, the trajectory continues
+        with the new setting. With other data (which do not reproduce the recorded
+        training errors) or another ``fit_intercept``, a new trajectory starts from
+        ``coef_``, with a warning.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the probes, and the rows that are left out.
+        Controls the draw of the probes and of the rows left out.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Coefficients of the iterate in use.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
-        Every iterate.
+        Coefficients of every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, at the alpha in force.
+        Value of the objective at every iterate, for the alpha used there.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss on the training rows; with the squared error that, not its half.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        The alpha that was in force; zeros where there is no penalty.
+        Value of alpha used at every iterate; zeros where there is no penalty.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
         Estimated mean loss on unseen rows, in the loss of ``train_path_`` [1]_: by
         the memory matrix of that loss [3]_.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error of every iterate, in the loss of ``train_path_``. Exact with
-        the squared error, and with others where linearising would save little
-        (``loo_correction``).
+        the squared error, and with other losses where linearising would save little
+        time (see ``loo_correction``).
     n_iter_ : int
         Number of updates recorded.
     n_features_in_ : int
@@ -134,8 +138,9 @@ default="nesterov"
     Raises
     ------
     ValueError
-        From ``fit``, where a part does not do what it says or two parts do not go
-        together, as a Newton step and a penalty with a prox. The message says which.
+        From ``fit``, if a loss, penalty or schedule does not do what it declares, or
+        two of them cannot be combined, such as a Newton step and a penalty with a prox.
+        The message says which.
 
     See Also
     --------

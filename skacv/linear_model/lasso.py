@@ -14,71 +14,73 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
-    with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted, and
-    ``sum_j v_j |b_j|`` in the place of ||b||_1 with ``penalty_weights`` v.
-    One run gives all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_``
-    say what each of them would cost on unseen rows, without a refit.
+    with (1 / sum w) sum_i w_i in the place of 1 / n if rows are weighted, and
+    ``sum_j v_j |b_j|`` in the place of ||b||_1 with ``penalty_weights`` v. One run gives
+    all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the error of
+    each of them on unseen rows, without a refit.
 
     Parameters
     ----------
     alpha : float, array-like or "path", default=1.0
-        Strength of the penalty. A sequence is walked in one warm-started
-        trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 30 values, geometric from the smallest alpha
-        that keeps all coefficients at zero down to 1e-3 of it.
+        Strength of the penalty. A sequence of values is fitted in one warm-started
+        trajectory, with ``max_iter`` updates at each value and the momentum restarted
+        at each; "path" is a geometric grid of 30 values, from the smallest alpha that
+        keeps all coefficients at zero down to 1e-3 of it.
     penalty_weights : array-like of shape (n_features,), default=None
-        What multiplies the penalty of every coefficient, not negative. A coefficient
-        of weight zero is not penalised; "path" begins where all others are zero
-        then. None: all are one. One over the size of a first
-        estimate makes it the adaptive lasso [3]_.
+        Factors, not negative, by which the penalty of every coefficient is multiplied.
+        A coefficient with weight zero is not penalised; "path" then starts where all
+        others are zero. None: all weights are one. Weights of one over the absolute
+        values of a first estimate give the adaptive lasso [3]_.
     fit_intercept : bool, default=True
-        Whether to centre X and y by their (weighted) means. X is not copied.
+        Whether to fit an intercept, by centring X and y by their (weighted) means. X is
+        not copied.
     solver : {"fista", "ista"}, default="fista"
         Accelerated or plain proximal gradient descent [2]_.
     max_iter : int, default=200
-        Number of updates, at each value of alpha. Reaching it is normal.
+        Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of alpha end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of alpha stop when no coefficient changes by more than
+        ``tol`` times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, L the top eigenvalue of X'X / n (X centred), with a
-        margin of 2% where X has more than 128 rows and columns; or what is stable
-        without any single row, where that is less. It depends on X only: a step
-        that looks at y would break the estimates.
+        "auto" is 1 / L, where L is the largest eigenvalue of X'X / n (X centred), with
+        a margin of 2% if X has more than 128 rows and columns. It is smaller if the run
+        without one of the rows needs a smaller step to be stable. It depends on X only:
+        the estimates do not hold for a step size that depends on y.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly; by random probes,
-        added until their standard error is below that of the estimate; by so
-        many random probes. "auto" and True: exactly where the smaller side of
-        X is at most 100 (and the active columns few enough for memory), else
-        by probes. False: no ``risk_path_``.
+        How the traces in ``risk_path_`` are computed: exactly; with random probes,
+        added until their standard error is below that of the estimate ("hutchinson");
+        or with a given number of random probes. "auto" and True: exactly if X has at
+        most 100 rows or columns (and few enough active columns for memory), otherwise
+        with probes. False: no ``risk_path_``.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows of uneven norm leverages of their
-        own. False: all rows have that of the average row, the published
-        estimate [1]_, which reads low on heavy-tailed rows.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm. False: every row gets the leverage of an average row, as in the published
+        estimate [1]_, which is too low for heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that costs about what
-        folds do, else at random as many as do, and none where these are few.
+        Leave-one-out along the path: of every row (True), of a given number of rows
+        drawn at random, or of none (False). "auto": every row if that costs about as
+        much as folds, otherwise as many random rows as do, or none if these are too
+        few.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`predict_interval` needs
         for the jackknife+.
     warm_start : bool, default=False
-        Fitting again continues the recorded trajectory: with a larger
-        ``max_iter`` (and a single alpha, or further ones), all paths equal those
-        of one longer run; with another alpha, solver or step size, the trajectory
-        goes on under the new rule. With other data (those that do not reproduce
-        the recorded training errors) or another ``fit_intercept``, a new
-        trajectory starts from ``coef_``, with a warning.
+        Whether fitting again continues the recorded trajectory. With a larger
+        ``max_iter`` (and a single alpha, or further ones), all paths equal those of one
+        longer run; with another alpha, solver or step size, the trajectory continues
+        with the new setting. With other data (which do not reproduce the recorded
+        training errors) or another ``fit_intercept``, a new trajectory starts from
+        ``coef_``, with a warning.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the probes, and the rows that are left out.
+        Controls the draw of the probes and of the rows left out.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
@@ -86,82 +88,86 @@ class TrajectoryLasso(SquaredErrorRegressor):
         Coefficients of the iterate in use: the last one, or that of
         :meth:`at_iteration`.
     intercept_ : float
-        Its intercept.
+        Intercept of the iterate in use.
     coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
-        Every iterate. Row 0 is the start, row t is after t updates.
+        Coefficients of every iterate: row 0 is the start, row t follows t updates.
     intercept_path_ : ndarray of shape (n_iter_ + 1,)
-        Every intercept.
+        Intercept of every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, at the alpha in force.
+        Value of the objective at every iterate, for the alpha used there.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean squared training error.
+        Mean squared error of every iterate on the training rows.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        The alpha that was in force.
+        Value of alpha used at every iterate.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean squared prediction error on unseen rows, in squared
-        units of y, noise included [1]_.
+        Estimated mean squared prediction error of every iterate on unseen rows, in
+        squared units of y, noise included [1]_.
     risk_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error: spread over rows, and the probes'.
+        Standard error of ``risk_path_``, from the spread over rows and from the probes.
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        The part due to random probes; zero where traces are exact.
+        Part of ``risk_se_path_`` that is due to the random probes; zero if traces are
+        exact.
     risk_residual_path_ : LowRankPath
-        Estimated held-out residuals, targets less predictions, of every row at
-        every iterate, as factors ``temporal`` (n_iter_ + 1, n_modes) and
-        ``spatial`` (n_modes, n_rows); rows of zero weight are left out.
-        ``risk_path_`` is the (weighted) mean of their squares, and the little that
-        modes dropped from the factors add to it.
+        Estimated held-out residuals, targets minus predictions, of every row at every
+        iterate, as low-rank factors ``temporal`` (n_iter_ + 1, n_modes) and ``spatial``
+        (n_modes, n_rows); rows with weight zero are not included. ``risk_path_`` is the
+        (weighted) mean of their squares, plus the small contribution of modes dropped
+        from the factors.
     risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows)
-        Prediction of every row by iterates that never saw it, targets less these
-        residuals: read like an array, computed an iterate at a time.
+        Estimated prediction of every row by the iterates fitted without it: target
+        minus residual. It is indexed like an array; an iterate is computed when it is
+        read.
     risk_indices_ : ndarray of shape (n_rows,)
-        Which rows of X these are.
+        Indices in X of the rows of ``risk_prediction_path_``.
     risk_target_ : ndarray of shape (n_rows,)
-        Their targets.
+        Targets of these rows.
     risk_gram_ : ndarray of shape (n_iter_ + 1, n_iter_ + 1)
-        The risk of any affine combination of iterates, w' risk_gram_ w: the
-        (weighted) mean over rows of these residuals' products. Its diagonal is
-        below ``risk_path_`` by what the dropped modes add to that.
+        (Weighted) means over rows of products of the estimated held-out residuals of
+        two iterates. An affine combination of iterates with weights w has the estimated
+        risk w' risk_gram_ w. The diagonal is ``risk_path_`` without the contribution of
+        the dropped modes.
     n_probes_ : int
-        Random probes taken; 0 where traces are exact.
+        Number of random probes used; 0 if traces are exact.
     row_scale_share_ : float
-        Share of the spread of the rows' squared norms that Gaussian rows of
-        the same covariance do not have, between 0 and 1. At 0 (Gaussian rows,
-        or ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
+        Share, between 0 and 1, of the spread of the rows' squared norms that is in
+        excess of Gaussian rows with the same covariance. At 0 (Gaussian rows, or
+        ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error: the (weighted) mean over rows of the squared error
-        that iterate t of this very estimator, same step size and number of
-        updates at every alpha, fitted without the row, makes on it. Exact.
+        Leave-one-out error of every iterate, exact: the (weighted) mean over rows of
+        the squared error on the row of iterate t fitted without it, with the same step
+        size and number of updates at every alpha.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows left out.
+        Standard error of ``loo_path_``, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
-        Prediction of every row left out by the iterates that never saw it.
+        Prediction of every left-out row by the iterates fitted without it.
     loo_indices_ : ndarray of shape (n_left_out,)
-        Which rows of X were left out, one by one.
+        Indices of the rows of X that were left out, one at a time.
     loo_target_ : ndarray of shape (n_left_out,)
-        Their targets.
+        Targets of these rows.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean squared error on all rows held out.
+        Cross-validation error of every iterate: (weighted) mean squared error on all
+        rows held out.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The error on every fold.
+        Error of every iterate on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
-        Held-out predictions, fold after fold. With many more rows than columns,
-        ``loo=False``, ``risk=False`` and ``keep_data=False`` the run is on moments of
-        the data, and this computes an iterate when it is indexed like the array. It
-        keeps X, not a copy of it.
+        Held-out predictions, fold after fold. If there are many more rows than columns,
+        and ``loo``, ``risk`` and ``keep_data`` are False, the run uses only second
+        moments of the data: an iterate is then computed when it is read by its index,
+        from X, of which no copy is made.
     cv_indices_ : list of ndarray of int
-        The rows that every fold holds out.
+        Indices of the rows that every fold holds out.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int
-        Row of the paths that is in use.
+        Index of the iterate in use, as a row of the paths.
     step_size_ : float
-        The step size taken.
+        The step size used.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     See Also
     --------

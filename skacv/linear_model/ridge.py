@@ -37,112 +37,114 @@ class IterativeRidge(SquaredErrorRegressor):
 
         ||y - X b||^2 + alpha ||b||^2,
 
-    rows weighted by ``sample_weight``; ``alpha=0`` is least squares, where
-    stopping early is the only regularisation. Updates are linear: one
-    decomposition of the smaller side of X, up to 2000, gives ``risk_path_``
-    without probes, and every row's leave-one-out; ``risk`` and ``loo`` say where
-    it does not.
+    with rows weighted by ``sample_weight``. ``alpha=0`` is least squares, with early
+    stopping as the only regularisation. Updates are linear in y: if X has at most 2000
+    rows or columns, one eigendecomposition gives ``risk_path_`` without random probes
+    and the leave-one-out of every row. See ``risk`` and ``loo`` for the exceptions.
 
     Parameters
     ----------
     alpha : float, array-like or "path", default=1.0
-        Strength of the penalty. A sequence is walked in one warm-started
-        trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 10 values, geometric from n times the top
-        eigenvalue of X'X / n down to 1e-3 of it.
+        Strength of the penalty. A sequence of values is fitted in one warm-started
+        trajectory, with ``max_iter`` updates at each value and the momentum restarted
+        at each; "path" is a geometric grid of 10 values, from n times the largest
+        eigenvalue of X'X / n down to 1e-3 of that.
     fit_intercept : bool, default=True
-        Whether to centre X and y by their (weighted) means. X is not copied.
+        Whether to fit an intercept, by centring X and y by their (weighted) means. X is
+        not copied.
     solver : {"gd", "nesterov", "heavy_ball", "eigenpro"}, default="gd"
-        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or
-        EigenPro: every gradient is multiplied by a matrix P that brings the top
-        directions of a subsample of the rows down to about the next one [2]_, so
-        that ill-conditioned features take few updates.
+        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or EigenPro:
+        gradients are multiplied by a preconditioner that reduces the largest
+        eigenvalues of a subsample of the rows to about the next one [2]_, so that
+        ill-conditioned features need few updates.
     momentum : float, default=0.9
-        Of the heavy ball; the other solvers have none to choose.
+        Momentum of the heavy ball; other solvers do not use it.
     n_components : int or "auto", default="auto"
-        Directions that EigenPro brings down. "auto" is a tenth of the smaller
-        side of the subsample, at most 100. 0 is gradient descent.
+        Number of top eigenvectors of the subsample that EigenPro preconditions. "auto"
+        is a tenth of the rows of the subsample or of the columns, whichever are fewer,
+        at most 100. 0 is gradient descent.
     subsample_size : int or "auto", default="auto"
-        Rows that EigenPro's matrix is made from. They cannot be left out:
-        ``risk_path_``, ``loo_path_`` and ``cv_path_`` are read from the other rows.
-        "auto" is a tenth of the rows, but at least 500 and at most 2000, and
-        never more than a third of the rows.
+        Number of rows that EigenPro's preconditioner is computed from. They cannot be
+        left out: ``risk_path_``, ``loo_path_`` and ``cv_path_`` are averages over the
+        other rows. "auto" is a tenth of the rows, but at least 500 and at most 2000,
+        and never more than a third of the rows.
     batch_size : int or None, default=None
-        Rows of a batch, of EigenPro; one iterate is a pass through all batches.
-        They are drawn once, and X and y keep the means of all rows. None takes all
-        rows at a time. There is a single alpha then, and ``warm_start`` goes on with
-        the same batches, alpha and step.
+        Number of rows in a batch, for EigenPro; one iterate is a pass through all
+        batches. Batches are drawn once; X and y are centred by the means of all rows.
+        None: every update uses all rows. With batches alpha must be a single number,
+        and ``warm_start`` must keep the batches, alpha and step size.
     max_iter : int, default=200
-        Number of updates, at each value of alpha. Reaching it is normal.
+        Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of alpha end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of alpha stop when no coefficient changes by more than
+        ``tol`` times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / (L + alpha / n), L the top eigenvalue of X'X / n (X centred),
-        with a margin of 2% where X has more than 128 rows and columns; of "eigenpro"
-        the same of the preconditioned matrix, or with batches the step of EigenPro 2.
-        It depends on X only: a step that looks at y would break the estimates. Where so
-        few rows or so little weight stay, without a fold or a row left out, that it
-        would diverge, it is the largest step that does not.
+        "auto" is 1 / (L + alpha / n), where L is the largest eigenvalue of X'X / n (X
+        centred), with a margin of 2% if X has more than 128 rows and columns. With
+        "eigenpro" it is the same for the preconditioned matrix, or with batches the
+        step of EigenPro 2. It depends on X only: the estimates do not hold for a step
+        size that depends on y. If the run without a fold or a row would diverge with
+        it, it is the largest stable step instead.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: from the eigenvalues of X'X / n
-        ("exact"), with EigenPro those of its preconditioned objective; by random
-        probes, added until their standard error is below that of the estimate; by
-        so many random probes. "auto" and True: from the eigenvalues up to 2000 rows
-        or columns, whichever are fewer, else by probes. EigenPro along several
-        alphas has no common eigenvalues: its traces are those of
-        :class:`TrajectoryLasso`. With batches, 40 random labels (or so many) are
-        carried along, and "exact" is refused. False: no ``risk_path_``.
+        How the traces in ``risk_path_`` are computed: from the eigenvalues of X'X / n
+        ("exact"), with EigenPro from those of the preconditioned matrix; with random
+        probes, added until their standard error is below that of the estimate
+        ("hutchinson"); or with a given number of random probes. "auto" and True: from
+        the eigenvalues if X has at most 2000 rows or columns, otherwise with probes.
+        EigenPro along several alphas has no common eigenvalues: its traces are computed
+        as in :class:`TrajectoryLasso`. With batches, 40 (or the given number of) random
+        label vectors are fitted along with y, and "exact" raises an error. False: no
+        ``risk_path_``.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows of uneven norm leverages of their
-        own. False: all rows have that of the average row, the published
-        estimate [1]_, which reads low on heavy-tailed rows.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm. False: every row gets the leverage of an average row, as in the published
+        estimate [1]_, which is too low for heavy-tailed rows.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path, from one decomposition of the smaller
-        side of X: every row (True), so many rows drawn at random, or none
-        (False). "auto": every row, up to 10,000; where both sides of X are
-        larger than 2000, as many as are cheap. With batches, or EigenPro along
-        several alphas, rows are left out by runs of their own.
+        Leave-one-out along the path, from one eigendecomposition of X'X or XX',
+        whichever is smaller: of every row (True), of a given number of rows drawn at
+        random, or of none (False). "auto": every row, up to 10,000; if X has more than
+        2000 rows and columns, as many as are cheap. With batches, or EigenPro along
+        several alphas, every row left out takes a run without it.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`predict_interval` needs
         for the jackknife+.
     warm_start : bool, default=False
-        Fitting again continues the recorded trajectory: with a larger
-        ``max_iter``, all paths equal those of one longer run; with another
-        alpha, solver or step size, the trajectory goes on under the new rule.
-        With other data (those that do not reproduce the recorded training
-        errors), a new trajectory starts from ``coef_``, with a warning.
+        Whether fitting again continues the recorded trajectory. With a larger
+        ``max_iter``, all paths equal those of one longer run; with another alpha,
+        solver or step size, the trajectory continues with the new setting. With other
+        data (which do not reproduce the recorded training errors), a new trajectory
+        starts from ``coef_``, with a warning.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the probes, the rows that are left out, and EigenPro's subsample and
-        batches.
+        Controls the draw of the probes, of the rows left out, and of EigenPro's
+        subsample and batches.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients of the iterate in use.
     intercept_ : float or ndarray of shape (n_targets,)
-        Its intercept.
+        Intercept of the iterate in use.
     coef_path_ : ndarray of shape (n_iter_ + 1, [n_targets,] n_features)
-        Every iterate.
+        Coefficients of every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
         The objective divided by 2 n (by twice the sum of the weights).
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean squared prediction error on unseen rows [1]_, mean over
-        the targets.
+        Estimated mean squared prediction error of every iterate on unseen rows [1]_,
+        mean over the targets.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error of every iterate, exact, mean over the targets. With
-        EigenPro's matrix, its step and its batches kept, and without the rows that
-        it was made from.
+        EigenPro, the preconditioner, step and batches stay the same, and the rows of
+        the subsample are not left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
-        Prediction of every row left out by the iterates that never saw it.
+        Prediction of every left-out row by the iterates fitted without it.
     risk_residual_path_ : LowRankPath
         With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets);
         with EigenPro its rows are those outside of the subsample.

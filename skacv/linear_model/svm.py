@@ -8,7 +8,7 @@ from ._curved import InverselyPenalized
 
 
 class TrajectoryLinearSVC(InverselyPenalized):
-    """Linear SVM that keeps every iterate and leaves rows out of it.
+    """Linear SVM that keeps every iterate and estimates its error.
 
     The objective is that of :class:`sklearn.svm.LinearSVC`,
 
@@ -22,83 +22,82 @@ class TrajectoryLinearSVC(InverselyPenalized):
     Parameters
     ----------
     C : float, array-like or "path", default=1.0
-        Inverse strength of the penalty, positive. A sequence is walked in one
-        warm-started trajectory, ``max_iter`` updates at each value, the momentum
-        restarting; "path" is 10 values, geometric, from where the penalty's
-        curvature is that of the loss up to
-        100,000 times as much.
+        Inverse strength of the penalty, positive. A sequence of values is fitted in one
+        warm-started trajectory, with ``max_iter`` updates at each value and the
+        momentum restarted at each; "path" is a geometric grid of 10 values, from the C
+        at which the curvature of the penalty equals that of the loss, up to 100,000
+        times that.
     loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"
         With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2; or the hinge
         max(0, m), rounded where 0 < m < ``smoothing``.
     smoothing : float, default=0.5
         Length over which the smoothed hinge is rounded.
     fit_intercept : bool, default=True
-        Whether to fit an intercept: the coefficient, not penalised, of a column
-        of ones that is added to X. Centred features converge faster.
+        Whether to fit an intercept: the unpenalised coefficient of a column of ones
+        that is added to X. Convergence is faster with centred features.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as scikit-learn takes them. They stay as they are
-        where rows are left out. With several classes a row weighs the same in
-        all machines, where LinearSVC weights a machine's own class alone.
+        Weights of the classes, as in scikit-learn. They stay the same when rows are
+        left out. With several classes a row has the same weight in all one-vs-rest
+        problems; LinearSVC weights only the class that is against the rest.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
         Accelerated gradient descent, gradient descent, or stochastic gradient
         descent in batches.
     max_iter : int, default=200
-        Number of updates, at each value of C; passes through the rows with
-        "sgd". Reaching it is normal.
+        Maximum number of updates at each value of C; with "sgd", of passes through the
+        rows. Reaching it is normal.
     tol : float, default=1e-6
-        Updates at a value of C end when the largest change of a
-        coefficient is at most ``tol`` times the largest coefficient.
+        Updates at a value of C stop when no coefficient changes by more than ``tol``
+        times the largest coefficient in absolute value.
     step_size : float or "auto", default="auto"
-        "auto" is 1 / L, L the top eigenvalue of X'WX times the largest
-        curvature of the loss (2, or 1 / smoothing), plus that of the penalty;
-        with a margin of 2% where X has more than 128 rows and columns. It depends on
-        X only.
-        With "sgd" it is half of 1 / L with the expected smoothness of batches
-        in the place of L [2]_.
+        "auto" is 1 / L, where L is the largest eigenvalue of X'WX times the largest
+        curvature of the loss (2, or 1 / smoothing), plus that of the penalty; with a
+        margin of 2% if X has more than 128 rows and columns. It depends on X only. With
+        "sgd" it is half of 1 / L, where L is the expected smoothness of batches [2]_.
     batch_size : int, default=32
-        Rows of a batch of "sgd". Batches are drawn anew for each pass.
+        Number of rows in a batch of "sgd". Batches are drawn anew for each pass.
     power_t : float, default=0.0
         The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant
         step it ends in a neighbourhood of the optimum.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces of ``risk_path_`` are taken: exactly, which takes a tangent of
-        the run for every row; by random signs of the rows, added until their standard
-        error is below that over the rows (True is the same); by so many random signs.
-        "auto": by random signs, where that costs about what folds do, else none.
-        False: no ``risk_path_``.
+        How the traces in ``risk_path_`` are computed: exactly, which takes one
+        derivative of the whole run for every row; with random signs of the rows, added
+        until their standard error is below that over the rows ("hutchinson", or True);
+        or with a given number of random signs. "auto": with random signs if that costs
+        about as much as folds, otherwise no ``risk_path_``. False: no ``risk_path_``.
     risk_row_scales : bool, default=True
-        Whether ``risk_path_`` gives rows whose norms are more uneven than those of
-        Gaussian rows leverages in proportion. False: all have that of the average.
+        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
+        norm, if norms vary more than those of Gaussian rows. False: every row gets the
+        leverage of an average row.
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path: every row (True), so many rows drawn at
-        random, or none (False). "auto": every row where that costs about what
-        folds do, else at random as many as do, and none where these are few.
+        Leave-one-out along the path: of every row (True), of a given number of rows
+        drawn at random, or of none (False). "auto": every row if that costs about as
+        much as folds, otherwise as many random rows as do, or none if these are too
+        few.
     loo_correction : bool, default=True
-        Whether iterates without a row, which are linearised around the recorded
-        ones [1]_ where there are more rows than columns, are corrected at
-        some iterates. False is the published method.
+        Whether to correct, at some iterates, the error made by linearising the iterates
+        without a row around the recorded ones [1]_, which is done if there are more
+        rows than columns. False is the published method.
     cv : int, splitter or iterable, default=None
-        Folds, as scikit-learn takes them; all are replicas of the one run.
-        None: no ``cv_path_``.
+        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
+        with the one run. None: no ``cv_path_``.
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`coef_table` needs.
     warm_start : bool, default=False
-        Fitting again goes on with the recorded trajectory: with a larger
-        ``max_iter`` as one longer run, with another C as a change of
-        schedule. A run in batches does not go on with all rows, nor the other
-        way.
+        Whether fitting again continues the recorded trajectory: with a larger
+        ``max_iter`` as one longer run, with another C as along a sequence of values. A
+        run in batches cannot be continued with updates on all rows, nor the reverse.
     n_jobs : int, default=None
-        Blocks of held-out rows, or of folds, worked on at a time; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of blocks of held-out rows, or of folds, computed in parallel. None means
+        1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the batches and the rows left out.
+        Controls the draw of the batches and of the rows left out.
     verbose : int or bool, default=0
-        Whether to print lines while running.
+        Whether to print progress messages.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        Labels of the classes.
     coef_ : ndarray of shape (n_outputs, n_features)
         Coefficients of the iterate in use, the last after ``fit``; one output
         for two classes, else one per class.
@@ -109,66 +108,72 @@ class TrajectoryLinearSVC(InverselyPenalized):
     intercept_path_ : ndarray of shape (n_iter_ + 1, n_outputs)
         Intercepts of every iterate.
     C_path_ : ndarray of shape (n_iter_ + 1,)
-        The value of C in force at every iterate.
+        Value of C used at every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective, divided by C times the sum of weights.
+        Value of the objective at every iterate, divided by C times the sum of the
+        weights.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean on the training rows of the loss chosen by ``loss``.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean hinge loss on unseen rows, from the one run and without leaving
-        out a row: by the memory matrix [3]_ of this loss, the same W for all rows.
+        Estimated mean hinge loss of every iterate on unseen rows, from the one run and
+        without leaving out a row: by the memory matrix [3]_ of this loss, the same for
+        all rows.
     risk_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows and of the random signs.
+        Standard error of ``risk_path_``, from the spread over rows and from the random
+        signs.
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        That of the random signs alone; zeros where traces are exact.
+        Part of ``risk_se_path_`` that is due to the random signs; zero if traces are
+        exact.
     risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows[, n_classes])
-        Decision of every row by iterates that never saw it: read like an array,
-        computed from low-rank factors an iterate at a time.
+        Estimated decision function of every row, by the iterates fitted without it. It
+        is indexed like an array; an iterate is computed from low-rank factors when it
+        is read.
     risk_indices_ : ndarray of shape (n_rows,)
-        Which rows of X these are.
+        Indices in X of the rows of ``risk_prediction_path_``.
     risk_target_ : ndarray of shape (n_rows,)
-        Their targets.
+        Targets of these rows.
     n_probes_ : int
-        Number of random signs of a row; 0 where traces are exact.
+        Number of random signs used for every row; 0 if traces are exact.
     row_scale_share_ : float
-        Share of the spread of the rows' norms that scales their leverages.
+        Share, between 0 and 1, of the spread of the rows' norms by which leverages are
+        scaled.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error: the (weighted) mean over rows of the loss, chosen by
-        ``loss``, that iterate t of this very estimator, same step size and number of
-        updates at every C, fitted without the row,
-        has on it. With "sgd" the batches are the same but for the row. Exact
-        where linearising would save little (few rows to a column, short runs,
-        small batches); else linearised and corrected, and exact for the rows
-        that this is not good enough for.
+        Leave-one-out error of every iterate: the (weighted) mean over rows of the loss
+        chosen by ``loss`` on the row of iterate t fitted without it, with the same step
+        size and number of updates at every C. With "sgd" the batches are the same
+        except for that row. Exact where linearising would save little time (few rows
+        per column, short runs, small batches). Otherwise the iterates without a row are
+        linearised around the recorded ones and corrected, and computed exactly for rows
+        where that is not accurate enough.
     loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the rows left out.
+        Standard error of ``loo_path_``, over the rows left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
-        Decision of every row left out by the iterates that never saw it.
+        Decision function of every left-out row, by the iterates fitted without it.
     loo_indices_ : ndarray of shape (n_left_out,)
-        Which rows of X were left out, one by one.
+        Indices of the rows of X that were left out, one at a time.
     loo_target_ : ndarray of shape (n_left_out,)
-        Their targets.
+        Targets of these rows.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same with folds: (weighted) mean of that loss on all rows held out.
-        Exact.
+        Cross-validation error of every iterate: (weighted) mean of that loss on all
+        rows held out. Exact.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error, over the folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The error on every fold.
+        Error of every iterate on every fold.
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_classes])
-        Decision of the rows held out, fold after fold.
+        Decision function of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
-        The rows that every fold holds out.
+        Indices of the rows that every fold holds out.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int
-        Row of the paths that is in use.
+        Index of the iterate in use, as a row of the paths.
     step_size_ : float
-        The step size taken.
+        The step size used.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     See Also
     --------

@@ -40,28 +40,29 @@ CURVED = {**COUPLED, "randomized": randomized_leverages}
 
 @dataclass(frozen=True, eq=False)
 class ApproximateLOO:
-    """What a model would predict for each row, and cost on it, without that row.
+    """Predictions and losses of a model on each row when fitted without it.
 
     Attributes
     ----------
     predictions : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Held-out predictions: of a regressor in the units of ``predict``, of a
-        classifier in those of ``decision_function``.
+        Held-out predictions, on the scale of ``predict`` for regressors and of
+        ``decision_function`` for classifiers.
     loss : ndarray of shape (n_samples,)
-        What these cost, in the loss that the model was fitted with: squared error
-        for least squares, log loss, (squared) hinge with labels -1 and 1, half
-        the Poisson deviance, and for Huber half the squared residual up to
-        epsilon times the scale, in squared units of y. Without weights;
-        averaged over outputs that were fitted separately.
+        Loss of these predictions, in the loss that the model was fitted with: the
+        squared error for least squares, the log loss, the (squared) hinge with labels
+        -1 and 1, half the Poisson deviance, or the Huber loss in squared units of y
+        (half the squared residual up to epsilon times the scale). It is not weighted,
+        and averaged over outputs that were fitted separately.
     mean : float
-        Its mean, weighted by ``sample_weight``; with ``method="randomized"``
-        freed of the bias that the probes bring.
+        Mean of the loss, weighted by ``sample_weight``; with ``method="randomized"``
+        corrected for the bias due to the probes.
     standard_error : float
-        Of the mean, over rows.
+        Standard error of the mean, over rows.
     leverages : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        The share of its own predictor that a row determines, between 0 and 1.
+        Leverage of each row, between 0 and 1: the share of its linear predictor that
+        its own target determines.
     method : str
-        How it was computed.
+        The method that was used.
     """
 
     predictions: np.ndarray
@@ -82,30 +83,30 @@ def approximate_loo(
     n_probes=100,
     random_state=None,
 ):
-    """Leave-one-out of a fitted linear model, from this one fit.
+    """Approximate leave-one-out of a fitted linear model, without refitting.
 
-    At the minimum theta of sum_i w_i l(y_i, x_i'b) + penalty, with H the Hessian
-    on the coefficients that are free to move, h_i = x_i'H^-1 x_i and z = X theta,
-    the rows' predictors by the models without them are about
+    Let theta minimise sum_i w_i l(y_i, x_i'b) + penalty, let z = X theta, let H be the
+    Hessian over the active coefficients and h_i = x_i'H^-1 x_i. The linear predictor of
+    row i by the model fitted without it is about
 
         z_i + w_i l'_i h_i / (1 - w_i l''_i h_i).
 
-    This is exact for ridge regression. Where the model is not quite at its
-    minimum the whole gradient is taken, theta - H_{-i}^-1 g_{-i}. Where the
-    objective is a mean (lasso, elastic net, Poisson) the penalty weighs as much
-    beside the rows that stay as a refit would have it.
+    This is exact for ridge regression. If the model is not quite at its minimum, the
+    Newton step uses the whole gradient, theta - H_{-i}^-1 g_{-i}. If the objective is a
+    mean over rows (lasso, elastic net, Poisson), the penalty is rescaled as in a refit
+    on the remaining rows.
 
     Parameters
     ----------
     estimator : object
-        A fitted ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` (and
-        their ``CV`` variants, at the alpha chosen on all rows), ``LinearSVC``,
+        A fitted ``Ridge``, ``Lasso``, ``ElasticNet``, ``LogisticRegression`` (and their
+        ``CV`` variants, at the alpha chosen on all rows), ``LinearSVC``,
         ``SVC(kernel="linear")``, ``HuberRegressor`` (at its fitted scale) or
         ``PoissonRegressor`` of scikit-learn, any linear model of skacv run to
-        convergence, or a subclass. It is not changed. Or a fitted
-        :class:`~sklearn.pipeline.Pipeline` ending in one: X is transformed by its
-        other steps as they were fitted on all rows, so what these steps learnt
-        from the row left out (a mean, a selection of features) is not taken out.
+        convergence, or a subclass of these. It is not changed. Or a fitted
+        :class:`~sklearn.pipeline.Pipeline` ending in one: X is transformed by its other
+        steps as fitted on all rows, so that what they learnt from the row left out (a
+        mean, a selection of features) still enters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The data that the estimator was fitted on. Sparse data are not densified.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
@@ -119,12 +120,12 @@ def approximate_loo(
         * "randomized": leverages from random probes [4]_, for many rows and
           columns; not for the hinge nor for several classes in one model.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights that the estimator was fitted with. Rows of weight zero are
-        in no average; what is predicted for them is what the model predicts.
+        The weights that the estimator was fitted with. Rows with weight zero do not
+        enter averages; their predictions are those of the fitted model.
     n_probes : int, default=100
-        Random probes of "randomized", at least 4.
+        Number of random probes for "randomized", at least 4.
     random_state : int, RandomState instance or None, default=None
-        Draws them.
+        Controls the draw of the probes.
 
     Returns
     -------
@@ -137,11 +138,11 @@ def approximate_loo(
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is of another class.
+        If the estimator is of another class.
     ValueError
-        If X or y do not agree with it, if the method does not exist for it, if
-        the model without some row is not determined, or if its penalty is not a sum
-        over coefficients (the group lasso, whose ``loo_path_`` is exact).
+        If X or y do not match the estimator, if the method is not available for it, if
+        the model without some row is not unique, or if its penalty is not a sum over
+        coefficients (the group lasso, whose ``loo_path_`` is exact).
 
     Warns
     -----
@@ -154,7 +155,7 @@ def approximate_loo(
     Notes
     -----
     Balanced class weights, the scale of ``HuberRegressor`` and an alpha chosen by
-    cross-validation stay as they are.
+    cross-validation are not re-estimated without each row.
 
     References
     ----------
@@ -267,8 +268,8 @@ def _warn_of_leverages(method, largest):
     """Say where leverages are too large for what the method makes of them."""
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
         warn(
-            f"Leverages reach {largest:.2g}, where method={method!r} may be far off "
-            '(too low, as a rule). method="alo" is not.',
+            f"The largest leverage is {largest:.2g}, where method={method!r} may be "
+            'far off (too low, as a rule). method="alo" is not.',
             UserWarning,
         )
 

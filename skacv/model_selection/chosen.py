@@ -50,7 +50,7 @@ class ChosenIterate:
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X):
-        """Decisions of the chosen iterate, where it is a classifier.
+        """Decision function of the chosen iterate, for classifiers.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class ChosenIterate:
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X):
-        """Probabilities of the classes by the chosen iterate, where it has them.
+        """Class probabilities of the chosen iterate, if it has them.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class ChosenIterate:
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X):
-        """Logarithms of the probabilities, where the chosen iterate has them.
+        """Logarithms of the class probabilities of the chosen iterate, if it has them.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class ChosenIterate:
     def at_iteration(self, t):
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
 
-        Nothing is run again, and this object stays at the iterate that it has chosen.
+        Nothing is refitted, and this object keeps the iterate that it has chosen.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            If there is no such row, or its coefficients were not kept.
+            If there is no such iterate, or its coefficients were not kept.
         """
         return self._chosen().at_iteration(t)
 
@@ -128,17 +128,17 @@ class ChosenIterate:
 
     @available_if(_estimator_has("predict_interval"))
     def predict_interval(self, X, coverage=0.9, method="jackknife+"):
-        """Prediction intervals of the chosen iterate, as its estimator makes them.
+        """Prediction intervals of the chosen iterate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Share of the targets of unseen rows that the intervals should cover.
+            Nominal probability that an interval contains the target of an unseen row.
         method : {"jackknife+", "loo", "risk"}, default="jackknife+"
-            What they are made from. The fit must have computed it: "risk" needs
-            the estimator's ``risk``, the others its ``loo``, on top of what the
-            criterion needs; "jackknife+" needs ``keep_data=True``.
+            The method, as in :meth:`TrajectoryLasso.predict_interval`. "risk" needs an
+            estimator with ``risk`` on, the others one with ``loo`` on, whatever the
+            criterion is; "jackknife+" also needs ``keep_data=True``.
 
         Returns
         -------
@@ -150,8 +150,8 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, or if
-            the fit has not computed what the method needs.
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            estimator was fitted without what the method needs.
         """
         return self._chosen().predict_interval(X, coverage, method)
 
@@ -162,10 +162,10 @@ class ChosenIterate:
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all.
+            The columns of X to return; None means all.
         coverage : float, default=0.95
-            How often an interval should cover the true coefficient, whatever has been
-            chosen: the iterate is debiased.
+            Nominal probability that an interval contains the true coefficient. Choosing
+            the iterate does not change it, since the iterate is debiased.
         **settings : dict
             ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
             method, such as :meth:`TrajectoryLasso.coef_interval`.
@@ -191,10 +191,10 @@ class ChosenIterate:
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X that are asked for; None is all.
+            The columns of X to return; None means all.
         **settings : dict
-            Of the estimator's own method: ``iteration``, ``covariance`` and
-            ``X_unlabelled``, and ``coverage`` where it has intervals.
+            Parameters of the estimator's own method: ``iteration``, ``covariance`` and
+            ``X_unlabelled``, and ``coverage`` if it has intervals.
 
         Returns
         -------
@@ -206,20 +206,22 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            As :meth:`coef_interval` does.
+            As in :meth:`coef_interval`.
         """
         return self._chosen().coef_table(columns, **settings)
 
     @available_if(_estimator_has("predict_mean_interval"))
     def predict_mean_interval(self, X, coverage=0.95, **settings):
-        """Confidence intervals of what targets are on average, given rows of X.
+        """Confidence intervals for the mean of the target, given rows of X.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are fixed, or new: those of fit know their own noise.
+            Rows that are fixed or new; the training rows are not independent of the
+            noise of the fit.
         coverage : float, default=0.95
-            How often an interval should cover the true mean, whatever has been chosen.
+            Nominal probability that an interval contains the true mean. Choosing the
+            iterate does not change it.
         **settings : dict
             ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
             method, such as :meth:`TrajectoryLasso.predict_mean_interval`.
@@ -233,7 +235,7 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            As :meth:`coef_interval` does.
+            As in :meth:`coef_interval`.
         """
         return self._chosen().predict_mean_interval(X, coverage, **settings)
 

@@ -14,7 +14,7 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing, on_host
 from .._estimator.readers import ESTIMATES, Estimate
 
-# In the order in which they are taken where candidates are told to compute them.
+# In the order of preference among estimates that candidates are set to compute.
 ASKED_FOR = ("cv", "loo", "risk")
 # Those with held-out predictions, which scorers judge.
 WITH_PREDICTIONS = ("cv", "loo", "risk")
@@ -23,7 +23,7 @@ WITH_PREDICTIONS = ("cv", "loo", "risk")
 def automatic(candidates, X, y, names=ASKED_FOR):
     """The estimate that "auto" stands for, one for all candidates.
 
-    What the candidates are told to compute, the first of ``names``. If that is left to
+    The first of ``names`` that the candidates are set to compute. If that is left to
     us, leave-one-out where it costs no more than folds would, else folds. Candidates
     that have no folds are judged by what they have.
 
@@ -51,7 +51,7 @@ def _is_asked_for(estimate, candidate):
 
 
 def _may_compute(estimate, candidate):
-    """Whether a candidate can compute an estimate, and is not told not to."""
+    """Whether a candidate can compute an estimate, and has not switched it off."""
     setting = estimate.setting(candidate)
     if not estimate.is_offered_by(candidate) or setting is False:
         return False
@@ -70,7 +70,7 @@ def _leaves_one_out(candidate, X, y):
 
 
 def computed(estimator, estimate, attribute):
-    """A fitted attribute of an estimate that the estimator was told to compute.
+    """A fitted attribute of an estimate that the estimator was set to compute.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Judge:
         common = reduce(np.intersect1d, rows)
         if not len(common):
             raise ValueError(
-                "There is no row that all members have held out, so that they cannot "
+                "No row has been held out by all members, so that they cannot "
                 "be compared: use criterion='cv'."
             )
         return replace(self, samples=common)

@@ -49,126 +49,129 @@ class TrajectoryEarlyStoppingCV(
 ):
     """Fit once and keep the iterate of least estimated risk.
 
-    The estimator records its trajectory and what every iterate would cost on
-    unseen rows; this one moves it to the best row. Nothing is refitted and no
-    rows are held out. Several estimators run side by side, on the same rows and
-    folds, and the best iterate of all is kept.
+    The estimator records its iterates and estimates the error of each of them on unseen
+    rows. This one keeps the iterate with the smallest estimate: nothing is refitted,
+    and no rows are set aside. Several estimators can be compared on the same rows and
+    folds; the best iterate of all is kept.
 
     Parameters
     ----------
     estimator : estimator that records its trajectory, list of (str, estimator), \
 default=None
-        One of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge` or
-        :class:`TrajectoryLogisticRegression`, or another that
-        :class:`skacv.model_selection.RecordsTrajectory` describes; this is a
-        regressor or a classifier as that is. Or several with names, all
-        regressors or all classifiers: members. Their parameters are
-        ``name__parameter`` in ``set_params`` and ``param_grid``; ``cv`` of one is
-        that of all, and those without a ``random_state`` get a common one.
-        None is a portfolio for the ``task``. For numbers: a path of the lasso and
-        one of the elastic net, least squares, and a kernel machine. For classes: a
-        path of logistic regression, the same without a penalty, and a kernel
-        machine. Where ``criterion="auto"`` a later one of these is kept only if its
-        held-out predictions are better than those of all earlier ones by a standard
-        error of the difference, row by row. Members that cannot take the data are
-        left out: kernels if X is sparse or has more than 5000 rows, and what does
-        not take several targets.
+        An estimator of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge`
+        or :class:`TrajectoryLogisticRegression`, or any other that has the methods of
+        :class:`skacv.model_selection.RecordsTrajectory`. The result is a regressor or a
+        classifier as this estimator is. A list of (name, estimator) pairs compares
+        several, called members: all regressors or all classifiers. Their parameters are
+        ``name__parameter`` in ``set_params`` and ``param_grid``; if one of them has a
+        ``cv``, all use it, and those without a ``random_state`` share one. None
+        compares a default list for the ``task``. For regression: a path of the lasso, a
+        path of the elastic net, least squares, and a kernel machine. For
+        classification: a path of logistic regression, logistic regression without a
+        penalty, and a kernel machine. With ``criterion="auto"`` a later one of these
+        replaces the earlier ones only if its held-out predictions are better by more
+        than one standard error of the paired differences. Members that cannot be fitted
+        to the data are skipped: kernel machines if X is sparse or has more than 5000
+        rows, and those without support for several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-        What the choice is made by: the estimator's ``risk_path_`` (memory
-        matrix), ``loo_path_`` (leave-one-out; of up to 500 rows where its ``loo``
-        is "auto" and all of them are not cheap) or ``cv_path_`` (folds; where its
-        ``cv`` is None, 5 drawn at random, of classes alike). The name of a
-        scikit-learn scorer, or a callable ``scorer(estimator, X, y)``, is
-        evaluated on the pooled held-out predictions of every iterate, those of
-        "cv" or "loo" by the rule of "auto"; an undefined score (NaN) is worst.
-        "auto" is what the estimator is told to compute: ``cv``, else ``loo=True``
-        or a number, else ``risk`` other than "auto". Where that is left to us, it
-        is "loo" if one decomposition leaves every row out at about the cost of
-        folds (linear updates with the squared error, up to 2000 rows), else "cv".
-        All combinations of ``param_grid`` are judged by the same: by what every
-        one of them can compute.
-        Several members are judged by "cv" where it says "auto", and scored on the
-        predictions of the folds. They are compared on the rows that all of them
-        have held out (a preconditioner's subsample is not). Where their losses
-        differ, "auto" takes the iterate of every member by its own loss, and
-        compares these by the accuracy (R^2) of their held-out predictions; any
-        other criterion is refused, but for scorers.
+        The estimate that is minimised: the estimator's ``risk_path_`` ("risk", from the
+        memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
+        estimator has ``loo="auto"`` and all rows would be expensive) or ``cv_path_``
+        ("cv", folds; 5 random ones, stratified for classes, if the estimator has
+        ``cv=None``). Or the name of a scikit-learn scorer, or a callable
+        ``scorer(estimator, X, y)``: it is maximised over the iterates, evaluated on
+        their pooled held-out predictions, which are those of "cv" or "loo" as "auto"
+        would choose; an undefined score (NaN) counts as the worst. "auto" is the
+        estimate that the estimator's parameters ask for: ``cv`` first, then
+        ``loo=True`` or a number, then ``risk`` other than "auto". If they ask for none,
+        it is "loo" if one eigendecomposition gives the leave-one-out of every row at
+        about the cost of folds (linear updates with the squared error, up to 2000
+        rows), otherwise "cv". All combinations of ``param_grid`` are compared by the
+        same estimate, one that all of them can compute. For several members "auto" is
+        "cv", and scorers use the predictions of the folds. Members are compared on the
+        rows that all of them have held out; rows in the subsample of a preconditioner
+        are not among these. If their losses differ, "auto" chooses the iterate of every
+        member by its own loss and compares the chosen ones by the accuracy (R^2 for
+        regression) of their held-out predictions; other criteria than scorers then
+        raise an error.
     rule : {"min", "one_se"}, default="min"
-        The best iterate, or the earliest within one standard error of it.
+        "min" chooses the best iterate, "one_se" the earliest one within one standard
+        error of the best.
     patience : {"auto"}, int or None, default="auto"
-        Stop running when the best iterate has been followed by so many others.
-        The run is extended in stages, each going on with the trajectory. "auto"
-        is those of a sixth of the values of alpha (or C) along a "path", and None for
-        any other run. None runs all updates.
+        The run stops when the best iterate has been followed by this number of updates;
+        it is extended in stages, each of which continues the trajectory. "auto" is the
+        number of updates at one sixth of the values of alpha (or C) along a "path", and
+        None for any other run. None runs all updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
-        combination, and parameters and iteration are chosen jointly from their
-        paths. Random splits of ``cv`` are drawn once, and are the same for all.
-        With several members a key is ``name__parameter``, and changes that member.
+        combination, and parameters and iteration are chosen jointly. Random splits of
+        ``cv`` are drawn once and shared by all. With several members a key is
+        ``name__parameter``.
     task : {"auto", "regression", "classification"}, default="auto"
-        What the portfolio of ``estimator=None`` is for. "auto" looks at y: strings,
-        booleans and any two values are classes, and so are whole numbers (integers
-        or floats) of at most 20 values that are each there five times; all else are
-        numbers. Before ``fit`` it is a regressor; say the task where that matters,
-        as it does for the folds of :func:`sklearn.model_selection.cross_val_score`.
+        The task of ``estimator=None``. "auto" decides by y: it is classification if y
+        has strings, booleans or only two values, or whole numbers (integers or floats)
+        of at most 20 values, each of which occurs at least five times; otherwise
+        regression. Before ``fit`` "auto" is a regressor: set the task where that
+        matters, as it does for the folds of
+        :func:`sklearn.model_selection.cross_val_score`.
     n_jobs : int, default=None
-        Trajectories of members and of ``param_grid`` run in parallel; None is 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of trajectories, of members and of ``param_grid``, that run in parallel.
+        None means 1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows of ``best_score_corrected_``, and the ``random_state`` of
+        Controls the bootstrap of ``best_score_corrected_``, and the ``random_state`` of
         members that have none.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator, at the chosen iterate.
+        The fitted estimator, set to the chosen iterate.
     best_iter_ : int
-        Its row in the paths.
+        Index of the chosen iterate, as a row of the paths.
     best_score_ : float
-        The estimated risk there (smaller is better), or the scorer's value.
+        Estimated risk of the chosen iterate (smaller is better), or its score by the
+        scorer.
     best_score_se_ : float
-        Its standard error.
+        Standard error of ``best_score_``.
     best_score_corrected_ : float
-        What choosing so costs rows that had no part in the choice: the least over
-        many estimates is optimistic, most where rows are few. Rows are drawn from
-        the held-out ones with replacement, 200 times; the choice is made again by
-        the rows drawn, over all members and combinations, and judged by those that
-        were not. More than 1000 rows are drawn in 1000 groups. NaN where it is not
-        known what single rows cost, as with scorers; and where there are more than
-        8 million held-out predictions.
+        Estimated risk of the chosen iterate, corrected for the choice: the minimum of
+        many estimates is optimistic, the more the fewer rows there are. The correction
+        is a bootstrap of the held-out rows with 200 resamples: the choice among all
+        members, combinations and iterates is repeated on the rows drawn, and evaluated
+        on the rows not drawn. More than 1000 rows are resampled in 1000 groups. NaN if
+        the losses of single rows are not available, as with scorers, or if there are
+        more than 8 million held-out predictions.
     best_score_corrected_se_ : float
-        Its standard error, over rows.
+        Standard error of ``best_score_corrected_``, over rows.
     best_member_ : str
-        The name of the estimator chosen, of a single one that of its class.
+        Name of the chosen member; for a single estimator the name of its class.
     best_params_ : dict
         The chosen combination of ``param_grid``, as parameters of the member; with a
-        sequence of alphas in one trajectory, also the alpha (or C) in force at the
-        chosen iterate.
+        sequence of alphas in one trajectory, also the alpha (or C) of the chosen
+        iterate.
     criterion_ : str
-        The criterion that was taken.
+        The criterion that was used.
     task_ : {"regression", "classification"}
-        The task that was taken.
+        The task that was used.
     path_ : ndarray of shape (n_iter_ + 1,)
-        Its value for every iterate of the chosen run.
+        Value of the criterion at every iterate of the chosen run.
     paths_ : dict of str to ndarray
-        The same of every member, in its best combination.
+        The same for every member, with its best combination of parameters.
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
-        "params", "criterion", "best_iter", "best_score", "best_score_se", "score"
-        (what members are compared by: the best score, or where their losses differ
-        the accuracy or R^2), "n_iter", "fit_time" (seconds for the run and what
-        judges it).
+        "params", "criterion", "best_iter", "best_score", "best_score_se", "score" (by
+        which members are compared: the best score, or the accuracy or R^2 if their
+        losses differ), "n_iter", "fit_time" (seconds for the run and its estimates).
     coef_ : ndarray of the shape of ``estimator_.coef_``
-        Coefficients of the chosen iterate, of a linear model.
+        Coefficients of the chosen iterate, for linear models.
     intercept_ : float or ndarray of shape (n_outputs,)
-        Its intercept, of a linear model.
+        Intercept of the chosen iterate, for linear models.
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes, of a classifier.
+        Labels of the classes, for classifiers.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     See Also
     --------
@@ -180,9 +183,9 @@ default=None
     Bellec and Tan (2024), "Uncertainty quantification for iterative algorithms
     in linear models with application to early stopping", arXiv:2404.17856.
 
-    Tsamardinos, Greasidou and Borboudakis (2018), "Bootstrapping the
-    out-of-sample predictions for efficient and accurate cross-validation",
-    Machine Learning 107(12): of ``best_score_corrected_``.
+    Tsamardinos, Greasidou and Borboudakis (2018), "Bootstrapping the out-of-sample
+    predictions for efficient and accurate cross-validation", Machine Learning 107(12),
+    for ``best_score_corrected_``.
 
     Examples
     --------
@@ -195,7 +198,7 @@ default=None
     >>> model.predict(X[:2]).shape
     (2,)
 
-    Several estimators, of which the best iterate is kept:
+    The best iterate of several estimators:
 
     >>> from skacv import TrajectoryLasso
     >>> members = [("lasso", TrajectoryLasso("path")), ("ridge", IterativeRidge(0.0))]
@@ -243,15 +246,16 @@ default=None
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, **params):
-        """Run every trajectory once and move to the best iterate.
+        """Run every trajectory once and keep the best iterate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
-            Training data, passed on as they are. With a summary ``cv`` is the number of
-            its folds, no scorer can judge, and ``best_score_corrected_`` is NaN.
+            Training data, passed on to the estimator. With a :class:`RowSummary`,
+            ``cv`` is its number of folds, scorers cannot be used, and
+            ``best_score_corrected_`` is NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; none with a summary, which has them.
+            Targets; None with a :class:`RowSummary`, which contains them.
         **params : dict
             Passed on to the estimator's ``fit``, such as ``sample_weight``;
             with metadata routing enabled, as the estimator requests.
@@ -264,8 +268,8 @@ default=None
         Raises
         ------
         ValueError
-            On invalid parameters or data, and where the criterion is undefined (NaN)
-            for every iterate; the estimator is left as it was.
+            If parameters or data are invalid, or the criterion is undefined (NaN) for
+            every iterate. The estimator is then left unchanged.
         """
         passed_y = y
         if not is_collection(X):
@@ -402,7 +406,7 @@ default=None
         return runs
 
     def score(self, X, y, **params):
-        """Score of the chosen iterate, as its estimator scores.
+        """Score of the chosen iterate, by the ``score`` of its estimator.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ def adapter_of(kind):
     theirs = FITTED_MODELS.keys() - {MultiTaskElasticNet, TrajectoryModel}
     names = ", ".join(sorted(base.__name__ for base in theirs))
     raise TypeError(
-        f"{kind.__name__} is not supported; the models that are known are {names} and "
-        "the linear models of skacv. Of a search, pass the fitted estimator inside, "
+        f"{kind.__name__} is not supported; supported models are {names} and "
+        "the linear models of skacv. After a search, pass its fitted estimator, "
         "such as best_estimator_ or estimator_."
     )

@@ -42,8 +42,8 @@ class Line(NamedTuple):
         weights : ndarray of shape (n_rows,)
         loss : Loss
         penalty : Penalty
-            Of all coefficients, an intercept last; beside the weighted mean of
-            the losses.
+            Penalty on all coefficients, an intercept last, which is added to the
+            weighted mean of the losses.
         penalty_shares : ndarray of shape (n_rows,), optional
             Those of the ConvergedModel; zeros by default.
 

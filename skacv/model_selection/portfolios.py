@@ -77,7 +77,7 @@ def task_of(X, y):
         return "regression"
     if is_collection(y):
         raise ValueError(
-            "task='auto' looks at y, which is not in memory with Dask input: say "
+            "task='auto' depends on y, which is not in memory with Dask input: set "
             "task='regression' or task='classification'."
         )
     kind = type_of_target(y)

@@ -32,7 +32,7 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
     Raises
     ------
     ValueError
-        If the estimator cannot compute the estimate, or is told not to.
+        If the estimator cannot compute the estimate, or has switched it off.
     """
     asked = f"criterion={estimate.name!r}"
     estimate.check_offered(estimator, asked)

@@ -29,7 +29,7 @@ class Shares:
     Parameters
     ----------
     curvature : ndarray of shape (n_directions,)
-        Of the loss; a ridge penalty pulls back to zero.
+        Curvature of the loss, without that of a ridge penalty.
     """
 
     def __init__(self, curvature):

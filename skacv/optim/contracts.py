@@ -40,8 +40,8 @@ def check_plan(problem, planned):
     _once(problem.loss, check_loss, problem.target[:N_CHECKED])
     if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
         raise ValueError(
-            "A run is in batches all along, or takes all rows all along: a row that "
-            "is left out counts otherwise in batches."
+            "A run must use batches in all updates or in none: leaving out a row "
+            "means something else in batches."
         )
     for phase in planned:
         phase.first_update.check(phase.penalty)

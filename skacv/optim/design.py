@@ -335,7 +335,7 @@ def top_eigenvalue_by_lanczos(dot, start, tolerance):
     dot : callable
         Product of the matrix with an array of shape (size, 1).
     start : ndarray of shape (size,)
-        Of the precision that is worked in.
+        Start of the iteration, in the working precision.
     tolerance : float
         Relative.
     """

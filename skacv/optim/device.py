@@ -24,7 +24,7 @@ class DeviceDesign(MatrixDesign):
     Parameters
     ----------
     X : array of shape (n_rows, n_columns), float32 or float64
-        Of a namespace that array-api-compat knows.
+        Array of a namespace that array-api-compat knows.
     center, row_scale : ndarray or None
         As in :class:`MatrixDesign`.
     """

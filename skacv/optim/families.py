@@ -268,4 +268,4 @@ def except_last(penalty, n_columns):
     if isinstance(penalty, Grouped):
         groups = np.append(penalty.groups, len(penalty.weights))
         return replace(penalty, groups=groups, weights=np.append(penalty.weights, 0.0))
-    raise TypeError(f"{type(penalty).__name__} is of no family of penalties.")
+    raise TypeError(f"{type(penalty).__name__} belongs to no family of penalties.")

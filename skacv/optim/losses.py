@@ -321,7 +321,9 @@ class Poisson(Loss):
                 "that is not negative."
             )
         if not target.any():
-            raise ValueError("All of y is zero: no Poisson mean is small enough.")
+            raise ValueError(
+                "All of y is zero: the Poisson model then has no finite minimum."
+            )
 
     def value(self, target, predictor):
         constant = xlogy(target, target) - target

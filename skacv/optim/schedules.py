@@ -201,7 +201,8 @@ class EigenPro(ComparesArrays):
     step_size : float
     preconditioner : Preconditioner
     top_eigenvalue : float
-        Of P times the second moments of a batch, the largest: it limits the step.
+        The largest eigenvalue, over batches, of P times the second moments of a batch.
+        It limits the step.
     batches : tuple of ndarray of int
         Rows of every batch; none where all rows are taken at a time.
     """

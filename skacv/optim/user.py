@@ -33,7 +33,7 @@ class Arguments(NamedTuple):
     coef, earlier_coef : ndarray of shape (n_columns, n_outputs, n_fits)
         The last two iterates, the same one at the start.
     gradient, earlier_gradient : ndarray of the same shape
-        Of the loss and of the penalty's smooth part, there.
+        Gradients there of the loss and of the smooth part of the penalty.
     state : object
         What the function has returned beside the last iterate; None without a state.
     """
@@ -157,9 +157,9 @@ class UserStep(Update):
         Parameters
         ----------
         arguments : Arguments
-            Of one fit.
+            Arguments of one fit.
         moves : Arguments
-            Of as many tangents as there are, in the place of fits.
+            Derivatives of the arguments, with one tangent in the place of each fit.
 
         Returns
         -------

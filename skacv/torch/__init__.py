@@ -1,4 +1,4 @@
-"""Runs of torch optimisers, and what every iterate of them costs on unseen rows."""
+"""Runs of torch optimisers, with risk estimates for every iterate."""
 
 from .._any_optimiser.batches import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate

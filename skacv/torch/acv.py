@@ -21,8 +21,8 @@ from .model import Model, Replicas, Updates, no_penalty
 class TrajectoryACV:
     """Any module and any elementwise torch optimiser, judged on unseen rows.
 
-    What is minimised is mean_i loss(y_i, module(x_i)) + penalty(params), over the
-    parameters of the module that require gradients.
+    It minimises mean_i loss(y_i, module(x_i)) + penalty(params), over the parameters of
+    the module that require gradients.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ class TrajectoryACV:
             parameters. For a DataLoader, :func:`skacv.torch.draw` gives these and the
             batches.
         n_steps : int
-            Updates.
+            Number of updates.
         batches : iterable of array-like of int, default=None
-            Rows of every update, gone through again and again, such as
-            :func:`skacv.torch.shuffled_batches` gives. None is all rows in every
+            Rows of every update, repeated cyclically, such as
+            :func:`skacv.torch.shuffled_batches` gives. None uses all rows in every
             update.
 
         Returns
@@ -113,10 +113,10 @@ class TrajectoryACV:
         return Run(model, data, path, train_path)
 
     def alongside(self, X, y, folds=5, every=1):
-        """Folds that follow a training loop of one's own, update by update.
+        """Cross-validation folds that are updated along with your own training loop.
 
-        The loop is as it always was: it has its own optimiser, made by the same
-        function, and its own batches. To be called before its first update.
+        The loop itself does not change: it has its own optimiser, made by the same
+        function, and its own batches. Call this before its first update.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class TrajectoryACV:
             A number of random folds, a splitter of scikit-learn, or pairs of rows to
             fit on and rows to judge by.
         every : int, default=1
-            After how many updates held-out rows are predicted, and the path grows.
+            Number of updates between evaluations on held-out rows.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class TrajectoryACV:
         Raises
         ------
         ValueError
-            As :meth:`run` and :meth:`Run.cv_path` do.
+            As in :meth:`run` and :meth:`Run.cv_path`.
 
         Examples
         --------
@@ -203,7 +203,7 @@ class Run:
 
     @property
     def n_steps(self):
-        """How many updates were made."""
+        """Number of updates."""
         return len(self.train_path) - 1
 
     def at_iteration(self, t):
@@ -245,12 +245,12 @@ class Run:
         return torch.stack(found).numpy(force=True)
 
     def cv_path(self, folds=5, block_size=None):
-        """What every iterate costs on the rows of folds that it was not run on.
+        """Cross-validation error of every iterate.
 
-        Every fold is a replica of the run, with the same start, batches and schedule,
-        on the mean loss over its own rows: exact for any model, also for networks. Only
-        rounding differs from running the folds one by one; runs that amplify it (large
-        steps, long runs of networks) part from their own repetition.
+        For every fold the run is repeated with the same start, batches and schedule on
+        the mean loss over its training rows. This is exact for any model, also for
+        networks. Only rounding differs from running the folds one by one; runs that
+        amplify it (large steps, long runs of networks) are not reproducible beyond it.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class Run:
             A number of random folds, a splitter of scikit-learn, or pairs of rows to
             fit on and rows to judge by.
         block_size : int, default=None
-            Replicas side by side at most; None is what fits in cache.
+            Largest number of runs computed side by side; None is what fits in cache.
 
         Returns
         -------
@@ -267,31 +267,31 @@ class Run:
         Raises
         ------
         ValueError
-            If folds are not what they must be, a replica diverges, or the optimiser
-            does not work entry by entry.
+            If folds are invalid, a replica diverges, or the optimiser does not work
+            entry by entry.
         """
         return self._left_out(folds_of(folds, self._data), block_size)
 
     def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
-        """What every iterate costs on rows that are left out one by one.
+        """Leave-one-out error of every iterate.
 
-        Every row that is left out has a replica of the run, on the mean loss over all
+        For every row that is left out the run is repeated on the mean loss over all
         others.
 
         Parameters
         ----------
         rows : array-like of int, default=None
-            Rows to leave out; None is all of them.
+            Rows to leave out, one at a time; None means all.
         method : {"exact", "linearised"}, default="exact"
-            "exact" holds for any model. "linearised" expands the replicas' gradients
-            around the recorded run, for convex losses of few parameters such as those
-            of linear models: at the cost of a matrix of all parameters squared and of
-            products with it, not of a pass through all rows for every row left out.
+            "exact" holds for any model. "linearised" linearises the gradients without a
+            row around the recorded run. It is for convex losses with few parameters,
+            such as linear models: it needs a matrix of (number of parameters)^2 entries
+            and products with it, but no pass through all rows for every row left out.
         correction : bool, default=True
-            Whether "linearised" is corrected, now and then, for what it misses; without
-            it is the published estimate.
+            Whether to correct the error of "linearised" at some iterates. False is the
+            published estimate.
         block_size : int, default=None
-            Replicas side by side at most; None is what fits in cache.
+            Largest number of runs computed side by side; None is what fits in cache.
 
         Returns
         -------

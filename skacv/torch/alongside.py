@@ -8,18 +8,18 @@ from .model import Replicas
 
 
 class Alongside(AlongsideLoop):
-    """Folds that follow a training loop, update by update.
+    """Cross-validation folds that are updated along with a training loop.
 
-    :meth:`skacv.torch.TrajectoryACV.alongside` makes them.
+    It is created by :meth:`skacv.torch.TrajectoryACV.alongside`.
 
     Attributes
     ----------
     path_, se_path_ : ndarray of shape (n_evaluations,)
-        What the iterates are expected to cost on unseen rows, and its standard error.
+        Estimated mean loss of the iterates on unseen rows, and its standard error.
     iterations_ : ndarray of int, shape (n_evaluations,)
-        After how many updates each was.
+        Number of updates at each entry of the path.
     best_iteration_ : int
-        The update after which the path was least.
+        Number of updates at the minimum of the path.
     best_parameters_ : dict of str to Tensor
         The module's parameters there.
     n_steps_ : int
@@ -43,17 +43,18 @@ class Alongside(AlongsideLoop):
         Parameters
         ----------
         rows : Tensor or array-like of int, default=None
-            Rows of the data that the update was on; None is all.
+            Indices of the rows used in the update; None means all.
 
         Raises
         ------
         ValueError
-            If one of the first ten updates is not that of the loop, or a fold diverges.
+            If one of the first ten updates differs from that of the loop, or a fold
+            diverges.
 
         Warns
         -----
         UserWarning
-            If a later one is not; once.
+            If a later update differs; once.
         """
         self._follow(rows)
 

@@ -113,8 +113,8 @@ class TorchModel(IteratedModel):
 class TorchRegressor(TorchModel, IteratedRegressor):
     """Regression by any module and any elementwise optimiser of torch.
 
-    It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds
-    are left out exactly, as replicas of the one run.
+    It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds are
+    left out exactly, by runs side by side with the same batches.
 
     Parameters
     ----------
@@ -129,28 +129,30 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     scheduler : callable, default=None
         ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
     penalty : callable, default=None
-        ``penalty(params)``, a number, of a dict of tensors by their names.
+        ``penalty(params)`` returns a number for a dict of tensors by name.
     max_iter : int, default=200
-        Updates.
+        Number of updates.
     batch_size : int, default=None
-        Rows of every update, in a new order every epoch. None is all.
+        Number of rows in every update; rows are shuffled in every epoch. None uses all
+        rows.
     cv : int, cross-validation splitter or iterable, default=None
-        Folds that are left out, for ``cv_path_``. None is none;
-        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        Cross-validation folds, for ``cv_path_``. None: no folds;
+        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
     loo : bool or int, default=False
-        Whether every row is left out by itself, for ``loo_path_``, or how many rows
-        drawn at random.
+        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
+        of rows drawn at random to leave out.
     random_state : int, RandomState instance or None, default=None
-        Seeds torch where the module is made, and draws batches and rows.
+        Seeds torch when the module is created, and controls the draw of batches and of
+        rows left out.
 
     Attributes
     ----------
     module_ : torch.nn.Module
         The module with the parameters of the iterate in use.
     params_ : dict of str to Tensor
-        These parameters.
+        Parameters of the iterate in use.
     params_path_ : dict of str to Tensor
-        Those of all iterates, along their first axes.
+        Parameters of all iterates, along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
     cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -161,9 +163,9 @@ class TorchRegressor(TorchModel, IteratedRegressor):
 (n_iter_ + 1, n_held_out)
         Held-out predictions of every iterate.
     cv_indices_ : list of ndarray of int
-        Rows that these are of, fold by fold.
+        Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
-        The same of rows left out by themselves.
+        Indices of the rows left out one at a time.
     n_iter_ : int
         Number of the last iterate.
     iteration_ : int
@@ -171,7 +173,7 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     Examples
     --------
@@ -193,8 +195,8 @@ class TorchRegressor(TorchModel, IteratedRegressor):
 class TorchClassifier(TorchModel, IteratedClassifier):
     """Classification by any module and any elementwise optimiser of torch.
 
-    It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds
-    are left out exactly, as replicas of the one run.
+    It minimises mean_i loss(y_i, module(x_i)) + penalty(params). Rows and folds are
+    left out exactly, by runs side by side with the same batches.
 
     Parameters
     ----------
@@ -211,19 +213,21 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     scheduler : callable, default=None
         ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
     penalty : callable, default=None
-        ``penalty(params)``, a number, of a dict of tensors by their names.
+        ``penalty(params)`` returns a number for a dict of tensors by name.
     max_iter : int, default=200
-        Updates.
+        Number of updates.
     batch_size : int, default=None
-        Rows of every update, in a new order every epoch. None is all.
+        Number of rows in every update; rows are shuffled in every epoch. None uses all
+        rows.
     cv : int, cross-validation splitter or iterable, default=None
-        Folds that are left out, for ``cv_path_``. None is none;
-        :class:`skacv.TrajectoryEarlyStoppingCV` takes 5 drawn at random then.
+        Cross-validation folds, for ``cv_path_``. None: no folds;
+        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
     loo : bool or int, default=False
-        Whether every row is left out by itself, for ``loo_path_``, or how many rows
-        drawn at random.
+        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
+        of rows drawn at random to leave out.
     random_state : int, RandomState instance or None, default=None
-        Seeds torch where the module is made, and draws batches and rows.
+        Seeds torch when the module is created, and controls the draw of batches and of
+        rows left out.
 
     Attributes
     ----------
@@ -232,9 +236,9 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     module_ : torch.nn.Module
         The module with the parameters of the iterate in use.
     params_ : dict of str to Tensor
-        These parameters.
+        Parameters of the iterate in use.
     params_path_ : dict of str to Tensor
-        Those of all iterates, along their first axes.
+        Parameters of all iterates, along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
     cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
@@ -243,11 +247,11 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         Their standard errors.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
-        Held-out decisions of every iterate.
+        Held-out decision functions of every iterate.
     cv_indices_ : list of ndarray of int
-        Rows that these are of, fold by fold.
+        Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
-        The same of rows left out by themselves.
+        Indices of the rows left out one at a time.
     n_iter_ : int
         Number of the last iterate.
     iteration_ : int
@@ -255,7 +259,7 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
+        Names of the features, if X has string column names.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def linearised_predictions(run, folds, correction, block_size):
     run : Run
         As :func:`check_linearisable` asks for.
     folds : Folds
-        Of single rows.
+        Folds of single rows.
     correction : bool
     block_size : int or None
 

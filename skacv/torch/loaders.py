@@ -4,10 +4,10 @@ import torch
 
 
 def draw(loader):
-    """The rows of a DataLoader in the order in which one epoch has them.
+    """The rows of a DataLoader in the order of one epoch.
 
-    A loader that shuffles would give every replica, and every repetition of the run,
-    other batches. Drawn once, they are the same for all.
+    A loader that shuffles would give different batches to the runs without a fold, and
+    to repetitions of the run. Drawn once, they are the same for all.
 
     Parameters
     ----------

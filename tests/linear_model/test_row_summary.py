@@ -360,7 +360,7 @@ def test_partial_fit_draws_its_folds(rng):
 def test_partial_fit_after_fit_begins_anew(rng):
     X, y = drawn(rng)
     model = TrajectoryLasso(0.1).fit(X[:100], y[:100])
-    with pytest.warns(UserWarning, match="begins anew"):
+    with pytest.warns(UserWarning, match="starts anew"):
         model.partial_fit(X[100:], y[100:])
     expected = TrajectoryLasso(0.1).fit(X[100:], y[100:])
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
@@ -424,11 +424,11 @@ def test_stages_do_not_begin_anew(rng):
     [
         (TrajectoryLasso(cv=3), "cv is 3, but the folds of this summary are n_folds=4"),
         (TrajectoryLasso(cv=KFold(4)), "must be their number"),
-        (TrajectoryLasso(loo=True), "say how many"),
+        (TrajectoryLasso(loo=True), "set loo to at most"),
         (TrajectoryLasso(loo=400), "more than the 150 rows"),
         (TrajectoryLasso(keep_data=True), "fit to arrays"),
-        (IterativeRidge(solver="eigenpro"), "take another solver"),
-        (TrajectoryRegressor(schedule="newton"), "take another solver"),
+        (IterativeRidge(solver="eigenpro"), "use another solver"),
+        (TrajectoryRegressor(schedule="newton"), "use another solver"),
         (TrajectoryRegressor(loss="huber"), "squared error only"),
         (TrajectoryHuberRegressor(), "squared error only"),
         (TrajectoryLogisticRegression(), "squared error only"),
@@ -444,7 +444,7 @@ def test_refused(model, message, rng):
 def test_nothing_is_passed_beside_a_summary(rng):
     X, y = drawn(rng)
     summary = summarised(X, y)
-    with pytest.raises(ValueError, match="pass nothing besides"):
+    with pytest.raises(ValueError, match="pass no y and no sample_weight"):
         TrajectoryLasso().fit(summary, y)
     with pytest.raises(TypeError, match="has its folds"):
         TrajectoryLasso().fit(summary, groups=y)

@@ -124,7 +124,7 @@ def test_batches_and_all_rows_in_one_record_are_refused(problem):
         Phase(SquaredL2(0.1), GradientDescent(0.1), 3),
         Phase(SquaredL2(0.1), StochasticGradient(0.1, 0.0, N_ROWS, 10, 0), 3),
     ]
-    with pytest.raises(ValueError, match="in batches all along"):
+    with pytest.raises(ValueError, match="batches in all updates or in none"):
         run(problem, plan, np.zeros((1, N_COLUMNS, 1)))
 
 

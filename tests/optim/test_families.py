@@ -259,7 +259,7 @@ def test_all_but_the_last_coefficient(penalty, point):
 
 
 def test_a_penalty_of_no_family_cannot_spare_the_last():
-    with pytest.raises(TypeError, match="of no family"):
+    with pytest.raises(TypeError, match="to no family"):
         except_last(Penalty(), 7)
 
 

@@ -16,7 +16,7 @@ class Debiased(NamedTuple):
     Attributes
     ----------
     coef : ndarray
-        Of the iterate itself.
+        Coefficients of the iterate itself.
     estimate, standard_error : ndarray
     """
 

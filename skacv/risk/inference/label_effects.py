@@ -55,7 +55,7 @@ class LabelEffects:
         Parameters
         ----------
         problem : Problem
-            Of one output, whose loss calls the two classes its ``labels``.
+            A problem with one output, whose loss has the two classes as its ``labels``.
         trajectory : Trajectory
         method : "exact" or int
             How traces are taken; an int is a number of random signs of the rows.
@@ -89,7 +89,7 @@ class LabelEffects:
         Parameters
         ----------
         sums : ndarray of shape (n_updates + 1, n_sums)
-            Of all gradients, and of the last iterate.
+            Sums of all gradients, and of the last iterate.
 
         Returns
         -------

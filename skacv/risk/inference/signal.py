@@ -72,7 +72,7 @@ def of_labels(X, labels, scores):
     X : ndarray of shape (n_rows, n_columns)
     labels : ndarray of shape (n_rows,)
     scores : ndarray of shape (n_rows,)
-        Of the debiased iterate that the error is shared with.
+        Scores of the debiased iterate, whose error is correlated with this one.
 
     Returns
     -------

@@ -12,7 +12,7 @@ goes with the labels most. Of the log odds it leaves something open,
     u = mean + slope U + left G,        G standard normal,
 
 and for any such ``left`` the labels say what mean and slope are. So there remains one
-number. It is told by how large the debiased iterate is, or by how much of what is
+number. It is estimated from the size of the debiased iterate, or by how much of what is
 linear in the labels U has: both rise with the ``strength``, the standard deviation of
 u. The columns enter by no distribution of theirs but here: normal ones are thought of.
 

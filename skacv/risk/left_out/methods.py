@@ -60,7 +60,8 @@ class Spectral:
         Parameters
         ----------
         request : Request
-            Of a run from zero on a design whose inner products are those of rows.
+            Request for a run from zero on a design whose inner products are those of
+            rows.
         held_out : ndarray of shape (n_iterates, n_left_out)
             Held-out residuals, which drive what the coefficients deviate by.
         """

@@ -273,7 +273,7 @@ def deviations(problem, trajectory, left_out, held_out):
     Parameters
     ----------
     problem : Problem
-        Of one target; inner products are those of its rows.
+        A problem with one target; inner products are those of its rows.
     trajectory : Trajectory
         With linear updates, elementwise in one basis, from zero.
     left_out : LeftOutRows

@@ -84,8 +84,8 @@ class CurvedMemoryMatrix:
         """Columns, derivatives of all updates, and a curvature."""
         if not problem.design.has_columns:
             raise Unreadable(
-                "The memory matrix reads low where every row has a coefficient of its "
-                "own, as in a kernel machine."
+                "The memory matrix is too low for kernel machines, where every row has "
+                "a coefficient of its own."
             )
         for update, _ in trajectory.first_updates():
             if not update.has_tangent:

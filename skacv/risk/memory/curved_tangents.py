@@ -35,7 +35,7 @@ class ColumnSet:
     n_updates : int
     index : ndarray of int, increasing
     columns : Design
-        Of these columns, in the precision of the tangents.
+        Design of these columns, in the precision of the tangents.
     """
 
     n_updates: int
@@ -99,7 +99,7 @@ class CurvedTangents:
     shocks : callable
         :func:`shocks_of_w`, or another of its kind.
     degrees : float
-        Of :class:`SignedRows`.
+        Arguments of :class:`SignedRows`.
 
     Attributes
     ----------

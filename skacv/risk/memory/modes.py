@@ -83,7 +83,7 @@ def n_leading(temporal, squared_norms, tolerance, floor):
     Parameters
     ----------
     temporal, squared_norms : ndarray
-        Of :class:`Modes`.
+        Arguments of :class:`Modes`.
     tolerance, floor : float
     """
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())

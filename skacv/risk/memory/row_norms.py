@@ -62,7 +62,7 @@ def norm_spread(design):
 
 
 def uneven_rows_bias(design, risk_path, train_path):
-    """How low the memory matrix may read without row scales, as a share of it.
+    """How much too low the memory matrix may be without row scales, as a share of it.
 
     To second order its average over rows loses var(t) B^2, where t is the
     squared norm of a row over the mean and 1 + B the ratio of held-out to

@@ -70,7 +70,7 @@ def with_row_scales(solved, scales):
     Returns
     -------
     solution : Solution
-        Of E with row scales, on up to twice as many modes.
+        Solution for E with row scales, on up to twice as many modes.
     spatial : ndarray of shape (n_modes, n_rows, n_replicas)
         Their rows, orthonormal.
     error : float

@@ -84,7 +84,7 @@ class SignedRows:
         Returns
         -------
         bent : ndarray of shape (n_working, n_outputs, n_tangents)
-            Of the signs of all tangents, also where ``tangents`` are none.
+            Derivatives for the signs of all tangents, also if ``tangents`` is None.
         curved : ndarray of shape (n_working, n_outputs, n_tangents)
         """
         columns, signs, found = self.columns, self.signs, 0.0
