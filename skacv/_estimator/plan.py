@@ -8,6 +8,7 @@ import numpy as np
 from ..optim.phases import Phase, smoothness_under
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
+from .collections import is_collection
 from .left_out import FEWEST_ROWS
 from .strengths import PenaltyStrengths
 
@@ -99,6 +100,8 @@ class PlannedModel(PenaltyStrengths):
         ValueError
             If y are no targets for this estimator.
         """
+        if is_collection(X):
+            return False
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False

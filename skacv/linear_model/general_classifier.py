@@ -39,21 +39,21 @@ class TrajectoryClassifier(
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
         The log loss, multinomial for more than two classes; the squared hinge; the
         hinge rounded over a length of .5. Or a loss, such as those of
-        :mod:`skacv.optim.losses` or one of your own: its targets are the two numbers
+        ``skacv.optim.losses`` or one of your own: its targets are the two numbers
         in its ``labels``, for every class against the rest where there are more than
         two. One whose outputs are coupled has a target per class, of which it needs
         three at least.
     penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l2"
         The l1 norm, half the squared Euclidean norm, their mean, the minimax
         concave penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7).
-        Or a penalty, such as those of :mod:`skacv.optim.penalties`, weighted or
-        of groups (:mod:`skacv.optim.families`), or one of your own, of which
+        Or a penalty, such as those of ``skacv.optim.penalties``, weighted or
+        of groups (``skacv.optim.families``), or one of your own, of which
         ``alpha`` multiplies the ``strength``. None: no penalty.
     schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
         Accelerated gradient descent, gradient descent, Polyak's heavy ball
         (momentum .9), or Newton's method, which takes smooth penalties only. Or a
-        schedule, such as those of :mod:`skacv.optim.schedules` or one of your own: a
+        schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
         frozen dataclass whose ``step_size`` is replaced by that of this estimator.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is the coefficient, not penalised, of a column
