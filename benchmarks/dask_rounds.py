@@ -19,8 +19,9 @@ import dask.array as da
 import numpy as np
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 
-from skacv import TrajectoryLasso, TrajectoryLogisticRegression
+from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
 from skacv._estimator import streaming
 from skacv.dask.block_sums import added
 from skacv.dask.problem import FitsOnWorkers
@@ -205,6 +206,34 @@ def fits(is_class, sizes):
     )
 
 
+def one_pass(sizes):
+    """A fit on the moments of one pass, with the risk, beside the fit in memory."""
+    n_rows, n_columns, n_updates = sizes
+    estimator = model(False, n_updates).set_params(risk=True, random_state=0)
+    cluster = LocalCluster(
+        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
+    )
+    with cluster, Client(cluster):
+        X, y = dask.persist(*collections(n_rows, n_columns, False))
+        found, seconds = timed_fit(estimator, X, y)
+        del X, y
+    folds = RowSummary(N_FOLDS).fold_of(np.arange(n_rows))
+    estimator.set_params(cv=PredefinedSplit(folds))
+    expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, False))
+    last = min(found.n_iter_, expected.n_iter_) + 1
+    risk = np.abs(found.risk_path_[:last] / expected.risk_path_[:last] - 1).max()
+    yield Row(
+        f"squared error in one pass, risk and {N_FOLDS} folds, {n_rows} x {n_columns} "
+        f"float32, {found.n_iter_} updates: seconds on {N_WORKERS} workers",
+        "the fit in memory",
+        seconds,
+        own,
+        own / seconds,
+        accuracy=f"paths differ by {difference(found, expected):.1e}, "
+        f"risk_path_ by {risk:.1e} of itself",
+    )
+
+
 # ------------------------------------------------------------------- on paper
 
 
@@ -255,6 +284,7 @@ def on_paper(sizes):
 
 
 BENCHMARKS = {
+    "one-pass": one_pass,  # before the others, which turn it off
     "squared": partial(fits, False),
     "logistic": partial(fits, True),
     "paper": on_paper,
