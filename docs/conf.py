@@ -44,6 +44,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 FIRST_EXAMPLES = [
+    "plot_stopping_matters.py",
     "plot_early_stopping.py",
     "plot_memory_matrix.py",
     "plot_robust_sgd.py",
