@@ -4,11 +4,12 @@ VENV := .venv
 OLDEST := .venv-oldest
 PEERS := .venv-peers
 EXTRAS := .venv-extras
+DIST := .venv-dist
 BIN := $(VENV)/bin
 # As many test processes as cores, each with one thread for linear algebra.
 PYTEST := python -m pytest -n auto
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device docs links bench bench-peers studies lint clean
+.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers studies lint dist clean
 
 demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
 	$(BIN)/python examples/plot_early_stopping.py --output output
@@ -27,11 +28,12 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, of arrays on a device
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask
+	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_common.py -k array_api
+	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k workers
 	$(EXTRAS)/bin/$(PYTEST) --doctest-modules skacv/jax skacv/torch skacv/dask skacv/_any_optimiser
 
 docs: $(VENV)/installed-docs  ## the manual, every example run: docs/_build/html/index.html
@@ -49,6 +51,9 @@ bench-peers: $(PEERS)/installed  ## the same against what others have, where it 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
 
+bench-dask: $(EXTRAS)/installed  ## fits of rows on workers beside those in memory
+	$(EXTRAS)/bin/python -m benchmarks.dask_rounds --output benchmarks/results/dask.md
+
 bench-device: $(EXTRAS)/installed  ## seconds with X on a device beside NumPy
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/python -m benchmarks.device --output benchmarks/results/device.md
 
@@ -58,6 +63,16 @@ studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/resu
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# A bare environment builds; another one has the wheel alone.
+dist:  ## sdist and wheel in dist/, and the wheel tried from outside the repository
+	rm -rf dist
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet build
+	$(DIST)/bin/python -m build
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python -m pip install --quiet dist/*.whl
+	cd / && $(CURDIR)/$(DIST)/bin/python -I $(CURDIR)/tests/try_wheel.py $(CURDIR)/dist/*.whl
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -95,4 +110,4 @@ $(PEERS)/installed: pyproject.toml benchmarks/peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(PEERS) $(EXTRAS) docs/_build docs/generated docs/examples output build *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(PEERS) $(EXTRAS) $(DIST) dist docs/_build docs/generated docs/examples output build *.egg-info

@@ -2,8 +2,9 @@
 
 from importlib.util import find_spec
 
-# By the folder of what needs them.
-EXTRAS = {"jax": ("jax", "optax"), "torch": ("torch",), "dask": ("dask", "distributed")}
+# By the folder of what needs them. Dask itself comes with distributed, which the tests
+# of joblib's backends need; its dataframes need pyarrow.
+EXTRAS = {"jax": ("jax", "optax"), "torch": ("torch",), "dask": ("dask", "pyarrow")}
 MISSING = [
     extra for extra, libraries in EXTRAS.items() if not all(map(find_spec, libraries))
 ]

@@ -44,6 +44,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 FIRST_EXAMPLES = [
+    "plot_stopping_matters.py",
     "plot_early_stopping.py",
     "plot_memory_matrix.py",
     "plot_robust_sgd.py",
@@ -85,8 +86,8 @@ html_theme_options = {
 }
 # Pages that are no section: their width goes to the text.
 ALONE = (
-    "index quickstart estimates theory exactness comparison references extending "
-    "design contributing"
+    "index quickstart estimates theory exactness comparison references changelog "
+    "extending design contributing"
 )
 html_sidebars = {page: [] for page in ALONE.split()}
 
@@ -95,6 +96,7 @@ ELSEWHERE = {
     "sklearn.": "https://scikit-learn.org/stable/modules/generated/{}.html",
     "joblib.": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
     "numpy.": "https://numpy.org/doc/stable/reference/generated/{}.html",
+    "pandas.": "https://pandas.pydata.org/docs/reference/api/{}.html",
 }
 # Sections that docstrings inherited from scikit-learn refer to.
 SECTIONS = {
@@ -130,11 +132,18 @@ def keep_underscores(app, what, name, obj, options, lines):
 
 
 def link_to_pages(app, path, docname, content):
-    """README links to committed tables; the manual has pages of them."""
-    content[0] = content[0].replace("(benchmarks/results/", "(docs/results/")
+    """Included files link to files of the repository that are pages of the manual."""
+    for file, page in INCLUDED.items():
+        content[0] = content[0].replace(f"({file}", f"({page}")
 
 
-# Files of the repository that have pages in the manual.
+# Files of the repository that have pages in the manual: as files that are included
+# link to them, and as pages do.
+INCLUDED = {
+    "benchmarks/results/": "docs/results/",
+    "CHANGELOG.md": "docs/changelog.md",
+    "CONTRIBUTING.md": "docs/contributing.md",
+}
 FILES = {
     re.compile(r"\(((?:\.\./)*)\.\./benchmarks/results/"): r"(\1results/",
     re.compile(r"\(((?:\.\./)*)\.\./examples/(\w+)\.py\)"): r"(\1examples/\2.rst)",

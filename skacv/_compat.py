@@ -104,6 +104,17 @@ def validate_parameters(estimator):
         estimator._validate_params()
 
 
+def check_in_memory(*arrays):
+    """Raise where arrays are Dask collections: NumPy would compute them."""
+    for array in arrays:
+        if hasattr(array, "__dask_graph__"):
+            raise TypeError(
+                f"This takes arrays in memory, got a Dask collection ({type(array)}): "
+                "pass array.compute() where it fits, or fit a linear model of skacv "
+                "with X and y as Dask collections."
+            )
+
+
 def on_host(array):
     """An array of another library as NumPy, where scikit-learn dispatches on them.
 
@@ -114,12 +125,7 @@ def on_host(array):
     TypeError
         If it is a Dask collection, which may not fit in memory.
     """
-    if hasattr(array, "__dask_graph__"):
-        raise TypeError(
-            f"This takes arrays in memory, got a Dask collection ({type(array)}): pass "
-            "array.compute() where it fits, or fit a linear model of skacv with X and "
-            "y as Dask collections."
-        )
+    check_in_memory(array)
     if not is_foreign(array):
         return array
     namespace, _ = get_namespace(array)
@@ -157,6 +163,7 @@ __all__ = [
     "_num_samples",
     "_safe_indexing",
     "callback_context",
+    "check_in_memory",
     "check_names",
     "check_same_namespace",
     "class_weights",

@@ -26,7 +26,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
 ]
-EXTRA = re.compile(r"^>>> import (jax|torch)\b", re.MULTILINE)
+EXTRA = re.compile(r"^>>> import (jax|torch|dask)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def test_code_before_an_extra_runs_without_it(tmp_path):
     assert list(map(str, sessions_of(page))) == ["page-torch"]
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=str)
+@pytest.mark.parametrize(
+    "path", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=str
+)
 def test_links_lead_somewhere_in_the_repository(path):
     for link in LINK.findall(path.read_text()):
         file, _, anchor = link.partition("#")

@@ -321,7 +321,8 @@ class TrajectoryModel(
         ------
         ValueError
         """
-        self._prepared(X, y, None)
+        if not is_collection(X):  # of those workers say what is wrong
+            self._prepared(X, y, None)
 
     def loss_on(self, X, y):
         """The loss of rows, if ``fit`` gets these data.
@@ -340,6 +341,8 @@ class TrajectoryModel(
         ValueError
             If ``fit`` would raise it on these data.
         """
+        if self._stays_on_workers(X):
+            return on_workers("data").loss_on(self, y)
         return self._rows(X, y, None).loss
 
     @of_record
@@ -358,6 +361,8 @@ class TrajectoryModel(
         HeldOutCosts or None
             None if this fit has no such predictions.
         """
+        if self._row_weights is None:  # of a summary, or of rows on workers
+            return None
         return costs_of_held_out(self, ESTIMATES[name], y)
 
     def _batch_seed(self, resume):

@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
+from .collections import is_collection
 from .left_out import folds_of
 
 
@@ -40,7 +41,8 @@ class ShuffledFolds:
     def of(cls, estimator, sample_weight):
         """Folds of the rows of positive weight, stratified for a classifier."""
         rows = None
-        if sample_weight is not None:
+        # Rows of a collection that weigh nothing count for nothing in their blocks.
+        if sample_weight is not None and not is_collection(sample_weight):
             rows = np.flatnonzero(np.asarray(sample_weight) > 0)
         return cls(is_classifier(estimator), rows)
 

@@ -118,8 +118,6 @@ def costs_of_held_out(estimator, estimate, y):
     predictions = getattr(estimator, estimate.predictions, None)
     if predictions is None or np.prod(predictions.shape) > MOST_ENTRIES:
         return None
-    if estimator._row_weights is None:  # it was fitted to a summary
-        return None
     predictions = np.asarray(predictions)
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)

@@ -6,6 +6,8 @@ from scipy.linalg import helmert
 
 # Entries of a block of rows, so that it stays in cache.
 BLOCK_ENTRIES = 1 << 17
+# A column whose spread is so many roundings of its mean is constant.
+CONSTANT = 10
 # Rows to a block, times its width, so that a sum of its products outweighs adding it.
 LEAST_ROWS = 2
 
@@ -186,3 +188,22 @@ def shifted(moments, shift, scale=1.0):
     scale = np.broadcast_to(scale, len(moments.mean))
     found.scatter = moments.scatter / scale / scale[:, None]
     return found
+
+
+def varying(moments, center):
+    """Which columns are more than rounding, once their centre is taken off.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of all rows.
+    center : ndarray of shape (width,)
+        Means, or zeros where nothing is taken off.
+
+    Returns
+    -------
+    ndarray of bool, shape (width,)
+    """
+    spread = np.sqrt(np.diagonal(moments.scatter) / moments.weight)
+    rounding = CONSTANT * np.finfo(float).eps * np.abs(center)
+    return (spread > rounding) | (center == 0)

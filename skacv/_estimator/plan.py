@@ -8,6 +8,7 @@ import numpy as np
 from ..optim.phases import Phase, smoothness_under
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
+from .collections import is_collection
 from .left_out import FEWEST_ROWS
 from .strengths import PenaltyStrengths
 
@@ -45,9 +46,11 @@ class PlannedModel(PenaltyStrengths):
     def _plan(self, data, seed):
         """All phases that the parameters ask for."""
         problem, n_columns = data.problem, data.problem.design.shape[1]
-        penalties = [self._penalty_on(n_columns, s) for s in self._strengths(data)]
+        # Numbers of Python: those of NumPy would make single precision double.
+        strengths = [float(strength) for strength in self._strengths(data)]
+        penalties = [self._penalty_on(n_columns, strength) for strength in strengths]
         schedule = self._schedule(1.0, problem, seed)
-        step_size = self._step_size(penalties, problem, schedule)
+        step_size = float(self._step_size(penalties, problem, schedule))
         schedule = replace(schedule, step_size=step_size)
         return [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
 
@@ -99,6 +102,8 @@ class PlannedModel(PenaltyStrengths):
         ValueError
             If y is invalid for this estimator.
         """
+        if is_collection(X):
+            return False
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False

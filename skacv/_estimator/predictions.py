@@ -9,7 +9,7 @@ from sklearn.utils import check_array, check_consistent_length, gen_batches
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import _check_sample_weight, on_host
+from .._compat import _check_sample_weight, check_in_memory, on_host
 from ..optim.arrays import design_of
 from ..optim.losses import SquaredError
 from ..optim.namespaces import dtype_of, is_away
@@ -307,6 +307,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         methods = list(interval_methods())
         if method not in methods:
             raise ValueError(f"method must be one of {methods}, got {method!r}.")
+        check_in_memory(X)
         residuals = self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":

@@ -15,7 +15,7 @@ from ..optim.arrays import design_of
 from ..optim.problem import Problem
 from .data import ColumnData
 from .held_out_path import HeldOutPath
-from .moments import moments_of, pseudo_rows
+from .moments import merged, moments_of, pseudo_rows, varying
 
 # Groups are worth it while they have so many times as many rows as stand for them.
 ROWS_TO_ONE = 4
@@ -102,6 +102,8 @@ def on_pseudo_rows(data, folds):
     if unexplained_share(moments, n_outputs) <= UNEXPLAINED:
         return None
     rows, weights = pseudo_rows(moments)
+    center = np.append(data.center, data.offset)
+    rows *= varying(merged(moments), center)
     X, target = np.split(rows.astype(problem.design.dtype), [-n_outputs], axis=1)
     made = PseudoProblem(
         design_of(np.ascontiguousarray(X)),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import TopologicalSorter
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
@@ -57,16 +58,16 @@ class FinishedRun:
         record of this run, or the same.
     """
 
-    estimator: object
+    estimator: Any
     trajectory: Trajectory
     data: TrainingData
-    folds: list
-    carried: object = None
+    folds: list[tuple[np.ndarray, np.ndarray]]
+    carried: Any = None
     best: int | None = None
-    known: dict = field(default_factory=dict)
+    known: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
-    def train_path(self):
+    def train_path(self) -> np.ndarray:
         """Mean cost of every iterate on the training rows, (n_iter + 1,)."""
         return self.data.problem.average_costs(self.trajectory.predictor)
 
@@ -127,44 +128,44 @@ class Estimate:
 
     name: str
     label: str
-    read: Callable
+    read: Callable[[FinishedRun], dict[str, Any]]
     parameter: str | None = None
-    default: Callable | None = None
-    sample: Callable | None = None
+    default: Callable[[Any, Any], Any] | None = None
+    sample: Callable[[Any, Any, Any, int], Any] | None = None
     limits: str = ""
-    residuals: Callable | None = None
-    applies: Callable | None = None
+    residuals: Callable[[Any, int], np.ndarray] | None = None
+    applies: Callable[[Any], bool] | None = None
     stage: float = 2.0
-    after: tuple = ()
+    after: tuple[str, ...] = ()
     from_moments: bool = False
     from_summary: bool = False
     is_rotation_invariant: bool = False
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The fitted attribute with the estimate of every iterate."""
         return f"{self.name}_path_"
 
     @property
-    def se_path(self):
+    def se_path(self) -> str:
         """The fitted attribute with its standard errors."""
         return f"{self.name}_se_path_"
 
     @property
-    def predictions(self):
+    def predictions(self) -> str:
         """The fitted attribute with held-out predictions of every iterate."""
         return f"{self.name}_prediction_path_"
 
     @property
-    def indices(self):
+    def indices(self) -> str:
         """The fitted attribute with the rows of the held-out predictions."""
         return f"{self.name}_indices_"
 
-    def is_offered_by(self, estimator):
+    def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
         return self.parameter is None or self.parameter in _parameters(estimator)
 
-    def check_offered(self, estimator, asked):
+    def check_offered(self, estimator: Any, asked: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
 
         Parameters
@@ -183,13 +184,13 @@ class Estimate:
                 f"have. {self.limits}".rstrip()
             )
 
-    def setting(self, estimator):
+    def setting(self, estimator: Any) -> Any:
         """Value of the estimator's parameter; False if it has none."""
         if self.parameter is None:
             return True
         return plain(_parameters(estimator).get(self.parameter, False))
 
-    def is_on(self, estimator):
+    def is_on(self, estimator: Any) -> bool:
         """Whether it is switched on in the estimator."""
         setting = self.setting(estimator)
         if setting == "auto" and self.applies is not None:
@@ -247,12 +248,12 @@ ESTIMATES = {
 }
 
 
-def register_estimate(estimate):
+def register_estimate(estimate: Estimate) -> None:
     """Add an estimate to the table.
 
-    Linear models then read it, :class:`TrajectoryEarlyStoppingCV` takes its name as
-    ``criterion``, and :class:`RiskPathDisplay` draws it. Call this where a module is
-    imported, so that worker processes have it too.
+    Linear models then read it, :class:`~skacv.TrajectoryEarlyStoppingCV` takes its name
+    as ``criterion``, and :class:`~skacv.RiskPathDisplay` draws it. Call this where
+    a module is imported, so that worker processes have it too.
 
     Parameters
     ----------
@@ -271,7 +272,7 @@ def register_estimate(estimate):
     ESTIMATES[estimate.name] = estimate
 
 
-def unregister_estimate(name):
+def unregister_estimate(name: str) -> None:
     """Remove a registered estimate.
 
     Parameters

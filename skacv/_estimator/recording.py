@@ -2,17 +2,19 @@
 
 from abc import abstractmethod
 from copy import copy
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from .held_out_costs import HeldOutCosts
 
 
 @runtime_checkable
 class RecordsTrajectory(Protocol):
     """Interface of estimators that record their iterates and estimate the risk of each.
 
-    :class:`TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
+    :class:`~skacv.TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
     ``BaseEstimator``, so that it can be cloned) that has these methods. The
     estimators of skacv have them. A class that derives from this one writes
     ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
@@ -27,7 +29,7 @@ class RecordsTrajectory(Protocol):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
+    skacv.TrajectoryEarlyStoppingCV : Keeps the best iterate of such an estimator.
 
     Examples
     --------
@@ -43,7 +45,7 @@ class RecordsTrajectory(Protocol):
     # Written by every class.
 
     @abstractmethod
-    def fit(self, X, y, **params):
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Run the algorithm, and record every iterate with its estimates.
 
         Parameters
@@ -59,7 +61,7 @@ class RecordsTrajectory(Protocol):
         """
 
     @abstractmethod
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict with the iterate in use; after ``fit`` that is the last one.
 
         Parameters
@@ -72,7 +74,7 @@ class RecordsTrajectory(Protocol):
         """
 
     @abstractmethod
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Self:
         """A fitted copy whose iterate in use is ``t``.
 
         Parameters
@@ -87,7 +89,7 @@ class RecordsTrajectory(Protocol):
 
     # With a plain version here.
 
-    def recorded_iterations(self):
+    def recorded_iterations(self) -> np.ndarray:
         """Iterates that :meth:`at_iteration` can give.
 
         Returns
@@ -98,7 +100,7 @@ class RecordsTrajectory(Protocol):
         check_is_fitted(self)
         return np.arange(self.n_iter_ + 1)
 
-    def fit_up_to(self, n_updates, X, y, **params):
+    def fit_up_to(self, n_updates: int, X: Any, y: Any, **params: Any) -> bool:
         """Start a run, or continue it, up to a given total number of updates.
 
         With ``patience`` it is called again and again with larger numbers, on the
@@ -120,7 +122,7 @@ class RecordsTrajectory(Protocol):
         self.fit(X, y, **params)
         return True
 
-    def parameters_at(self, t):
+    def parameters_at(self, t: int) -> dict[str, Any]:
         """Values at an iterate of parameters that change along the run.
 
         They become part of ``best_params_``.
@@ -136,7 +138,7 @@ class RecordsTrajectory(Protocol):
         """
         return {}
 
-    def leaves_one_out_cheaply(self, X, y):
+    def leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
         """Whether leave-one-out of every row is cheap, for any run.
 
         Called if ``criterion="auto"`` and ``loo="auto"``.
@@ -153,7 +155,7 @@ class RecordsTrajectory(Protocol):
         """
         return False
 
-    def default_patience(self):
+    def default_patience(self) -> int | None:
         """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
@@ -163,7 +165,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def check_data(self, X, y):
+    def check_data(self, X: Any, y: Any) -> None:
         """Raise the error that ``fit`` would raise on invalid data.
 
         Called if a scorer or a splitter fails before the run, so that an error about
@@ -179,7 +181,7 @@ class RecordsTrajectory(Protocol):
         ValueError
         """
 
-    def held_out_estimator(self, predictions):
+    def held_out_estimator(self, predictions: np.ndarray) -> Self:
         """A copy that predicts given held-out predictions, for scorers.
 
         Parameters
@@ -201,7 +203,7 @@ class RecordsTrajectory(Protocol):
         held_out.predict = predict
         return held_out
 
-    def trial_estimator(self, y):
+    def trial_estimator(self, y: Any) -> Self:
         """An example of :meth:`held_out_estimator`, made from targets.
 
         Scorers are tried on it before anything is run.
@@ -217,7 +219,7 @@ class RecordsTrajectory(Protocol):
         """
         return self.held_out_estimator(np.asarray(y))
 
-    def loss_on(self, X, y):
+    def loss_on(self, X: Any, y: Any) -> Any:
         """The loss of rows, to be compared with that of other estimators.
 
         Called if several estimators are compared by their losses on the same rows.
@@ -235,7 +237,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def held_out_costs(self, name, y):
+    def held_out_costs(self, name: str, y: Any) -> HeldOutCosts | None:
         """Loss of the held-out predictions of every iterate on every row.
 
         Asked after ``fit``, for ``best_score_corrected_``.
@@ -254,7 +256,7 @@ class RecordsTrajectory(Protocol):
         return None
 
     @staticmethod
-    def share_work(candidates, X, y):
+    def share_work(candidates: list[Any], X: Any, y: Any) -> None:
         """Share computations between fits to the same data; by default nothing.
 
         Called once before the runs of ``param_grid``.
@@ -266,7 +268,7 @@ class RecordsTrajectory(Protocol):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         """
 
-    def release(self):
+    def release(self) -> None:
         """Free memory that only further updates, or fits to the same data, need.
 
         Called after every run; by default nothing is kept for them.

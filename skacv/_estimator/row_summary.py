@@ -21,6 +21,7 @@ from .moments import (
     merged,
     pseudo_rows,
     shifted,
+    varying,
 )
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
@@ -474,7 +475,8 @@ class RowSummary(BaseEstimator):
             rows.append(others)
             weights.append(their_weights)
             fold.append(np.repeat(numbers[there], len(others) // len(groups)))
-        return tuple(np.concatenate(each) for each in (rows, weights, fold))
+        rows = np.concatenate(rows) * varying(self.total(), mean)
+        return rows, np.concatenate(weights), np.concatenate(fold)
 
     def standardized(self):
         """The same summary for columns scaled to mean zero and variance one.

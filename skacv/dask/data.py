@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import dask
 import numpy as np
+from dask import delayed
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
+from .._estimator.collections import is_collection
 from .._estimator.data import NAMES, ColumnData, with_column
 from .._estimator.decisions import check_class_weights, targets_of
 from ..optim.arrays import design_of
@@ -35,11 +38,19 @@ class DataOnWorkers(ColumnData):
         The run, and a fit without each fold of ``cv``.
     fold_weights : ndarray of shape (n_folds,)
         The share of all weights that every fold has.
+    coder : TargetCoder or ClassCoder
+        From what was passed as y to targets, and back.
     """
 
     shown: Problem
     fits: object
     fold_weights: np.ndarray
+    coder: object
+
+    @property
+    def has_flat_predictions(self):
+        """Whether a prediction is one number, without an axis for outputs."""
+        return self.coder.is_of_flat and self.problem.target.shape[1] == 1
 
     @property
     def observed(self):
@@ -79,10 +90,10 @@ def data_of(estimator, X, y, sample_weight):
     moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     _check_moments(moments, loss, n_folds)
     names = {**_names_of(groups), **names}
-    return _centred(estimator, groups, moments, loss, n_folds, names, coder.is_flat)
+    return _centred(estimator, groups, moments, loss, n_folds, names, coder)
 
 
-def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
+def _centred(estimator, groups, moments, loss, n_folds, names, coder):
     """The problem of coded rows: centred by means, or with a column of ones."""
     is_centered = bool(estimator.fit_intercept and loss.is_quadratic)
     has_constant = bool(estimator.fit_intercept and not loss.is_quadratic)
@@ -99,9 +110,10 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
     weight = float(means.weight[0])
     lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
     lacks &= is_centered or moments.least[0] == 0
+    shown = _shown(groups, center if is_centered else None, has_constant, loss)
     problem = ProblemOnWorkers(
         RepresentedDesign(n_columns, dtype),
-        np.zeros((n_columns, n_outputs), dtype),
+        np.resize(shown.target, (n_columns, n_outputs)),
         np.full((n_columns, 1), 1 / n_columns, dtype),
         loss,
         groups=groups,
@@ -118,15 +130,16 @@ def _centred(estimator, groups, moments, loss, n_folds, names, is_flat):
         total_weight=weight,
         rows=np.empty(0, int),
         n_samples=groups.n_rows,
-        is_flat=is_flat,
+        is_flat=coder.is_flat,
         names=names,
         offset=offset.astype(dtype),
         is_centered=is_centered,
         has_constant=has_constant,
         center=center.astype(dtype),
-        shown=_shown(groups, center if is_centered else None, has_constant, loss),
+        shown=shown,
         fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
         fold_weights=folds.weight[:n_folds] / weight,
+        coder=coder,
     )
 
 
@@ -184,6 +197,15 @@ class TargetCoder:
 
     is_flat: bool
 
+    @property
+    def is_of_flat(self):
+        """Whether y has one axis."""
+        return self.is_flat
+
+    def decoded(self, target):
+        """Targets (n_rows, n_outputs) as they were passed."""
+        return target[:, 0] if self.is_flat else target
+
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         try:
@@ -210,6 +232,13 @@ class ClassCoder:
     class_weight: np.ndarray
     loss: object
     is_flat = False
+    is_of_flat = True
+
+    def decoded(self, target):
+        """Labels of targets (n_rows, n_outputs)."""
+        if target.shape[1] > 1:
+            return self.classes[target.argmax(axis=1)]
+        return self.classes[(target[:, 0] == self.loss.labels[1]).astype(int)]
 
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
@@ -256,6 +285,33 @@ def _targets(estimator, groups):
         target, weights = target[weights > 0], weights[weights > 0]
     loss, names = estimator._loss_of(target, weights)
     return coder, None, loss, names
+
+
+def loss_on(estimator, y):
+    """The loss that rows cost, with these targets.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    y : dask array, dataframe or series, or ndarray
+
+    Returns
+    -------
+    Loss
+    """
+    if is_classifier(estimator):
+        parts = dask.compute(*map(delayed(np.unique), _parts(y)))
+        return estimator._class_loss(len(np.unique(np.concatenate(parts))))
+    target = np.zeros((2, 1))
+    if estimator._loss_reads_targets:
+        target = np.concatenate(dask.compute(*_parts(y))).astype(float)
+        target = target.reshape(len(target), -1)
+    return estimator._loss_of(target, np.ones(len(target)))[0]
+
+
+def _parts(y):
+    """Blocks of y, delayed."""
+    return np.ravel(y.to_delayed()) if is_collection(y) else [y]
 
 
 def _gathered(block, coder):

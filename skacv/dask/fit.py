@@ -8,16 +8,14 @@ from dask.base import tokenize
 from .._compat import has_callbacks
 from .._estimator.begun import BegunRun
 from .._estimator.conditioning import warn_of_uneven_columns
+from .._estimator.left_out import check_loo
 from .._estimator.parameters import plain
 from .._estimator.readers import ESTIMATES, FinishedRun
-from ..optim.contracts import check_loss
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
 from .data import data_of
+from .left_out import read_rows
 from .run import FoldsBeside, RunOnWorkers
-
-# Rows that the derivatives of a loss are checked on.
-CHECKED_ROWS = 16
 
 
 def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
@@ -50,8 +48,8 @@ def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
     _check_start(estimator, resume)
     seed = estimator._batch_seed(resume)
     data = data_of(estimator, X, y, sample_weight)
+    check_loo(estimator.loo, data.n_samples)
     problem = data.problem
-    check_loss(problem.loss, data.shown.target[:CHECKED_ROWS])
     start = np.zeros((1, *problem.target.shape), problem.design.dtype)
     plan = estimator._plan(data, seed)
     live = RunOnWorkers(
@@ -81,12 +79,14 @@ class BegunOnWorkers(BegunRun):
         return settings == self.settings and token == self.rows
 
     def finished(self, estimator):
-        """What estimates are read from; those of single rows are off."""
+        """What estimates are read from; those that are left to us are off."""
         known = {name: {} for name in ESTIMATES}
         values = self.live.carried.values[: len(self.trajectory.coef)]
         costs = self.data.problem.as_costs(values)
         if len(self.data.fold_weights):
             known["cv"] = _folds_read(costs[:, 1:], self.data.fold_weights)
+        if plain(estimator.loo) not in (False, "auto"):
+            known["loo"] = read_rows(estimator, self.trajectory, self.data)
         return FinishedOnWorkers(
             estimator,
             self.trajectory,
@@ -171,7 +171,12 @@ def check_asked(estimator, params):
         )
     for estimate in ESTIMATES.values():
         setting = plain(estimate.setting(estimator))
-        if estimate.name != "cv" and setting not in (False, None, "auto"):
+        if estimate.name == "loo" and setting is True:
+            raise ValueError(
+                "loo=True leaves out every row, a refit each: for Dask input say how "
+                "many rows to leave out, such as loo=100, or judge by folds: cv=5."
+            )
+        if estimate.name not in ("cv", "loo") and setting not in (False, None, "auto"):
             asked = f"{estimate.parameter}={setting!r}"
             raise ValueError(
                 f"{asked} needs single rows, which stay on their workers with Dask "

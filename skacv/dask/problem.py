@@ -113,7 +113,8 @@ class ProblemOnWorkers(Problem):
     """A problem whose rows stay on workers.
 
     What the engine takes for rows are the coordinates of predictors, which are their
-    coefficients: ``target`` and ``row_weights`` are of that shape, and say nothing.
+    coefficients. ``target`` and ``row_weights`` have that many rows: targets of some
+    rows, by which the loss is checked, and weights that say nothing.
 
     Attributes
     ----------
@@ -217,7 +218,8 @@ class FitsOnWorkers:
         self.left_out = Nothing() if left_out is None else left_out
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
-        self.penalty_scale = problem.refit.penalty_scale(share)
+        scale = problem.refit.penalty_scale(share)
+        self.penalty_scale = scale.astype(problem.design.dtype)
 
     @property
     def n_fits(self):
@@ -231,9 +233,13 @@ class FitsOnWorkers:
         """Represented by the coefficients."""
         return coef
 
+    def features_and_intercept(self, coef):
+        """Coefficients of features, and what is added to their products with rows."""
+        return self._parts(coef, self.means.target)
+
     def gradient(self, point):
         """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
-        coef, intercept = self._parts(point, self.means.target)
+        coef, intercept = self.features_and_intercept(point)
         return self._round(coef, intercept, self.problem.loss)
 
     def linear_round(self, vectors):

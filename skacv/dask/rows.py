@@ -287,6 +287,8 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"The columns of {where} are {names}, and those of the others are "
             f"{feature_names}."
         )
+    if hasattr(y, "isna") and np.any(y.isna()):
+        raise ValueError(f"Block {number} of y has missing values.")
     X, y = _rows(X, dtype), np.asarray(y)
     if X.ndim != 2 or X.shape[1] != n_columns:
         raise ValueError(

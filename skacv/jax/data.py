@@ -15,6 +15,7 @@ from .._any_optimiser.checks import (
     check_rows_are_independent,
 )
 from .._any_optimiser.folds import Folds
+from .._compat import check_in_memory
 
 
 class Data(NamedTuple):
@@ -84,6 +85,7 @@ def checked(model, params, X, y, batches=None):
     params : pytree of arrays
     data : Data
     """
+    check_in_memory(X, y)
     params, (X, y) = jax.tree.map(jnp.asarray, params), as_arrays((X, y))
     check_data([np.asarray(part) for part in jax.tree.leaves(X)], np.asarray(y))
     batches = checked_batches(batches, len(y))

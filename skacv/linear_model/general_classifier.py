@@ -40,21 +40,21 @@ class TrajectoryClassifier(
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
         The log loss, multinomial for more than two classes; the squared hinge; the
         hinge rounded over a length of .5. Or a loss, such as those of
-        :mod:`skacv.optim.losses` or one of your own: the two numbers in its ``labels``
+        ``skacv.optim.losses`` or one of your own: the two numbers in its ``labels``
         encode the two classes, or each class against the rest if there are more than
         two. A loss with coupled outputs has one target per class, and needs at least
         three classes.
     penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l2"
         The l1 norm, half the squared Euclidean norm, their mean, the minimax concave
         penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7). Or a
-        penalty, such as those of :mod:`skacv.optim.penalties`, weighted or of groups
-        (:mod:`skacv.optim.families`), or one of your own; ``alpha`` multiplies its
+        penalty, such as those of ``skacv.optim.penalties``, weighted or of groups
+        (``skacv.optim.families``), or one of your own; ``alpha`` multiplies its
         ``strength``. None: no penalty.
     schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
         Accelerated gradient descent, gradient descent, Polyak's heavy ball
         (momentum .9), or Newton's method, which takes smooth penalties only. Or a
-        schedule, such as those of :mod:`skacv.optim.schedules` or one of your own: a
+        schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
         frozen dataclass whose ``step_size`` is replaced by that of this estimator.
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones

@@ -36,18 +36,18 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
     loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
         Half the squared error; the Huber loss, linear from residuals of 1.35 (in units
         of y) on; half the Poisson deviance with a log link. Or a loss, such as
-        those of :mod:`skacv.optim.losses` or one of your own.
+        those of ``skacv.optim.losses`` or one of your own.
     penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, default="l1"
         The l1 norm, half the squared Euclidean norm, their mean, the minimax concave
         penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7). Or a
-        penalty, such as those of :mod:`skacv.optim.penalties`, weighted or of groups
-        (:mod:`skacv.optim.families`), or one of your own; ``alpha`` multiplies its
+        penalty, such as those of ``skacv.optim.penalties``, weighted or of groups
+        (``skacv.optim.families``), or one of your own; ``alpha`` multiplies its
         ``strength``. None: no penalty.
     schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
         Accelerated gradient descent, gradient descent, Polyak's heavy ball
         (momentum .9), or Newton's method, which takes smooth penalties only. Or a
-        schedule, such as those of :mod:`skacv.optim.schedules` or one of your own: a
+        schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
         frozen dataclass whose ``step_size`` is replaced by that of this estimator.
     fit_intercept : bool, default=True
         Whether to fit an intercept. With the squared error X and y are centred by their

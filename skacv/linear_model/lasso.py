@@ -14,10 +14,10 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
-    with (1 / sum w) sum_i w_i in the place of 1 / n if rows are weighted, and sum_j v_j
-    |b_j| in the place of ||b||_1 with ``penalty_weights`` v. One run gives all
-    iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the error of each
-    of them on unseen rows, without a refit.
+    with (1 / sum w) sum_i w_i in the place of 1 / n if rows are weighted, and
+    ``sum_j v_j |b_j|`` in the place of ||b||_1 with ``penalty_weights`` v. One run
+    gives all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the
+    error of each of them on unseen rows, without a refit.
 
     Parameters
     ----------

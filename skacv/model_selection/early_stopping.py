@@ -20,6 +20,7 @@ from .._compat import (
     on_host,
     with_callbacks,
 )
+from .._estimator.collections import is_collection
 from .._estimator.following import followed
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
@@ -27,7 +28,14 @@ from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
 from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
-from .members import are_alike, check_losses, judge_alike, losses_of, usual_scorer
+from .members import (
+    are_alike,
+    check_collections,
+    check_losses,
+    judge_alike,
+    losses_of,
+    usual_scorer,
+)
 from .portfolios import PORTFOLIOS, task_of_estimator
 from .preference import PairedErrors
 from .read_once import read_once
@@ -263,11 +271,15 @@ default=None
             If parameters or data are invalid, or the criterion is undefined (NaN) for
             every iterate. The estimator is then left unchanged.
         """
-        passed_y, y = y, on_host(y)
-        params = {name: on_host(value) for name, value in params.items()}
+        passed_y = y
+        if not is_collection(X):
+            y = on_host(y)
+            params = {name: on_host(value) for name, value in params.items()}
         members = self._members_for(X, y)
         X, y, params = read_once(members, X, y, params)
         candidates = self._candidates(members)
+        if is_collection(X):
+            check_collections(self, losses_of(candidates, X, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
             judge_alike(candidates, rng)
@@ -282,7 +294,9 @@ default=None
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, judge, between = on_common_rows(runs, judge, between)
-        rule, paired = RULES[self.rule], self._paired(candidates, fit_params, y)
+        rule, paired = RULES[self.rule], None
+        if not is_collection(X):
+            paired = self._paired(candidates, fit_params, y)
         compared = Comparison(candidates, runs, judge, rule, between, paired)
         self._keep(compared, compared.corrected_score(rng))
         self.estimator_ = followed(self.estimator_, X, passed_y)
@@ -372,8 +386,10 @@ default=None
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
         stages = Stages(judge, self.patience)
+        # Every run of a collection has all of its workers.
+        n_jobs = 1 if is_collection(X) else self.n_jobs
         if not has_callbacks(self):
-            return Parallel(n_jobs=self.n_jobs)(
+            return Parallel(n_jobs=n_jobs)(
                 delayed(stages.run)(each.estimator, X, y, fit_params[each.member])
                 for each in candidates
             )
@@ -382,7 +398,7 @@ default=None
         context.call_on_fit_task_begin(estimator=self, **data)
         tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
         run = partial(fit_with_callbacks, self, stages)
-        runs = Parallel(n_jobs=self.n_jobs)(
+        runs = Parallel(n_jobs=n_jobs)(
             delayed(run)(each.estimator, task, data, fit_params[each.member])
             for each, task in zip(candidates, tasks)
         )

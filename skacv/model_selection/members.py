@@ -72,6 +72,32 @@ def check_members(members, owner):
         )
 
 
+def check_collections(stopping, losses):
+    """Raise where a stopping estimator cannot judge runs of rows on workers.
+
+    Parameters
+    ----------
+    stopping : TrajectoryEarlyStoppingCV
+    losses : dict
+        Of every member, by its name.
+
+    Raises
+    ------
+    ValueError
+    """
+    if len(losses) > 1 and not are_alike(losses):
+        raise ValueError(
+            "Members are judged by different losses, and what compares them needs "
+            "single rows, which stay on their workers with Dask input: give estimator "
+            "members of one loss."
+        )
+    if stopping.criterion not in ("auto", "cv", "loo"):
+        raise ValueError(
+            f"criterion={stopping.criterion!r} needs single rows, which stay on their "
+            "workers with Dask input: set criterion='cv', or 'loo' with loo=100."
+        )
+
+
 def losses_of(candidates, X, y):
     """The loss of every member on some data, by its name; None where it has none.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from .._estimator.collections import is_collection
 from .._estimator.folds import splitter_of
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
@@ -54,7 +55,8 @@ def draw_once(candidates, origins, X, y, fit_params):
     fit_params : dict
         What the candidates' ``fit`` will be passed.
     """
-    if isinstance(X, RowSummary):  # it has its folds
+    # Folds of a collection are the same whenever they are drawn; a summary has its own.
+    if is_collection(X) or isinstance(X, RowSummary):
         return
     drawn = {}
     for candidate, origin in zip(candidates, origins):

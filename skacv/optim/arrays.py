@@ -7,6 +7,8 @@ from .dense import DenseDesign
 from .device import DeviceDesign
 from .sparse import SparseDesign
 
+__all__ = ["design_of"]
+
 
 def design_of(X, center=None, row_scale=None):
     """The design of an array or of a CSR matrix.

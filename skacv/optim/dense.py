@@ -13,6 +13,10 @@ PRODUCT_MULTIPLICATIONS = 1 << 28
 PRODUCT_ENTRIES = 1 << 20
 # Rows of a Gram matrix that are added up at a time.
 STRIP = 256
+# Some libraries take half the time for products of so few multiplications, where a few
+# vectors (bytes of a row of them) meet so many rows at least.
+SMALL_PRODUCT, SMALL_ROW = 1_000_000, 48
+LEAST_ROWS = 32
 
 
 class DenseDesign(MatrixDesign):
@@ -31,10 +35,19 @@ class DenseDesign(MatrixDesign):
 
     # From the left: BLAS takes half the time where a few vectors lie side by side.
     def _times(self, coef):
-        return (coef.T @ self.X.T).T
+        parts = _small_products(self.X, coef)
+        if parts is None:
+            return (coef.T @ self.X.T).T
+        found = np.empty((coef.shape[1], len(self.X)), self.X.dtype)
+        for rows in parts:
+            np.matmul(coef.T, self.X[rows].T, out=found[:, rows])
+        return found.T
 
     def _transpose_times(self, slopes):
-        return (slopes.T @ self.X).T
+        parts = _small_products(self.X, slopes)
+        if parts is None or self.X.dtype != np.float32:
+            return (slopes.T @ self.X).T
+        return sum(slopes[rows].T @ self.X[rows] for rows in parts).T
 
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
@@ -164,3 +177,16 @@ def _sum_of_squares(blocks, side, dtype):
     for rows in strips:  # the lower triangle from the upper one
         product[rows.stop :, rows] = product[rows, rows.stop :].T
     return product
+
+
+def _small_products(X, vectors):
+    """Slices of rows whose products with a few vectors are small ones, or None.
+
+    None where these would be too few rows, or all of them are one small product.
+    """
+    n_rows, n_vectors = len(X), vectors.shape[1]
+    is_alike = vectors.dtype == X.dtype and X.flags.c_contiguous
+    if not (is_alike and 1 < n_vectors <= SMALL_ROW // X.itemsize):
+        return None
+    size = SMALL_PRODUCT // (max(1, X.shape[1]) * n_vectors)
+    return slices(n_rows, size) if LEAST_ROWS <= size < n_rows else None

@@ -1,10 +1,20 @@
 """Design: a linear map from coefficients to the linear predictors of rows."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
+
+if TYPE_CHECKING:  # they import this module
+    from .penalties import Penalty
+    from .updates import Update
+
+__all__ = ["ColumnDesign", "Design"]
 
 # Up to this many rows or columns the top eigenvalue comes from a full
 # decomposition; beyond, from Lanczos iterations.
@@ -49,23 +59,23 @@ class Design(ABC):
     has_columns = is_matrix = is_away = False
 
     @abstractmethod
-    def dot(self, coef):
+    def dot(self, coef: np.ndarray) -> np.ndarray:
         """Linear predictors, (n_columns, k) -> (n_rows, k)."""
 
     @abstractmethod
-    def t_dot(self, slopes):
+    def t_dot(self, slopes: np.ndarray) -> np.ndarray:
         """The gradient of slopes in the predictors, (n_rows, k) -> (n_columns, k)."""
 
     @abstractmethod
-    def rows(self, index):
+    def rows(self, index: np.ndarray | slice) -> Design:
         """The design of the rows in ``index``."""
 
     @abstractmethod
-    def scaled_rows(self, row_scale):
+    def scaled_rows(self, row_scale: np.ndarray) -> Design:
         """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
 
     @abstractmethod
-    def centered(self, weights):
+    def centered(self, weights: np.ndarray) -> Design:
         """The same design, centred by the weighted mean of its rows.
 
         Parameters
@@ -75,18 +85,18 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def outer_gram(self):
+    def outer_gram(self) -> np.ndarray:
         """Inner products of the rows, dense, (n_rows, n_rows)."""
 
     @abstractmethod
-    def squared_row_norms(self):
+    def squared_row_norms(self) -> np.ndarray:
         """Squared norm of every row, (n_rows,)."""
 
     @abstractmethod
-    def is_zero(self):
+    def is_zero(self) -> bool:
         """Whether all predictors are zero, whatever the coefficients."""
 
-    def own_predictors(self, coef, index):
+    def own_predictors(self, coef: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Predictor of every row in ``index`` by its own coefficients, (n_index,).
 
         Parameters
@@ -100,7 +110,9 @@ class Design(ABC):
             found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
         return found
 
-    def penalty(self, penalty, coef, predictor):
+    def penalty(
+        self, penalty: Penalty, coef: np.ndarray, predictor: np.ndarray
+    ) -> float:
         """The value of a penalty, a number.
 
         Parameters
@@ -112,7 +124,7 @@ class Design(ABC):
         """
         return penalty.value(coef)
 
-    def is_settled(self, change, coef, tol):
+    def is_settled(self, change: np.ndarray, coef: np.ndarray, tol: float) -> bool:
         """Whether no coefficient has changed by more than ``tol`` times the largest.
 
         Parameters
@@ -122,11 +134,11 @@ class Design(ABC):
         """
         return np.abs(change).max() <= tol * np.abs(coef).max()
 
-    def check(self, update, penalty):
+    def check(self, update: Update, penalty: Penalty) -> None:
         """Raise a ValueError where an update, or a penalty, cannot be taken here."""
         return None  # every one can
 
-    def squared_norm(self, coef, predictor):
+    def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """Squared norm of every column of coefficients, (k,).
 
         Parameters
@@ -137,7 +149,7 @@ class Design(ABC):
         """
         return np.einsum("jk,jk->k", coef, coef)
 
-    def covectors(self, directions):
+    def covectors(self, directions: np.ndarray) -> np.ndarray:
         """Covectors of directions, by which inner products with them are taken.
 
         Here they are the directions themselves.
@@ -154,7 +166,7 @@ class Design(ABC):
         """
         return directions
 
-    def evaluate(self, covectors):
+    def evaluate(self, covectors: np.ndarray) -> np.ndarray:
         """Linear predictors of directions by their covectors: the transpose of t_dot.
 
         Returns
@@ -163,11 +175,11 @@ class Design(ABC):
         """
         return self.dot(covectors)
 
-    def smaller_gram(self):
+    def smaller_gram(self) -> np.ndarray:
         """Inner products along :attr:`side`, dense."""
         return self.gram() if self.side == "columns" else self.outer_gram()
 
-    def smaller_gram_dot(self):
+    def smaller_gram_dot(self) -> Callable[[np.ndarray], np.ndarray]:
         """How to multiply with :meth:`smaller_gram` without forming it.
 
         Returns
@@ -179,7 +191,7 @@ class Design(ABC):
             return lambda coef: self.t_dot(self.dot(coef))
         return lambda slopes: self.dot(self.t_dot(slopes))
 
-    def spectrum(self):
+    def spectrum(self) -> np.ndarray:
         """Eigenvalues of (design' design) / n_rows, without the structural zeros.
 
         Returns
@@ -193,7 +205,7 @@ class Design(ABC):
         eigenvalues = eigvalsh(inner, overwrite_a=True, check_finite=False)
         return np.clip(eigenvalues.astype(np.float64) / self.shape[0], 0.0, None)
 
-    def top_eigenvalue(self):
+    def top_eigenvalue(self) -> float:
         """Largest eigenvalue of (design' design) / n_rows.
 
         Exact for small designs, else from Lanczos iterations started at a
@@ -224,7 +236,7 @@ class ColumnDesign(Design):
     has_columns = True
 
     @abstractmethod
-    def blocks(self):
+    def blocks(self) -> Iterator[tuple[slice, ColumnDesign]]:
         """Consecutive rows, as pairs (slice, ColumnDesign)."""
 
     @property

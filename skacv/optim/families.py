@@ -15,6 +15,8 @@ from scipy import sparse
 from .equality import ComparesArrays
 from .penalties import Penalty, Uniform
 
+__all__ = ["GroupL2", "Grouped", "Weighted"]
+
 
 @dataclass(frozen=True, eq=False)
 class Weighted(ComparesArrays, Penalty):
@@ -164,7 +166,7 @@ class Grouped(ComparesArrays, Penalty):
             )
         _check_weights(self, len(self.groups), n_columns)
 
-    def norms(self, coef):
+    def norms(self, coef: np.ndarray) -> np.ndarray:
         """Euclidean norm of every group, (n_groups, ...)."""
         n_others = int(np.prod(coef.shape[1:]))
         squares = coef.astype(np.float64).reshape(len(coef), n_others) ** 2

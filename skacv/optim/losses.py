@@ -24,6 +24,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlogy
 
+__all__ = [
+    "LOSSES",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "Poisson",
+    "PseudoHuber",
+    "SmoothedHinge",
+    "SquaredError",
+    "SquaredHinge",
+]
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -55,22 +68,38 @@ class Loss:
     is_of_residual = False
     cost_factor = 1.0
 
-    def cost(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        """The cost of every entry, or of every row where outputs are coupled."""
+        raise ValueError(f"{type(self).__name__} has no value.")
+
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        """The derivative of :meth:`value` in the linear predictor, of its shape."""
+        raise ValueError(f"{type(self).__name__} has no derivative.")
+
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        """The second derivative; where outputs are coupled, a small matrix per row."""
+        raise ValueError(f"{type(self).__name__} has no curvature.")
+
+    def curvature_bound(self, target: np.ndarray) -> float:
+        """An upper bound of the curvature, which sets the step size."""
+        raise ValueError(f"{type(self).__name__} has no curvature_bound.")
+
+    def cost(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """What the paths report of a row: the value, unless another unit is usual."""
         return self.cost_factor * self.value(target, predictor)
 
-    def mean(self, predictor):
+    def mean(self, predictor: np.ndarray) -> np.ndarray:
         """What a regressor predicts where this is its linear predictor."""
         return predictor
 
-    def predictor(self, mean):
+    def predictor(self, mean: np.ndarray) -> np.ndarray:
         """The linear predictor of what :meth:`mean` says."""
         return mean
 
-    def check_target(self, target):
+    def check_target(self, target: np.ndarray) -> None:
         """Raise a ValueError where these are no targets of this loss."""
 
-    def curvature_matrix(self, target, predictor):
+    def curvature_matrix(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The curvature of one output or of coupled ones as matrices, a row each.
 
         Returns

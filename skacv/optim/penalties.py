@@ -39,8 +39,21 @@ List a penalty in ``PENALTIES``, and it inherits the tests of
 """
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+
+__all__ = [
+    "L1",
+    "MCP",
+    "PENALTIES",
+    "SCAD",
+    "ElasticNet",
+    "Penalty",
+    "SquaredL2",
+    "Uniform",
+    "Zero",
+]
 
 # Derivatives of a prox are those of the penalty as steps get small.
 SMALL_STEP = 1e-6
@@ -58,46 +71,46 @@ class Penalty:
     is_linear = False
     is_rotation_invariant = False
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         """Summands of the penalty."""
         return np.zeros_like(coef)
 
-    def value(self, coef):
+    def value(self, coef: np.ndarray) -> float:
         """g(coef), a number."""
         return float(self.cost(coef).sum())
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         return point
 
-    def smooth_gradient(self, coef):
+    def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
         """Gradient of the smooth part, of which ``curvature`` is the largest."""
         return self.curvature * coef
 
-    def common_curvature(self):
+    def common_curvature(self) -> float | None:
         """The curvature, where it is that of every direction; else None."""
         return self.curvature if self.is_linear else None
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         """Derivatives of g where the coefficients are free, that is, off its kinks."""
         raise ValueError(f"{type(self).__name__} has no gradient to expand it by.")
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         """Second derivatives of g where the coefficients are free."""
         raise ValueError(f"{type(self).__name__} has no hessian_diagonal.")
 
-    def with_strength(self, strength):
+    def with_strength(self, strength: float) -> Self:
         """The same penalty of another strength."""
         return replace(self, strength=strength)
 
-    def unpenalized(self, n_columns):
+    def unpenalized(self, n_columns: int) -> np.ndarray:
         """Coefficients that it leaves alone whatever its strength, as a mask."""
         return np.zeros(n_columns, dtype=bool)
 
-    def is_free(self, coef):
+    def is_free(self, coef: np.ndarray) -> np.ndarray:
         """Which coefficients move when the rest of the objective changes a little."""
         return self.support(coef, SMALL_STEP)
 
-    def largest_strength(self, gradient, smoothness):
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         """Smallest strength that keeps zero coefficients at zero.
 
         ``gradient`` is the gradient of the loss at zero, ``smoothness`` its
@@ -105,10 +118,10 @@ class Penalty:
         """
         return float(np.abs(gradient).max(initial=0))
 
-    def check(self, n_columns):
+    def check(self, n_columns: int) -> None:
         """Raise a ValueError where the penalty is not for so many coefficients."""
 
-    def on(self, index):
+    def on(self, index: np.ndarray) -> "Penalty":
         """The penalty of the coefficients in ``index``, an array of int."""
         raise ValueError(
             f"{type(self).__name__} does not say how the prox of some coefficients "
@@ -116,14 +129,18 @@ class Penalty:
             "skacv.optim.penalties, or Grouped, of skacv.optim.families."
         )
 
-    def whole(self, mask):
+    def whole(self, mask: np.ndarray) -> np.ndarray:
         """The columns in a mask, and those whose prox depends on theirs."""
         return mask
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         return np.ones_like(coef)
 
-    def prox_tangent(self, coef, step_size, tangents):
+    def prox_tangent(
+        self, coef: np.ndarray, step_size: float | np.ndarray, tangents: np.ndarray
+    ) -> np.ndarray:
         """The derivative of the prox, times tangents of its point.
 
         Parameters
@@ -139,7 +156,7 @@ class Penalty:
             tangents *= derivative.astype(tangents.dtype, copy=False)
         return tangents
 
-    def support(self, coef, step_size):
+    def support(self, coef: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         """Where the derivative of the prox is not zero, in the shape of ``coef``."""
         return self.prox_derivative(coef, step_size) != 0
 
@@ -147,7 +164,7 @@ class Penalty:
 class Uniform(Penalty):
     """A sum of the same function of every coefficient."""
 
-    def on(self, index):
+    def on(self, index: np.ndarray) -> "Penalty":
         return self
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from .penalties import Penalty
+from .schedules import Schedule
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Phase:
     """
 
     penalty: Penalty
-    schedule: object
+    schedule: Schedule
     n_updates: int
     converged: bool = False
 

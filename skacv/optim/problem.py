@@ -1,13 +1,13 @@
 """The smooth part of an objective: a design, a target, weights and a loss."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
 from .design import Design
-from .losses import SquaredError
+from .losses import Loss, SquaredError
 from .penalties import Zero
 
 # Directions of relatively less curvature are left alone by Newton's method, such
@@ -26,13 +26,13 @@ class Problem:
     target : ndarray of shape (n_rows, n_targets)
     row_weights : ndarray of shape (n_rows, 1)
         Their sum is one.
-    loss : loss of :mod:`skacv.optim.losses`
+    loss : Loss
     """
 
     design: Design
     target: np.ndarray
     row_weights: np.ndarray
-    loss: object = SquaredError()
+    loss: Loss = field(default_factory=SquaredError)
 
     @property
     def largest_weight(self):

@@ -30,15 +30,43 @@ gradient of all rows by it, list it in ``SCHEDULES``, and it inherits the tests 
 steps) have tests of their own.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, repeat
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
 
 from .equality import ComparesArrays
 from .preconditioner import Preconditioner
-from .updates import NewtonStep, Pass, ProximalGradient
+from .updates import NewtonStep, Pass, ProximalGradient, Update
+
+__all__ = [
+    "SCHEDULES",
+    "EigenPro",
+    "GradientDescent",
+    "HeavyBall",
+    "Nesterov",
+    "Newton",
+    "RandomBatches",
+    "Schedule",
+    "StochasticGradient",
+]
+
+
+class Schedule(Protocol):
+    """What a run asks of a schedule; ``automatic_step`` may be missing."""
+
+    @property
+    def step_size(self) -> float:
+        """The step, or the first one: a field of the dataclass."""
+
+    def updates(self) -> Iterator[Update]:
+        """The updates, endlessly, and always from the first one."""
+
+    def largest_stable_step(self, smoothness: float) -> float:
+        """The largest step that converges on a quadratic of that curvature."""
 
 
 @dataclass(frozen=True)

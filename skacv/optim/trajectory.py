@@ -7,7 +7,7 @@ import numpy as np
 
 from .fits import Fits
 from .penalties import Penalty, Zero
-from .phases import first_updates
+from .phases import Phase, first_updates
 from .schedules import GradientDescent
 from .updates import Update
 
@@ -73,7 +73,7 @@ class Trajectory:
     coef: np.ndarray
     predictor: np.ndarray
     objective: np.ndarray
-    phases: list
+    phases: list[Phase]
 
     @property
     def n_updates(self):

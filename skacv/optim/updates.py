@@ -24,13 +24,19 @@ Whoever reads a run asks :class:`ProximalGradient` for the pieces: ``point``, ``
 in an eigenbasis.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .equality import ComparesArrays
+from .fits import Fits
+from .penalties import Penalty
 from .preconditioner import Preconditioner
+from .problem import Problem
+
+__all__ = ["Iterate", "NewtonStep", "Pass", "ProximalGradient", "State", "Update"]
 
 
 class Iterate(NamedTuple):
@@ -62,14 +68,16 @@ class State(NamedTuple):
     current: Iterate
     earlier: Iterate
     visited: np.ndarray | None = None
-    memory: object = None
+    memory: Any = None
 
 
-class Update:
+class Update(ABC):
     """Base class of all updates.
 
     Attributes
     ----------
+    step_size : float
+        That of the prox, too.
     is_affine : bool
         Whether, but for the prox, the next iterate is an affine map of the last two
         and of the gradient.
@@ -90,19 +98,26 @@ class Update:
         Whether the last two iterates are all that it goes on from.
     """
 
+    step_size: float
     is_affine = False
     has_tangent = False
     is_elementwise = False
     n_batches = 0
-    preconditioner = None
+    preconditioner: Preconditioner | None = None
     is_rotation_invariant = False
     goes_on_from_iterates = True
 
-    def check(self, penalty):
-        """Raise a ValueError where the update cannot take this penalty."""
+    @abstractmethod
+    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
+        """The state after this update, of all fits that run side by side."""
 
-    def check_on(self, problem):
+    def check(self, penalty: Penalty) -> None:
+        """Raise a ValueError where the update cannot take this penalty."""
+        return None  # it can take any
+
+    def check_on(self, problem: Problem) -> None:
         """Raise a ValueError where it is not what it says, on a problem."""
+        return None  # it is
 
 
 @dataclass(frozen=True)

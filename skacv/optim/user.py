@@ -7,7 +7,7 @@ leave-one-out and folds need no derivative of it. The memory matrix needs how it
 in one direction: the user's ``tangent``, or central differences.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import getclosurevars
 from itertools import count
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .updates import Iterate, State, Update
+
+__all__ = ["Arguments", "UserUpdate"]
 
 # Central differences: the step, relative to the size of what moves.
 DIFFERENCE = 1e-5
@@ -80,16 +82,16 @@ class UserUpdate:
     array([1., 0., 0., 0.])
     """
 
-    function: Callable
-    start: Callable | None = None
-    tangent: Callable | None = None
+    function: Callable[..., Any]
+    start: Callable[[np.ndarray], Any] | None = None
+    tangent: Callable[[int, Arguments, Arguments], Any] | None = None
     step_size: float = 1.0
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         return (UserStep(self, t) for t in count())
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         """It is not known of a function."""
         return np.inf
 

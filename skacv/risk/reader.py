@@ -5,7 +5,11 @@ with one sentence, since the estimate would not be what it says: nothing is read
 flags that a new loss, penalty or update may forget to set.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
+
+from ..optim.problem import Problem
+from ..optim.trajectory import Trajectory
+from .refit import Refit
 
 
 class Unreadable(ValueError):
@@ -22,7 +26,7 @@ class Reader(Protocol):
     :class:`~skacv.risk.left_out.choice.Folds`.
     """
 
-    def requires(self, problem, trajectory):
+    def requires(self, problem: Problem, trajectory: Trajectory) -> None:
         """Raise where the estimate would not be what it says.
 
         Parameters
@@ -37,7 +41,7 @@ class Reader(Protocol):
             One sentence says what is missing.
         """
 
-    def read(self, problem, trajectory, refit):
+    def read(self, problem: Problem, trajectory: Trajectory, refit: Refit) -> Any:
         """The estimate of every iterate, of a run that meets :meth:`requires`.
 
         Parameters

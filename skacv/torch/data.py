@@ -13,6 +13,7 @@ from .._any_optimiser.checks import (
     check_rows_are_independent,
 )
 from .._any_optimiser.folds import Folds
+from .._compat import check_in_memory
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def checked(model, X, y, batches=None):
     """
     start = model.start()
     check_parameters({name: str(value.dtype) for name, value in start.items()})
+    check_in_memory(X, y)
     X, y = as_tensors(next(iter(start.values())), X, y)
     check_data([X.numpy(force=True)], y.numpy(force=True))
     batches = checked_batches(batches, len(y))

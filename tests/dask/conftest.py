@@ -2,8 +2,12 @@
 
 import os
 import signal
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
+
+from skacv._estimator import streaming
 
 SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
 
@@ -41,8 +45,17 @@ def scheduler(request):
         return
     import dask
 
-    with dask.config.set(scheduler=request.param, num_workers=2):
+    # One pool for all rounds: left alone, every round starts processes of its own.
+    pool = ProcessPoolExecutor(2, get_context("spawn"))
+    settings = {"pool": pool} if request.param == "processes" else {}
+    with pool, dask.config.set(scheduler=request.param, num_workers=2, **settings):
         yield request.param
+
+
+@pytest.fixture
+def on_workers(monkeypatch):
+    """Rows stay on workers, though moments would do for squared errors."""
+    monkeypatch.setattr(streaming, "MOST_COLUMNS_OF_COLLECTIONS", -1)
 
 
 def kill_worker(client):

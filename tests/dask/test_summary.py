@@ -3,13 +3,16 @@
 import os
 import signal
 
-import dask.array as da
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask import delayed
 from scipy import sparse
+
+pytest.importorskip("pyarrow", reason="needs skacv[dask]")
+
+import dask.array as da
+import dask.dataframe as dd
+from dask import delayed
 
 from skacv import (
     IterativeRidge,

@@ -139,6 +139,18 @@ def test_nearly_collinear_and_constant_columns(sides, rng):
     check(sides, model_of("lasso"), X, y)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_are_all_constant_leave_a_run_where_it_is(dtype, sides, rng):
+    """Their rounding is no curvature, of which a step would be the inverse."""
+    X, y = np.tile([0.1, 1.3, 7.7], (N_ROWS, 1)).astype(dtype), rng.random(N_ROWS)
+    model = model_of("gd")
+    model.set_params(alpha=0.0)
+    assert sides.fitted(model, X, y) == "PseudoRowData"
+    assert model.step_size_ == 1
+    assert not model.coef_path_.any()
+    np.testing.assert_allclose(model.intercept_, y.mean(), rtol=1e-6)
+
+
 def test_rows_that_are_sorted(sides, rng):
     X, y = drawn(rng)
     order = np.argsort(X[:, 0])

@@ -141,6 +141,18 @@ def test_means_far_from_zero_and_columns_of_uneven_size(rng):
     check_same(model_of("nesterov"), X, 1e4 * (y + 1e3))
 
 
+def test_columns_that_are_all_constant_leave_a_run_where_it_is(rng):
+    X, y = np.tile([0.1, 1.3, 7.7], (N_ROWS, 1)), rng.random(N_ROWS)
+    found = IterativeRidge(0.0, max_iter=10, loo=False).fit(summarised(X, y))
+    assert found.step_size_ == 1
+    assert not found.coef_path_.any()
+    # Beside one that varies, and where no intercept takes them up.
+    X[:, 1] += rng.standard_normal(N_ROWS)
+    for fit_intercept in (True, False):
+        model = model_of("nesterov").set_params(fit_intercept=fit_intercept)
+        check_same(model, X, y)
+
+
 def test_held_out_predictions_are_those_of_the_sampled_rows(rng):
     X, y = drawn(rng)
     found, plain = check_same(model_of("lasso"), X, y)

@@ -280,6 +280,10 @@ class MeanAlone(Cosh):
         return np.exp(predictor)
 
 
+class WithoutCurvature(Cosh):
+    curvature = Loss.curvature
+
+
 @dataclass(frozen=True)
 class TwiceSquared(Loss):
     """The squared error itself, which says that it is read as its half."""
@@ -307,6 +311,7 @@ class TwiceSquared(Loss):
         (QuadraticByWord(), "says that it is quadratic"),
         (MeanAlone(), "predictor is not the inverse of its mean"),
         (TwiceSquared(), "read as half the squared error"),
+        (WithoutCurvature(), "WithoutCurvature has no curvature"),
     ],
 )
 def test_losses_that_are_not_what_they_say_are_refused(loss, message, problem):

@@ -6,6 +6,7 @@ from scipy import sparse
 
 from skacv.optim import design as designs
 from skacv.optim.arrays import design_of
+from skacv.optim.dense import DenseDesign
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE
 from tests.optim.designs import (
     CHANGES,
@@ -279,3 +280,21 @@ def test_large_means_do_not_cancel_digits(shape, scaled, rng):
     np.testing.assert_allclose(
         design.squared_row_norms(), near.squared_row_norms(), rtol=1e-3
     )
+
+
+@pytest.mark.parametrize("n_vectors", [1, 2, 6, 7, 12, 13])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_in_small_slices_are_those_of_all_rows(dtype, order, n_vectors, rng):
+    """With few vectors rows are taken some at a time; the last slice is shorter."""
+    X = np.asarray(rng.standard_normal((70_001, 8)), dtype, order=order)
+    design = DenseDesign(X)
+    coef = rng.standard_normal((8, n_vectors)).astype(dtype)
+    slopes = rng.standard_normal((len(X), n_vectors)).astype(dtype)
+    found, transposed = design.dot(coef), design.t_dot(slopes)
+    assert found.dtype == transposed.dtype == dtype
+    exact = X.astype(np.float64)
+    units = 64 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, exact @ coef, 0, units * 8)
+    size = np.abs(exact).T @ np.abs(slopes)
+    assert (np.abs(transposed - exact.T @ slopes) <= units * size).all()

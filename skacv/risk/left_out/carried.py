@@ -65,7 +65,7 @@ class LabelsAndFolds:
         """Folds alone; None without any."""
         if not folds:
             return None
-        no_labels = np.empty((len(problem.target), 0))
+        no_labels = np.empty((len(problem.target), 0), problem.target.dtype)
         return cls(problem, refit, no_labels, np.empty(0, int), folds)
 
     def fits(self, problem):

@@ -1,0 +1,310 @@
+"""Fits of rows on workers beside the same fits in memory: ``make bench-dask``.
+
+``python -m benchmarks.dask_rounds squared --rows 20000 --columns 500`` is smaller.
+Seconds are those of whole fits, of rows that are on the workers already. A round of
+nothing sends the same numbers out and back, without products: what rounds add to them.
+"""
+
+import argparse
+import os
+import signal
+import sys
+from functools import partial
+from math import ceil, log, log2
+from statistics import median
+from time import perf_counter
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.distributed import Client, LocalCluster
+from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
+
+from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
+from skacv._estimator import streaming
+from skacv.dask.block_sums import added
+from skacv.dask.problem import FitsOnWorkers
+from skacv.dask.rows import FAN, RowGroups
+
+from .report import Row, report
+
+BLOCK_ROWS = 10_000
+N_WORKERS, N_FOLDS = 2, 5
+# Rounds of nothing, of which the median is taken; updates before a worker is killed.
+N_ROUNDS, UNTIL_KILLED = 30, 30
+# What the table of sizes takes for granted: bytes a second of a link, and of copies and
+# sums in memory; seconds of the scheduler for a task; multiplications and additions a
+# second of a worker in products of few vectors.
+LINK, MEMORY, TASK, RATE = 1.25e9, 5e9, 5e-4, 2e10
+
+
+def rows_of(first, n_rows, n_columns):
+    """Some rows, the same whenever and wherever they are made."""
+    rng = np.random.default_rng([0, first])
+    X = rng.standard_normal((n_rows, n_columns), dtype=np.float32)
+    # Of uneven size: else updates would soon move nothing more in single precision.
+    X *= np.geomspace(1, 0.02, n_columns, dtype=np.float32)
+    return X
+
+
+def targets_of(X, is_class):
+    """Numbers, or two classes, of which twenty columns know something."""
+    rng = np.random.default_rng([1, len(X)])
+    mean = X[:, :20].sum(axis=1)
+    if is_class:
+        return (mean + 4 * rng.standard_normal(len(X)) > 0).astype(np.int64)
+    return mean + 4 * rng.standard_normal(len(X), dtype=np.float32) + 3
+
+
+def collections(n_rows, n_columns, is_class):
+    """X and y in blocks that workers make by themselves."""
+    parts = []
+    for first in range(0, n_rows, BLOCK_ROWS):
+        size = min(BLOCK_ROWS, n_rows - first)
+        rows = dask.delayed(rows_of)(first, size, n_columns)
+        parts.append(da.from_delayed(rows, (size, n_columns), np.float32))
+    X = da.concatenate(parts)
+    dtype = np.int64 if is_class else np.float32
+    return X, X.map_blocks(targets_of, is_class, dtype=dtype, drop_axis=1)
+
+
+def in_memory(n_rows, n_columns, is_class):
+    """The same rows as arrays."""
+    X = np.empty((n_rows, n_columns), np.float32)
+    y = []
+    for first in range(0, n_rows, BLOCK_ROWS):
+        part = rows_of(first, min(BLOCK_ROWS, n_rows - first), n_columns)
+        X[first : first + len(part)] = part
+        y.append(targets_of(part, is_class))
+    return X, np.concatenate(y)
+
+
+def model(is_class, n_updates):
+    """FISTA with folds, and nothing from single rows."""
+    settings = {"max_iter": n_updates, "tol": 0, "cv": N_FOLDS}
+    settings |= {"risk": False, "loo": False}
+    if is_class:
+        return TrajectoryLogisticRegression(0.01, l1_ratio=1.0, **settings)
+    return TrajectoryLasso(0.002, **settings)
+
+
+def nothing(block, coef, intercept):
+    """Sums of the shapes of a gradient's, without a product."""
+    return np.zeros(coef.shape), np.zeros(coef.shape[1:])
+
+
+def overhead(X, y, n_columns):
+    """Seconds that a round takes beside its products."""
+    groups = RowGroups(X, y)
+    coef = np.ones((n_columns, 1, 1 + N_FOLDS), np.float32)
+    seconds = []
+    for _ in range(N_ROUNDS):
+        begun = perf_counter()
+        groups.sum(nothing, coef, np.zeros((1, 1 + N_FOLDS)), combine=added)
+        seconds.append(perf_counter() - begun)
+    return median(seconds)
+
+
+def timed_fit(estimator, X, y):
+    begun = perf_counter()
+    return clone(estimator).fit(X, y), perf_counter() - begun
+
+
+class Rounds:
+    """Seconds of the rounds of gradients; a worker may be killed before one of them."""
+
+    def __init__(self, client=None, killed_before=None):
+        self.client, self.killed_before = client, killed_before
+        self.seconds, self.has_killed = [], False
+
+    def __enter__(self):
+        self._gradient = gradient = FitsOnWorkers.gradient
+
+        def timed(fits, point):
+            if len(self.seconds) == self.killed_before:
+                processes = self.client.run(os.getpid)
+                os.kill(next(iter(processes.values())), signal.SIGKILL)
+                self.has_killed = True
+            begun = perf_counter()
+            found = gradient(fits, point)
+            self.seconds.append(perf_counter() - begun)
+            return found
+
+        FitsOnWorkers.gradient = timed
+        return self
+
+    def __exit__(self, *_):
+        FitsOnWorkers.gradient = self._gradient
+
+
+def difference(found, expected):
+    """Of the paths of two fits, relative to their largest entries.
+
+    In single precision updates may end to move anything, some sooner than others.
+    """
+    names = "coef_path_", "train_path_", "cv_path_"
+    last = min(found.n_iter_, expected.n_iter_) + 1
+    pairs = [
+        (getattr(found, name)[:last], getattr(expected, name)[:last]) for name in names
+    ]
+    return max(np.abs(a - b).max() / np.abs(b).max() for a, b in pairs)
+
+
+def fits(is_class, sizes):
+    """A fit on two workers beside the fit in memory, and one that loses a worker."""
+    n_rows, n_columns, n_updates = sizes
+    # Whatever their columns: moments would do for the squared error.
+    streaming.MOST_COLUMNS_OF_COLLECTIONS = 0
+    if is_class:  # which take longer in memory
+        n_rows //= 4
+    estimator = model(is_class, n_updates)
+    loss = "logistic loss" if is_class else "squared error"
+    cluster = LocalCluster(
+        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
+    )
+    with cluster, Client(cluster) as client:
+        X, y = dask.persist(*collections(n_rows, n_columns, is_class))
+        beside = overhead(X, y, n_columns)
+        with Rounds() as rounds:
+            found, seconds = timed_fit(estimator, X, y)
+        each = median(rounds.seconds)
+        with Rounds(client, min(UNTIL_KILLED, n_updates - 1)) as killed:
+            again, seconds_again = timed_fit(estimator, X, y)
+        del X, y
+    bitwise = np.array_equal(again.coef_path_, found.coef_path_)
+    expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, is_class))
+    shape = f"{n_rows} x {n_columns} float32, {found.n_iter_} updates"
+    work = f"{loss}, {N_FOLDS} folds, {shape}"
+    if not killed.has_killed:
+        raise RuntimeError("The run was over before a worker could be killed.")
+    yield Row(
+        f"{work}: seconds on {N_WORKERS} workers",
+        "the fit in memory",
+        seconds,
+        own,
+        own / seconds,
+        accuracy=f"paths differ by {difference(found, expected):.1e}",
+    )
+    yield Row(
+        f"{loss}: milliseconds of a round",
+        "a round of nothing",
+        1000 * each,
+        1000 * beside,
+        each / beside,
+        accuracy=f"{1000 * beside:.0f} ms beside products",
+    )
+    yield Row(
+        f"{loss}: seconds where a worker is killed after {UNTIL_KILLED} updates",
+        "undisturbed",
+        seconds_again,
+        seconds,
+        seconds_again / seconds,
+        accuracy=f"paths differ by {difference(again, found):.1e}"
+        + (", bit for bit the same" if bitwise else "")
+        + f", longest round {max(killed.seconds):.1f} s",
+    )
+
+
+def one_pass(sizes):
+    """A fit on the moments of one pass, with the risk, beside the fit in memory."""
+    n_rows, n_columns, n_updates = sizes
+    estimator = model(False, n_updates).set_params(risk=True, random_state=0)
+    cluster = LocalCluster(
+        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
+    )
+    with cluster, Client(cluster):
+        X, y = dask.persist(*collections(n_rows, n_columns, False))
+        found, seconds = timed_fit(estimator, X, y)
+        del X, y
+    folds = RowSummary(N_FOLDS).fold_of(np.arange(n_rows))
+    estimator.set_params(cv=PredefinedSplit(folds))
+    expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, False))
+    last = min(found.n_iter_, expected.n_iter_) + 1
+    risk = np.abs(found.risk_path_[:last] / expected.risk_path_[:last] - 1).max()
+    yield Row(
+        f"squared error in one pass, risk and {N_FOLDS} folds, {n_rows} x {n_columns} "
+        f"float32, {found.n_iter_} updates: seconds on {N_WORKERS} workers",
+        "the fit in memory",
+        seconds,
+        own,
+        own / seconds,
+        accuracy=f"paths differ by {difference(found, expected):.1e}, "
+        f"risk_path_ by {risk:.1e} of itself",
+    )
+
+
+# ------------------------------------------------------------------- on paper
+
+
+def paper(n_columns, n_workers, n_fits=1 + N_FOLDS):
+    """What a round takes at other sizes, by the numbers above; products left out.
+
+    Coefficients go down in single precision, from worker to worker, doubling; sums come
+    up in double precision, through a tree of fan 8, whose tasks take eight of them in.
+
+    Returns
+    -------
+    dict of float
+        Bytes that the client sends and gets; seconds of the links, of the client and of
+        the scheduler; rows of a worker whose products take as long as all of these.
+    """
+    down, up = 4 * n_columns * n_fits, 8 * n_columns * n_fits
+    levels = ceil(log(n_workers, FAN))
+    links = down * ceil(log2(n_workers)) + up * (min(FAN, n_workers) - 1) * levels
+    # Copies into and out of messages, the update itself and its prox.
+    client = (down + up) / LINK + 8 * up / MEMORY
+    n_tasks, n_parts = n_workers + 1, n_workers
+    while n_parts > 1:
+        n_parts = ceil(n_parts / FAN)
+        n_tasks += n_parts
+    seconds = {"links": links / LINK, "client": client, "scheduler": n_tasks * TASK}
+    total = sum(seconds.values())
+    rows = total * RATE / (4 * n_columns * n_fits)
+    return {"down": down, "up": up, **seconds, "total": total, "rows": rows}
+
+
+def on_paper(sizes):
+    """Rounds of other sizes."""
+    for n_columns in (10**3, 10**4, 10**5, 10**6):
+        for n_workers in (10, 100, 1000):
+            found = paper(n_columns, n_workers)
+            parts = {k: found[k] for k in ("links", "client", "scheduler")}
+            limit = max(parts, key=parts.get)
+            split = ", ".join(f"{name} {1000 * s:.0f}" for name, s in parts.items())
+            yield Row(
+                f"{n_columns} columns on {n_workers} workers: MB down, MB up, ms",
+                f"limit: {limit}",
+                found["down"] / 1e6,
+                found["up"] / 1e6,
+                1000 * found["total"],
+                asked=f"{found['rows']:.0f} rows of a worker take as long",
+                accuracy=split,
+            )
+
+
+BENCHMARKS = {
+    "one-pass": one_pass,  # before the others, which turn it off
+    "squared": partial(fits, False),
+    "logistic": partial(fits, True),
+    "paper": on_paper,
+}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--columns", type=int, default=2000)
+    parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(BENCHMARKS):
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
+    sizes = arguments.rows, arguments.columns, arguments.updates
+    found = (
+        (name, row)
+        for name in arguments.names or BENCHMARKS
+        for row in BENCHMARKS[name](sizes)
+    )
+    report("Rows on workers", found, arguments.output, ["dask", "distributed"])

@@ -1,0 +1,121 @@
+"""Single rows left out of a run on workers: refits as further columns of its rounds.
+
+Each row that is left out is a fit of its own. They take the updates of the run side by
+side, as many at a time as the client holds; a round costs the workers a product of all
+of their coefficients.
+"""
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from ..optim.run import Iterates
+from ..risk.averages import mean_with_error
+from .block_sums import RowsOut
+from .problem import FitsOnWorkers, Means
+
+# Memory of the client for refits, and arrays of coefficients that each of them has.
+REFIT_BYTES, ARRAYS_PER_REFIT = 1 << 28, 8
+
+
+class RowsFollowed:
+    """Refits without one row each, and what each predicts for its row.
+
+    Parameters
+    ----------
+    fits : FitsOnWorkers
+    X : {ndarray, CSR matrix} of shape (n_fits, n_features)
+        The row that every fit is without.
+    coef : ndarray of shape (n_columns, n_outputs)
+        Where they start.
+    """
+
+    def __init__(self, fits, X, coef):
+        self._fits, self._X = fits, X
+        self._iterates = Iterates.at_rest(fits, coef)
+        self.predictors = [self._predictor()]
+
+    def take(self, taken):
+        """Move all refits on by an update."""
+        self._iterates.take(taken)
+        self.predictors.append(self._predictor())
+
+    def _predictor(self):
+        """Of every fit for its own row, (n_fits, n_outputs)."""
+        coef, intercept = self._fits.features_and_intercept(self._iterates.coef)
+        own = [
+            np.ravel(self._X[[fit]] @ coef[:, :, fit]) for fit in range(coef.shape[2])
+        ]
+        return np.stack(own) + intercept.T
+
+
+def read_rows(estimator, trajectory, data):
+    """Fitted attributes of leave-one-out, for as many rows as ``loo`` says.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    trajectory : Trajectory
+    data : DataOnWorkers
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        If the iterates without some row diverge.
+    """
+    problem = data.problem
+    n_rows = problem.groups.n_rows
+    rng = check_random_state(estimator.random_state)
+    rows = np.sort(rng.choice(np.arange(n_rows), estimator.loo, replace=False))
+    block = problem.groups.take(rows)
+    there = np.flatnonzero(block.weight > 0)
+    rows, block = rows[there], _part(block, there)
+    each = ARRAYS_PER_REFIT * problem.target.size * problem.design.dtype.itemsize
+    size = max(1, REFIT_BYTES // each)
+    chunks = [slice(k, k + size) for k in range(0, len(rows), size)]
+    parts = [
+        _predictors(problem, trajectory, rows[some], _part(block, some))
+        for some in chunks
+    ]
+    predictors = np.concatenate(parts, axis=1)
+    if not np.isfinite(predictors).all():
+        raise ValueError(
+            "The iterates without some row diverge, though those on all rows do not: "
+            "use a smaller step_size."
+        )
+    target = block.y.astype(np.float64)[:, :, None]
+    cost = problem.loss.cost(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
+    path, se_path = mean_with_error(cost.T, block.weight.astype(np.float64))
+    return {
+        "loo_path_": path,
+        "loo_se_path_": se_path,
+        "loo_prediction_path_": data.predictions(estimator, predictors),
+        "loo_indices_": rows,
+        "loo_target_": data.coder.decoded(block.y + data.offset),
+    }
+
+
+def _part(block, places):
+    """Some rows of a block."""
+    return block._replace(
+        X=block.X[places], y=block.y[places], weight=block.weight[places]
+    )
+
+
+def _predictors(problem, trajectory, rows, block):
+    """Linear predictors of rows without them, (n_iterates, n_rows, n_outputs)."""
+    whole, weight = problem.means, block.weight.astype(np.float64)
+    own = block.X.toarray() if sparse.issparse(block.X) else block.X
+    means = Means.of_sums(
+        whole.weight - weight,
+        whole.weight * whole.X - (own * weight[:, None]).T,
+        whole.weight * whole.target - (block.y * weight[:, None]).T,
+    )
+    fits = FitsOnWorkers(problem, RowsOut(rows), means)
+    follower = RowsFollowed(fits, block.X, trajectory.coef[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.stack(trajectory.followed_by(follower).predictors)
