@@ -196,7 +196,7 @@ def varying(moments, center):
     Parameters
     ----------
     moments : Moments
-        Of all rows.
+        Moments of all rows.
     center : ndarray of shape (width,)
         Means, or zeros where nothing is taken off.
 
