@@ -26,7 +26,7 @@ except ImportError:
         if not any(map(is_foreign, arrays)):
             return
         X, fitted = (array if is_foreign(array) else np.empty(0) for array in arrays)
-        # Of two namespaces there is no common one.
+        # Two namespaces have no common one.
         try:
             get_namespace(X, fitted)
         except TypeError:

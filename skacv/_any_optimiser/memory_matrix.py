@@ -11,7 +11,7 @@ from .estimates import PathEstimate
 
 # How well modes have the slopes of every iterate, and how small an iterate's may be.
 KEPT, FLOOR = 0.02, 0.05
-# Smaller modes, beside the largest, are rounding.
+# Modes that are smaller, relative to the largest, are rounding.
 RESOLUTION = 1e-12
 # Random signs of a group: their mean is taken within it, their error between groups.
 GROUP = 10

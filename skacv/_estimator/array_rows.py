@@ -1,4 +1,4 @@
-"""The rows that a fit is to, where they are arrays in memory."""
+"""Training rows that are arrays in memory."""
 
 from dataclasses import dataclass
 

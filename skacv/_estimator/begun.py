@@ -1,4 +1,4 @@
-"""A run that has begun: what it is of, and what it carries beside."""
+"""A run in progress: its data, and the labels and folds fitted along with it."""
 
 from dataclasses import dataclass, field, replace
 

@@ -1,4 +1,4 @@
-"""Runs that have hardly begun: columns of very uneven size, far targets."""
+"""Warnings about slow runs: columns of very uneven size, targets far from zero."""
 
 import numpy as np
 from scipy.optimize import minimize_scalar

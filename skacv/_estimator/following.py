@@ -1,4 +1,4 @@
-"""Fitted arrays and predictions where X is, of methods that work in NumPy.
+"""Fitted arrays and predictions on the device of X, from methods that work in NumPy.
 
 X may be an array of another namespace, on another device (scikit-learn's
 ``array_api_dispatch``). A fit leaves it there and works on all that is small in NumPy.

@@ -1,4 +1,4 @@
-"""What held-out predictions cost, row by row and iterate by iterate."""
+"""Losses of held-out predictions, for every row and iterate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Means and second moments of groups of rows, and a few rows that have them."""
+"""Means and second moments of groups of rows, and pseudo-rows with these moments."""
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +15,8 @@ LEAST_ROWS = 2
 class Moments:
     """Weight, means and scatter of rows, which those of other rows can be added to.
 
-    The scatter is about the means, so that means which are large beside the spread cost
-    no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
+    The scatter is about the means, so that means which are large relative to the spread
+    cost no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def varying(moments, center):
     Parameters
     ----------
     moments : Moments
-        Of all rows.
+        Moments of all rows.
     center : ndarray of shape (width,)
         Means, or zeros where nothing is taken off.
 

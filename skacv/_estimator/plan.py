@@ -1,4 +1,4 @@
-"""What a run will be: penalties, schedule, step; and what is known of it before."""
+"""The plan of a run: penalties, schedule and step size."""
 
 from dataclasses import replace
 from math import ceil

@@ -1,4 +1,4 @@
-"""How a fit tells where it stands: scikit-learn's callbacks, and printed lines."""
+"""Progress of a fit: scikit-learn's callbacks, and printed lines."""
 
 from .._compat import callback_context, has_callbacks
 

@@ -1,4 +1,4 @@
-"""The table of estimates, and the walk that reads them from a finished run.
+"""The registered estimates, and how they are computed from a finished run.
 
 An estimate is one entry of ``ESTIMATES``. From there it is a fitted attribute of every
 estimator that switches it on, a criterion of :class:`TrajectoryEarlyStoppingCV`, and

@@ -1,4 +1,4 @@
-"""What a stopping estimator asks of an estimator: one public protocol."""
+"""The public interface that TrajectoryEarlyStoppingCV needs of an estimator."""
 
 from abc import abstractmethod
 from copy import copy

@@ -52,33 +52,33 @@ class RowSpaceData(ColumnData):
 
     def coefficients(self, coef):
         """Iterates in scikit-learn's shapes, as coefficients of the features."""
-        return super().coefficients(self._turned(coef, self.basis.T))
+        return super().coefficients(self._in_basis(coef, self.basis.T))
 
     def iterates(self, coef_path, intercept_path):
         """Iterates from scikit-learn's shapes; what is not in the space is lost."""
         coef = super().iterates(coef_path, intercept_path)
-        return self._turned(coef, self.basis)
+        return self._in_basis(coef, self.basis)
 
     def without_rows(self, coef, shift, k):
         """Coefficients and intercepts of target k from those of replicas."""
-        turned = self._turned(coef[:, :, None], self.basis.T)
-        return super().without_rows(turned[:, :, 0], shift, k)
+        found = self._in_basis(coef[:, :, None], self.basis.T)
+        return super().without_rows(found[:, :, 0], shift, k)
 
     def holds_record(self, estimator):
         """Whether the iterates of a fitted estimator lie in the space of the rows."""
         coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
-        back = self._turned(self._turned(coef, self.basis), self.basis.T)
+        back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
         tolerance = ROUNDINGS * np.finfo(self.basis.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
 
-    def _turned(self, coef, matrix):
+    def _in_basis(self, coef, matrix):
         """Iterates (t, n, n_outputs) of one basis in another, in one product."""
         n_kept = len(matrix)
         outputs = np.moveaxis(coef[:, :n_kept], 1, 2)
-        turned = np.moveaxis(outputs @ matrix, 2, 1)
+        found = np.moveaxis(outputs @ matrix, 2, 1)
         if not self.has_constant:
-            return turned
-        return np.concatenate([turned, coef[:, n_kept:]], axis=1)
+            return found
+        return np.concatenate([found, coef[:, n_kept:]], axis=1)
 
     # ------------------------------------------------------------- phases of a run
 

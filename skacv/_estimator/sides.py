@@ -1,4 +1,4 @@
-"""On which side of the data a run is: their columns, their rows, or their moments.
+"""Representation of the data in a run: by columns, by rows, or by moments.
 
 A run costs what its data do, and so does all that is read from it. Where the same run
 can be had from fewer numbers, exactly, it is on these.

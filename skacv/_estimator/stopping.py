@@ -1,4 +1,4 @@
-"""When a run has gone on for long enough after its best iterate."""
+"""Early stopping: when a run ends after its best iterate."""
 
 import numpy as np
 

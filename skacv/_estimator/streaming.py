@@ -1,4 +1,4 @@
-"""Estimators that are fitted to summaries of rows, and take rows in block by block."""
+"""Estimators that can be fitted block by block, by ``partial_fit``."""
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if

@@ -1,4 +1,4 @@
-"""Fits to a summary: its sampled rows, and a few that stand for all others."""
+"""Fits to a RowSummary: its sampled rows, and pseudo-rows for all others."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where a run begins: at zero, or where the last fit has ended."""
+"""Where a run starts: at zero, or at the last iterate of the previous fit."""
 
 from dataclasses import replace
 

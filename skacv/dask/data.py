@@ -1,4 +1,4 @@
-"""Rows in Dask collections as a problem on workers, and the way back."""
+"""From rows in Dask collections to a problem on workers, and back."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class DataOnWorkers(ColumnData):
-    """What rows on workers become for the algorithm, and the way back.
+    """Rows on workers as the algorithm uses them, and back to the user's scale.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class ClassCoder:
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         label = np.searchsorted(self.classes, np.ravel(block.y))
-        # Of rows without a weight a label may be none of the classes.
+        # The label of a row with weight zero may be none of the classes.
         label = np.minimum(label, len(self.classes) - 1)
         target = targets_of(label, len(self.classes), self.loss)
         return target, _weights(block) * self.class_weight[label]

@@ -156,7 +156,7 @@ def check_asked(estimator, params):
             f"fit passes {', '.join(params)} on to cv, which Dask input does not take: "
             "give cv a number of folds."
         )
-    # Of two rows: which kind of update it is does not depend on their number.
+    # Two rows suffice: the kind of update does not depend on their number.
     update = estimator._planned_update(2)
     if type(update) is not ProximalGradient or update.preconditioner is not None:
         raise ValueError(

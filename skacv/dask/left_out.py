@@ -41,7 +41,7 @@ class RowsFollowed:
         self.predictors.append(self._predictor())
 
     def _predictor(self):
-        """Of every fit for its own row, (n_fits, n_outputs)."""
+        """Predictors of every fit for its own row, (n_fits, n_outputs)."""
         coef, intercept = self._fits.features_and_intercept(self._iterates.coef)
         own = [
             np.ravel(self._X[[fit]] @ coef[:, :, fit]) for fit in range(coef.shape[2])

@@ -1,4 +1,4 @@
-"""A run on workers, with folds beside it; what its iterates cost, read in few rounds.
+"""A run on workers with its folds, and losses of its iterates, in few rounds.
 
 An objective is not needed for the next update, and would be a round of its own. So many
 iterates are judged side by side, at the end of a phase or once they fill some memory:

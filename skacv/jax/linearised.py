@@ -6,9 +6,9 @@ about
 
     c (gradient + H d - w_i (gradient_i + H_i d) + C_i),
 
-with gradients and Hessians of all rows and of the row left out at the recorded theta,
-c = 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
-(:mod:`skacv.risk.left_out.correction`). Of the penalty the gradient is exact, and the
+with gradients and Hessians of all rows and of the row left out at the recorded theta, c
+= 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
+(:mod:`skacv.risk.left_out.correction`). The gradient of the penalty is exact, and the
 optimiser is run as it is: only gradients of the loss are expanded.
 """
 
@@ -127,7 +127,7 @@ class Expansion(NamedTuple):
         return self.model.mean_loss(self.unravel(theta), X, y, weights)
 
     def hessian(self, theta, X, y, weights):
-        """Of a mean loss: J'l''J, and the bend of the predictions themselves.
+        """Hessian of a mean loss: J'l''J, and the curvature of the predictions.
 
         For linear models that is zero and J is constant, which the compiler finds. The
         product is faster than what differentiating the mean loss twice comes to.

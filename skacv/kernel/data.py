@@ -1,4 +1,4 @@
-"""Validated samples as the problem of a kernel machine, and the way back."""
+"""From validated samples to the problem of a kernel machine, and back."""
 
 from dataclasses import dataclass, replace
 

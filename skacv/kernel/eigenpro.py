@@ -30,8 +30,8 @@ FULL_BATCH_SHARE, BATCH_SHARE = 1 / 40, 1 / 10
 # Directions are brought down to so many roundings of the largest k(x, x) at most: with
 # the steps that are stable beyond, rounding grows.
 N_ROUNDINGS = 1000
-# Of the memory that is free on a device, the part of the kernel of a batch may take so
-# much: it is there up to three times while it is computed.
+# Share of the free memory of a device that the part of the kernel of a batch may take:
+# it is there up to three times while it is computed.
 DEVICE_SHARE = 0.25
 
 

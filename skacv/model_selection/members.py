@@ -79,7 +79,7 @@ def check_collections(stopping, losses):
     ----------
     stopping : TrajectoryEarlyStoppingCV
     losses : dict
-        Of every member, by its name.
+        The loss of every member, by its name.
 
     Raises
     ------

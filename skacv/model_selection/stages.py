@@ -58,7 +58,7 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
 
 
 def _n_rows(X):
-    """Rows of positive weight, where none have weights passed beside them."""
+    """Number of rows, if no weights are passed."""
     return len(X) if isinstance(X, RowSummary) else _num_samples(X)
 
 

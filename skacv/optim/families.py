@@ -1,4 +1,4 @@
-"""Penalties that tell coefficients apart: weighted, and of groups.
+"""Penalties with weights of coefficients, and penalties of groups.
 
 :class:`Weighted` gives every coefficient a weight of its own in a uniform penalty of
 :mod:`skacv.optim.penalties`; an intercept has the weight zero. :class:`Grouped` is

@@ -1,4 +1,4 @@
-"""Losses: what one row costs, as a function of its target and linear predictor.
+"""Losses of one row, as functions of its target and linear predictor.
 
 A loss is a frozen dataclass deriving from :class:`Loss`, with
 

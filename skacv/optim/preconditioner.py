@@ -214,7 +214,7 @@ def full_batch_step(top_eigenvalue):
     """The step with all rows at a time, 1 / lambda, half of that of EigenPro 2.
 
     Longer ones overshoot: the run rings in its top directions, and rings less without
-    some of its rows, so that what these say of it reads low.
+    some of its rows, so that their estimate of it is too low.
     """
     return 1 / top_eigenvalue if top_eigenvalue > 0 else 1.0
 

@@ -92,7 +92,7 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
 
 
 class Alone:
-    """What a run carries beside its own outputs: nothing.
+    """What a run carries in addition to its own outputs: nothing.
 
     Another class that carries something (random labels, folds) has the same methods.
     """

@@ -1,8 +1,8 @@
 """Updates with a prox, taken on the columns that they can move.
 
 A coefficient that is zero in the last two iterates of every fit stays zero while its
-gradient x_j's is under the threshold of the prox. Of the gradient of all columns only
-that has to be known, and a bound says it without a product with X,
+gradient x_j's is under the threshold of the prox. Only this has to be known about the
+gradient of other columns, and a bound gives it without a product with X,
 
     |x_j's| <= |(X'Q c)_j| + ||x_j|| ||s - Q c||,        c = Q's,
 

@@ -119,10 +119,10 @@ def leverages(local, solver):
     for first in range(0, n_rows, ROW_BLOCK):
         rows = slice(first, first + ROW_BLOCK)
         X = local.design.rows(rows).dense_columns(every, local.design.dtype)
-        whitened = [solver.whiten(_placed(local, X, k)) for k in range(n_outputs)]
+        transformed = [solver.whiten(_placed(local, X, k)) for k in range(n_outputs)]
         for k in range(n_outputs):
             for m in range(n_outputs):
-                product = np.einsum("ti,ti->i", whitened[k], whitened[m])
+                product = np.einsum("ti,ti->i", transformed[k], transformed[m])
                 blocks[rows, k, m] = product
     return blocks
 

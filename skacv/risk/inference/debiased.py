@@ -50,8 +50,8 @@ class Debiased(NamedTuple):
 
     def interval(self, coverage):
         """Ends that cover the true coefficient so often, (n_asked, n_outputs, 2)."""
-        reach = norm.ppf((1 + coverage) / 2) * self.standard_error
-        return np.stack([self.estimate - reach, self.estimate + reach], axis=-1)
+        margin = norm.ppf((1 + coverage) / 2) * self.standard_error
+        return np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
 
 
 class Scaled(NamedTuple):
@@ -101,6 +101,6 @@ class Scaled(NamedTuple):
         share = (n_errors * self.scale.error / self.scale.value) ** 2
         if share >= 1:
             return np.stack([np.full_like(own, end) for end in (-np.inf, np.inf)], -1)
-        reach = np.sqrt(share * estimate**2 + (1 - share) * own**2)
-        ends = np.stack([estimate - reach, estimate + reach], axis=-1)
+        margin = np.sqrt(share * estimate**2 + (1 - share) * own**2)
+        ends = np.stack([estimate - margin, estimate + margin], axis=-1)
         return ends / (1 - share)

@@ -1,4 +1,4 @@
-"""What the label of a row does to its slopes, had it been held out of all else.
+"""Effect of the label of a row on its loss derivatives, in the run without that row.
 
 With U the held-out predictors of a row and W the memory matrix of the loss, the slopes
 of the row follow from its label y alone,

@@ -1,4 +1,4 @@
-"""What debiases an iterate, row by row: n K^-1 Psi."""
+"""Scores that debias an iterate: n K^-1 Psi, one for each row."""
 
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -1,4 +1,4 @@
-"""How much of what is seen is signal: of a debiased iterate, and of the labels."""
+"""Variance of the signal, from a debiased iterate or from the labels."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ class Signal(NamedTuple):
     shared: float
 
 
-def of_debiased(coef, pull, known, scores):
+def of_debiased(coef, mean_score, known, scores):
     """The variance of x'(c beta), from an iterate and what debiases it.
 
     That of the debiased iterate Z = b + Omega h, less p v of its noise,
@@ -42,7 +42,7 @@ def of_debiased(coef, pull, known, scores):
     ----------
     coef : ndarray of shape (n_columns,)
         b.
-    pull : ndarray of shape (n_columns,)
+    mean_score : ndarray of shape (n_columns,)
         h: X'scores / n.
     known : object
         ``covariance`` of the columns, and ``solved``, its inverse times an array.
@@ -53,8 +53,8 @@ def of_debiased(coef, pull, known, scores):
     Signal
     """
     noise = np.sum(scores**2) / len(scores) ** 2
-    size = coef @ known.covariance @ coef + 2 * coef @ pull
-    size += pull @ known.solved(pull) - len(coef) * noise
+    size = coef @ known.covariance @ coef + 2 * coef @ mean_score
+    size += mean_score @ known.solved(mean_score) - len(coef) * noise
     variance = 2 * len(coef) * noise**2 + 4 * noise * max(size, 0.0)
     return Signal(float(size), float(np.sqrt(variance)), 2 * noise)
 

@@ -1,4 +1,4 @@
-"""How far a debiased iterate is from the truth, where labels follow a logistic model.
+"""Scale of a debiased iterate relative to the true coefficients of a logistic model.
 
 Where P(y = 1 | x) = sigma(u), u = x'beta + a, a debiased iterate is normal about c beta
 [1]_. With psi1 and psi0 the slopes of a row by both labels, held out
@@ -6,8 +6,8 @@ Where P(y = 1 | x) = sigma(u), u = x'beta + a, a debiased iterate is normal abou
 
     c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si).
 
-U is what an iterate predicts for the row that it never saw, of that iterate whose U
-goes with the labels most. Of the log odds it leaves something open,
+U is the held-out linear predictor of a row, by the iterate whose U is most correlated
+with the labels. It does not determine the log odds u:
 
     u = mean + slope U + left G,        G standard normal,
 

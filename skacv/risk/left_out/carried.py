@@ -1,4 +1,4 @@
-"""Random labels and folds that a run carries beside its own outputs.
+"""Random labels and folds that are fitted along with a run, as further outputs.
 
 What leaving rows out needs runs in the same products with the design: folds, as fits
 with other row weights, and the labels that self-influences of kernel machines are

@@ -1,4 +1,4 @@
-"""What linearising a loss misses in the gradients of replicas that leave out a row.
+"""Correction of the error of linearised gradients in runs without a row.
 
 Replica i deviates from the recorded run by d_i. Its gradient, linearised there,
 lacks

@@ -1,4 +1,4 @@
-"""What leaving rows out costs: which method is taken, how many rows are worth it."""
+"""Cost of leave-one-out, by which the method and the number of rows are chosen."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The columns of X on which replicas of a run can be anything but zero."""
+"""The columns of X whose coefficients can be nonzero in runs without a row."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ SPARE = 1.25
 
 
 def whole_gram(design):
-    """Design' design / n_rows where that is small beside the work to come, or None."""
+    """Design' design / n_rows if that is cheap relative to the rest, or None."""
     size = design.shape[1] ** 2
     if size > GRAM_PER_ENTRY * design.n_stored:
         return None

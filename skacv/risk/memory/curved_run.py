@@ -1,4 +1,4 @@
-"""W times the slopes of a run, by probes, and what the held-out predictors cost."""
+"""W times the loss derivatives of a run, by probes; losses of held-out predictors."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -64,7 +64,7 @@ class CurvedRun:
     ----------
     points : GradientPoints
     scales : ndarray of shape (n_rows,)
-        Zero where a row is in no average.
+        Zero for rows that do not enter averages.
     inflation : float
         What multiplies held-out residuals: a run that centres the target by its own
         rows centres it without the row that is held out. It divides the degrees of

@@ -1,4 +1,4 @@
-"""Tangents of a run whose loss is curved: how shocks in row slopes move iterates.
+"""Derivatives of the iterates with respect to the loss derivatives of rows.
 
 With Q_{t,s} the response of iterate t to a shock in gradient s, x_i the rows, psi_i
 their slopes and D_i their curvatures (times n and the rows' weights), what is wanted

@@ -24,13 +24,13 @@ from .curved_tangents import (
 from .modes import AlongRun, Modes, all_modes, modes_of
 from .signed_rows import curvature_at
 
-# Smaller modes, beside the largest, are rounding where all are wanted.
+# Modes that are smaller, relative to the largest, are rounding where all are wanted.
 RESOLUTION = 1e-12
 
 
 @dataclass(frozen=True)
 class GradientPoints:
-    """What the rows pull by, and how that bends, wherever a gradient is taken.
+    """Derivatives of the loss of every row at the points where gradients are taken.
 
     Slopes are those of n times the rows' weights times the loss. With momentum a
     gradient is taken beyond the last iterate.

@@ -232,7 +232,7 @@ def _is_exact_cheap(run):
 def _on_modes(run, take, accuracy):
     """Solve on as many modes as represent the iterates near the least risk.
 
-    How small that is beside the first residuals shows afterwards.
+    Its size relative to the first residuals is known afterwards.
 
     Parameters
     ----------
