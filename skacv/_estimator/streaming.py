@@ -107,8 +107,8 @@ class TakesSummaries:
         >>> model = IterativeRidge(max_iter=50)
         >>> for rows in (slice(0, 200), slice(200, 442)):
         ...     model = model.partial_fit(X[rows], y[rows])
-        >>> model.coef_path_.shape
-        (51, 10)
+        >>> model.coef_path_.shape == (model.n_iter_ + 1, 10)
+        True
         """
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
