@@ -1,5 +1,7 @@
 """Estimators that can be fitted block by block, by ``partial_fit``."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
@@ -134,7 +136,7 @@ class TakesSummaries:
             return 1
         if isinstance(cv, ShuffledFolds):  # a default: any random folds
             return cv.n_splits
-        if not isinstance(cv, int):
+        if not isinstance(cv, Integral):
             raise ValueError(
                 "partial_fit assigns folds row by row: cv must be None or a number, "
                 f"not {type(cv).__name__}."

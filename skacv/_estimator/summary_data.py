@@ -1,6 +1,7 @@
 """Fits to a RowSummary: its sampled rows, and pseudo-rows for all others."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -50,10 +51,13 @@ class SummarisedRows:
     Parameters
     ----------
     summary : RowSummary
+    n_samples : int
+        Rows that it has; it may get more later.
     loss : Loss
     """
 
     summary: object
+    n_samples: int
     loss: object
 
     @classmethod
@@ -81,11 +85,14 @@ class SummarisedRows:
         if estimator.keep_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
         estimator._check_outputs(summary.n_targets)
-        return cls(summary, estimator._loss_of(None, None)[0])
+        loss, _ = estimator._loss_of(None, None)
+        return cls(summary, summary.n_samples_seen_, loss)
 
     def is_same_as(self, other):
         """Whether another fit is to the same rows."""
-        return isinstance(other, SummarisedRows) and other.summary is self.summary
+        if not isinstance(other, SummarisedRows):
+            return False
+        return other.summary is self.summary and other.n_samples == self.n_samples
 
     def problem(self, estimator, params, seed, resume):
         """The problem that they make, and the folds as rows of it.
@@ -144,7 +151,7 @@ def n_folds_of(cv, summary):
     if isinstance(cv, ShuffledFolds):  # a default: any random folds
         cv = summary.n_folds
     if cv != summary.n_folds or cv == 1:
-        asked = cv if isinstance(cv, int) else f"a {type(cv).__name__}"
+        asked = cv if isinstance(cv, Integral) else f"a {type(cv).__name__}"
         raise ValueError(
             f"cv is {asked}, but the folds of this summary are "
             f"n_folds={summary.n_folds}, drawn at random: cv must be their number, and "
