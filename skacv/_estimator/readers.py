@@ -313,9 +313,13 @@ def read(run):
 
 
 def _first_rows(attributes, n_rows):
-    """Attributes, and of paths among them so many rows."""
+    """Attributes; arrays of a longer record are cut to so many rows."""
+
+    def is_array(name):
+        return name.endswith("_path_") and isinstance(attributes[name], np.ndarray)
+
     return {
-        name: value[:n_rows].copy() if name.endswith("_path_") else value
+        name: value[:n_rows].copy() if is_array(name) else value
         for name, value in attributes.items()
     }
 

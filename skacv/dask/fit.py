@@ -15,6 +15,7 @@ from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
 from .data import data_of
 from .left_out import read_rows
+from .memory_matrix import read_risk
 from .run import FoldsBeside, RunOnWorkers
 
 
@@ -87,6 +88,8 @@ class BegunOnWorkers(BegunRun):
             known["cv"] = _folds_read(costs[:, 1:], self.data.fold_weights)
         if plain(estimator.loo) not in (False, "auto"):
             known["loo"] = read_rows(estimator, self.trajectory, self.data)
+        if _asks_for_risk(estimator):
+            known["risk"] = read_risk(estimator, self.trajectory, self.data)
         return FinishedOnWorkers(
             estimator,
             self.trajectory,
@@ -176,6 +179,8 @@ def check_asked(estimator, params):
                 "loo=True leaves out every row, a refit each: for Dask input say how "
                 "many rows to leave out, such as loo=100, or judge by folds: cv=5."
             )
+        if estimate.name == "risk" and estimator._is_quadratic:
+            continue
         if estimate.name not in ("cv", "loo") and setting not in (False, None, "auto"):
             asked = f"{estimate.parameter}={setting!r}"
             raise ValueError(
@@ -183,6 +188,12 @@ def check_asked(estimator, params):
                 f"input: set {estimate.parameter}=False, and cv=5 to judge iterates by "
                 "folds."
             )
+
+
+def _asks_for_risk(estimator):
+    """Whether the memory matrix is asked for in so many words."""
+    risk = plain(ESTIMATES["risk"].setting(estimator))
+    return risk not in (False, None, "auto")
 
 
 def _check_start(estimator, resume):

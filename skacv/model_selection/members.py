@@ -91,7 +91,10 @@ def check_collections(stopping, losses):
             "single rows, which stay on their workers with Dask input: give estimator "
             "members of one loss."
         )
-    if stopping.criterion not in ("auto", "cv", "loo"):
+    offered = ["auto", "cv", "loo"]
+    if all(loss.is_quadratic for loss in losses.values()):
+        offered.append("risk")
+    if stopping.criterion not in offered:
         raise ValueError(
             f"criterion={stopping.criterion!r} needs single rows, which stay on their "
             "workers with Dask input: set criterion='cv', or 'loo' with loo=100."

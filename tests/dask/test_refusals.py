@@ -11,6 +11,7 @@ import dask.array as da
 from skacv import (
     IterativeRidge,
     TrajectoryEarlyStoppingCV,
+    TrajectoryHuberRegressor,
     TrajectoryLasso,
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
@@ -38,7 +39,7 @@ def y(rng):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (TrajectoryLasso(risk=True), "risk=True needs single rows.* cv=5"),
+        (TrajectoryHuberRegressor(risk=True), "risk=True needs single rows.* cv=5"),
         (TrajectoryLasso(loo=True), "loo=100, or judge by folds: cv=5"),
         (TrajectoryLasso(keep_data=True), "set keep_data=False"),
         (IterativeRidge(solver="eigenpro"), "gradient steps on all rows"),
