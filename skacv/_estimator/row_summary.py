@@ -1,12 +1,10 @@
 """RowSummary: the moments of the data, from one pass over the rows."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from mmap import mmap
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,69 +21,13 @@ from .moments import (
     shifted,
     varying,
 )
+from .row_blocks import blocks_of
+from .sampled_rows import SampledRows, hashed
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
 MOST_COLUMNS = 5000
-# Rows that from_arrays takes at a time have so many bytes, about.
-BLOCK_BYTES = 1 << 26
 # Seeds of the numbers that are drawn for rows.
 OF_FOLDS, OF_SAMPLE = 1, 2
-
-
-@dataclass(frozen=True)
-class SampledRows:
-    """Rows drawn at random: those that a hash of their number makes least.
-
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-    priorities : ndarray of uint64, shape (n,)
-    rows : ndarray of shape (n, n_columns + n_targets)
-    weights : ndarray of shape (n,)
-    """
-
-    numbers: np.ndarray
-    priorities: np.ndarray
-    rows: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def empty(cls, width):
-        nothing = np.empty(0)
-        return cls(
-            nothing.astype(np.int64),
-            nothing.astype(np.uint64),
-            np.empty((0, width)),
-            nothing,
-        )
-
-    def __len__(self):
-        return len(self.numbers)
-
-    def at(self, index):
-        """Some of them."""
-        return SampledRows(*(array[index] for array in self._arrays()))
-
-    def _arrays(self):
-        return self.numbers, self.priorities, self.rows, self.weights
-
-    def with_others(self, other, size):
-        """The sample of both, of that size, and what is no part of it."""
-        together = SampledRows(
-            *(np.concatenate(pair) for pair in zip(self._arrays(), other._arrays()))
-        )
-        order = np.argsort(together.priorities)
-        kept = order[:size]
-        kept = kept[np.argsort(together.numbers[kept])]
-        return together.at(kept), together.at(order[size:])
-
-    def would_take(self, priorities, size):
-        """Which rows of these priorities may be in the sample of that size."""
-        if len(self) == size:
-            return np.flatnonzero(priorities < self.priorities.max())
-        if len(priorities) > size:
-            return np.sort(np.argpartition(priorities, size)[:size])
-        return np.arange(len(priorities))
 
 
 class RowSummary(BaseEstimator):
@@ -231,7 +173,7 @@ class RowSummary(BaseEstimator):
         ValueError
             If a block is invalid; the message has its number, starting from 0.
         """
-        blocks = _slices(X, y, sample_weight)
+        blocks = blocks_of(X, y, sample_weight)
         return cls.from_blocks(blocks, n_folds, n_sampled, progress)
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -444,7 +386,7 @@ class RowSummary(BaseEstimator):
         """Numbers and names of features, which an estimator fitted to it takes over."""
         return {name: getattr(self, name) for name in NAMES if hasattr(self, name)}
 
-    def rows_about(self, mean, by_fold):
+    def rows_about(self, mean, by_fold, total):
         """The sampled rows, and pseudo-rows with the moments of all others.
 
         Parameters
@@ -453,6 +395,8 @@ class RowSummary(BaseEstimator):
             Means that are subtracted.
         by_fold : bool
             Whether every fold has pseudo-rows of its own.
+        total : Moments
+            The moments of all rows.
 
         Returns
         -------
@@ -475,7 +419,7 @@ class RowSummary(BaseEstimator):
             rows.append(others)
             weights.append(their_weights)
             fold.append(np.repeat(numbers[there], len(others) // len(groups)))
-        rows = np.concatenate(rows) * varying(self.total(), mean)
+        rows = np.concatenate(rows) * varying(total, mean)
         return rows, np.concatenate(weights), np.concatenate(fold)
 
     def standardized(self):
@@ -505,8 +449,7 @@ class RowSummary(BaseEstimator):
         n_columns = self.n_features_in_
         total = self.total()
         mean = total.mean[:n_columns]
-        variance = np.diagonal(total.scatter)[:n_columns] / total.weight
-        scaler = _fitted_scaler(self, mean, variance)
+        scaler = _fitted_scaler(self, total)
         shift, scale = np.zeros(len(total.mean)), np.ones(len(total.mean))
         shift[:n_columns], scale[:n_columns] = mean, scaler.scale_
         found = deepcopy(self)
@@ -560,52 +503,16 @@ def _nothing(shell, y):
     }
 
 
-def _fitted_scaler(summary, mean, variance):
-    """A StandardScaler with these means and variances."""
-    scaler = StandardScaler()
-    scaler.mean_, scaler.var_ = mean, variance
-    size = np.sqrt(variance)
-    # As StandardScaler has it: columns that are constant, to rounding, keep their size.
-    constant = size <= 10 * np.finfo(float).eps * np.maximum(np.abs(mean), size)
-    scaler.scale_ = np.where(constant | (size == 0), 1.0, size)
+def _fitted_scaler(summary, total):
+    """A StandardScaler fitted to the rows with these moments."""
+    scaler, columns = StandardScaler(), slice(summary.n_features_in_)
+    scaler.mean_ = total.mean[columns].copy()
+    scaler.var_ = np.diagonal(total.scatter)[columns] / total.weight
+    # As in StandardScaler, constant columns keep their size.
+    is_scaled = varying(total, total.mean)[columns] & (scaler.var_ > 0)
+    scaler.scale_ = np.sqrt(np.where(is_scaled, scaler.var_, 1.0))
     scaler.n_samples_seen_ = summary.n_samples_seen_
     scaler.n_features_in_ = summary.n_features_in_
     if hasattr(summary, "feature_names_in_"):
         scaler.feature_names_in_ = summary.feature_names_in_
     return scaler
-
-
-def _slices(X, y, sample_weight):
-    """Blocks of rows of arrays."""
-    lengths = {len(a) if not sparse.issparse(a) else a.shape[0] for a in (X, y)}
-    if len(lengths) > 1:
-        raise ValueError(f"X and y have different numbers of rows: {sorted(lengths)}.")
-    (n_rows,) = lengths
-    size = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
-    for first in range(0, n_rows, size):
-        rows = slice(first, min(first + size, n_rows))
-        block = [_window(X, rows), np.asarray(y[rows])]
-        if sample_weight is not None:
-            block.append(np.asarray(sample_weight[rows]))
-        yield tuple(block)
-
-
-def _window(X, rows):
-    """Some rows; those of a memmap from a map of their own, which ends with them."""
-    # A slice of a memmap does not say where in the file it begins.
-    if isinstance(X, np.memmap) and isinstance(X.base, mmap) and X.flags.c_contiguous:
-        n_rows = rows.stop - rows.start
-        offset = X.offset + rows.start * X.strides[0]
-        found = np.memmap(X.filename, X.dtype, "r", offset, (n_rows, *X.shape[1:]))
-        return np.asarray(found)
-    return X[rows] if sparse.issparse(X) else np.asarray(X[rows])
-
-
-def hashed(numbers, seed):
-    """A random number of 64 bits for every number: SplitMix64 (Steele et al. 2014)."""
-    with np.errstate(over="ignore"):
-        z = numbers.astype(np.uint64) * np.uint64(2) + np.uint64(seed)
-        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))

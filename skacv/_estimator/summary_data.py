@@ -179,7 +179,7 @@ def summary_data(rows, fit_intercept, by_fold):
     n_columns, n_targets = summary.n_features_in_, summary.n_targets
     total, numbers = summary.total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
-    values, weights, fold = summary.rows_about(mean, by_fold)
+    values, weights, fold = summary.rows_about(mean, by_fold, total)
     X, target = np.split(values, [n_columns], axis=1)
     if len(numbers) < summary.n_rows_:
         _warn_of_lost_digits([shifted(total, mean)], n_targets)

@@ -5,7 +5,6 @@ moments of the other columns and of the targets, from one more pass over the row
 enough: the run is read from them as it is from a :class:`RowSummary`.
 """
 
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from .._estimator.readers import FinishedRun
 from .._estimator.row_summary import MOST_COLUMNS, RowSummary
 from .._estimator.summary_data import SummarisedRows, summary_data
 from ..optim.trajectory import Trajectory
+from .summary import merged
 
 
 def read_risk(estimator, trajectory, data):
@@ -70,4 +70,4 @@ def _summarised(block, columns, offset, is_flat):
 
 
 def _both(one, other):
-    return deepcopy(one).merge(other)
+    return merged([one, other])

@@ -36,7 +36,7 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
     sizes = sizes_of(X, [rows for rows, _, _ in blocks])
     firsts = np.cumsum(sizes) - sizes
     empty = RowSummary(n_folds=n_folds, n_sampled=n_sampled)
-    take, merge = delayed(_with_block, pure=False), delayed(_merged, pure=False)
+    take, merge = delayed(_with_block, pure=False), delayed(merged, pure=False)
     parts, n_parts = [], min(threads(), len(blocks))
     for share in np.array_split(np.arange(len(blocks)), n_parts):
         part = empty
@@ -54,7 +54,8 @@ def _with_block(summary, number, first, X, y, weight):
     return taken_in(deepcopy(summary), number, X, y, weight, first_row=first)
 
 
-def _merged(parts):
+def merged(parts):
+    """The summary of all parts, which stay as they are, for a retry."""
     found = deepcopy(parts[0])
     for part in parts[1:]:
         found.merge(part)

@@ -75,7 +75,6 @@ def summarised(X, y, weights=None, size=100, order=None, **params):
 
 
 def model_of(name):
-    # A number of probes: as many are drawn from a sample of rows as from all.
     model = clone(MODELS[name]).set_params(risk="exact", risk_row_scales=False)
     return model.set_params(loo=40, random_state=0)
 
@@ -88,7 +87,7 @@ def largest_difference(found, expected):
     return np.abs(found - expected).max() / np.abs(expected).max()
 
 
-def check_same(model, X, y, weights=None, sparse_too=False):
+def check_same(model, X, y, weights=None):
     """A fit to the summary is one to the rows, with the folds of the summary."""
     summary = summarised(X, y, weights)
     fold = summary.fold_of(np.arange(X.shape[0]))
@@ -257,7 +256,7 @@ def test_sampled_rows_are_uniform(rng):
 @pytest.mark.parametrize("kind", ["array", "float32", "memmap", "view", "csr"])
 def test_from_arrays(kind, rng, tmp_path, monkeypatch):
     X, y = drawn(rng)
-    monkeypatch.setattr("skacv._estimator.row_summary.BLOCK_BYTES", 8 * N_COLUMNS * 70)
+    monkeypatch.setattr("skacv._estimator.row_blocks.BLOCK_BYTES", 8 * N_COLUMNS * 70)
     expected, source = X, X
     if kind == "float32":
         source = X.astype(np.float32)
