@@ -1,8 +1,9 @@
 """Fits of rows on workers beside the same fits in memory: ``make bench-dask``.
 
 ``python -m benchmarks.dask_rounds squared --rows 20000 --columns 500`` is smaller.
-Seconds are those of whole fits, of rows that are on the workers already. A round of
-nothing sends the same numbers out and back, without products: what rounds add to them.
+Seconds are those of whole fits, of rows that are on the workers already; paths are also
+compared with those of the same rows in memory in double precision. A round of nothing
+sends the same numbers out and back, without products: what rounds add to them.
 """
 
 import argparse
@@ -94,6 +95,23 @@ def nothing(block, coef, intercept):
     return np.zeros(coef.shape), np.zeros(coef.shape[1:])
 
 
+def fits_in_memory(estimator, sizes, is_class):
+    """The fit in the precision of the rows, its seconds, and the one in double."""
+    X, y = in_memory(*sizes, is_class)
+    own, seconds = timed_fit(estimator, X, y)
+    if not is_class:
+        y = y.astype(np.float64)
+    return own, seconds, clone(estimator).fit(X.astype(np.float64), y)
+
+
+def differences(found, own, double):
+    """How far a fit is from the two in memory, in words."""
+    return (
+        f"paths differ by {difference(found, double):.1e} from memory in double "
+        f"precision, by {difference(found, own):.1e} from single"
+    )
+
+
 def overhead(X, y, n_columns):
     """Seconds that a round takes beside its products."""
     groups = RowGroups(X, y)
@@ -139,7 +157,7 @@ class Rounds:
 
 
 def difference(found, expected):
-    """Of the paths of two fits, relative to their largest entries.
+    """The largest difference of the paths of two fits, relative to their largest entry.
 
     In single precision updates may end to move anything, some sooner than others.
     """
@@ -156,8 +174,6 @@ def fits(is_class, sizes):
     n_rows, n_columns, n_updates = sizes
     # Whatever their columns: moments would do for the squared error.
     streaming.MOST_COLUMNS_OF_COLLECTIONS = 0
-    if is_class:  # which take longer in memory
-        n_rows //= 4
     estimator = model(is_class, n_updates)
     loss = "logistic loss" if is_class else "squared error"
     cluster = LocalCluster(
@@ -173,7 +189,7 @@ def fits(is_class, sizes):
             again, seconds_again = timed_fit(estimator, X, y)
         del X, y
     bitwise = np.array_equal(again.coef_path_, found.coef_path_)
-    expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, is_class))
+    single, own, double = fits_in_memory(estimator, (n_rows, n_columns), is_class)
     shape = f"{n_rows} x {n_columns} float32, {found.n_iter_} updates"
     work = f"{loss}, {N_FOLDS} folds, {shape}"
     if not killed.has_killed:
@@ -184,7 +200,7 @@ def fits(is_class, sizes):
         seconds,
         own,
         own / seconds,
-        accuracy=f"paths differ by {difference(found, expected):.1e}",
+        accuracy=differences(found, single, double),
     )
     yield Row(
         f"{loss}: milliseconds of a round",
@@ -219,9 +235,9 @@ def one_pass(sizes):
         del X, y
     folds = RowSummary(N_FOLDS).fold_of(np.arange(n_rows))
     estimator.set_params(cv=PredefinedSplit(folds))
-    expected, own = timed_fit(estimator, *in_memory(n_rows, n_columns, False))
-    last = min(found.n_iter_, expected.n_iter_) + 1
-    risk = np.abs(found.risk_path_[:last] / expected.risk_path_[:last] - 1).max()
+    single, own, double = fits_in_memory(estimator, (n_rows, n_columns), False)
+    last = min(found.n_iter_, double.n_iter_) + 1
+    risk = np.abs(found.risk_path_[:last] / double.risk_path_[:last] - 1).max()
     yield Row(
         f"squared error in one pass, risk and {N_FOLDS} folds, {n_rows} x {n_columns} "
         f"float32, {found.n_iter_} updates: seconds on {N_WORKERS} workers",
@@ -229,7 +245,7 @@ def one_pass(sizes):
         seconds,
         own,
         own / seconds,
-        accuracy=f"paths differ by {difference(found, expected):.1e}, "
+        accuracy=f"{differences(found, single, double)}; "
         f"risk_path_ by {risk:.1e} of itself",
     )
 

@@ -97,12 +97,12 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
     """The problem of coded rows: centred by means, or with a column of ones."""
     is_centered = bool(estimator.fit_intercept and loss.is_quadratic)
     has_constant = bool(estimator.fit_intercept and not loss.is_quadratic)
-    dtype, n_outputs = groups.dtype, len(moments.target)
+    n_outputs = len(moments.target)
     offset, center = np.zeros((1, n_outputs)), np.zeros((groups.n_columns, 1))
     whole = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
     means, folds = Means.of_sums(*whole), Means.of_sums(*moments[:3])
     if is_centered:
-        offset = means.target.T.astype(dtype).astype(np.float64)
+        offset = means.target.T
         center = means.X
         groups = groups.coded(_shifted, offset)
     means, folds = means.shifted(offset.T), folds.shifted(offset.T)
@@ -112,9 +112,9 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
     lacks &= is_centered or moments.least[0] == 0
     shown = _shown(groups, center if is_centered else None, has_constant, loss)
     problem = ProblemOnWorkers(
-        RepresentedDesign(n_columns, dtype),
+        RepresentedDesign(n_columns),
         np.resize(shown.target, (n_columns, n_outputs)),
-        np.full((n_columns, 1), 1 / n_columns, dtype),
+        np.full((n_columns, 1), 1 / n_columns),
         loss,
         groups=groups,
         refit=Refit(recentres=is_centered, is_sum=estimator._is_sum),
@@ -132,10 +132,10 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
         n_samples=groups.n_rows,
         is_flat=coder.is_flat,
         names=names,
-        offset=offset.astype(dtype),
+        offset=offset,
         is_centered=is_centered,
         has_constant=has_constant,
-        center=center.astype(dtype),
+        center=center,
         shown=shown,
         fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
         fold_weights=folds.weight[:n_folds] / weight,

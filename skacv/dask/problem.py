@@ -41,16 +41,18 @@ SINGLE_ROWS = (
 class RepresentedDesign(Design):
     """Linear predictors that are represented by their coefficients.
 
+    These are in double precision whatever X is: they are small beside the rows, and the
+    roundings of hundreds of updates add up where those of one product do not.
+
     Parameters
     ----------
     n_columns : int
-    dtype : dtype
     """
 
-    side = "columns"
+    side, dtype = "columns", np.dtype(np.float64)
 
-    def __init__(self, n_columns, dtype):
-        self.shape, self.dtype = (n_columns, n_columns), np.dtype(dtype)
+    def __init__(self, n_columns):
+        self.shape = n_columns, n_columns
 
     def dot(self, coef):
         """The predictor of coefficients: these."""
@@ -163,10 +165,10 @@ class ProblemOnWorkers(Problem):
 
     def fitted_on(self, index):
         """Predictors of the minimum of f over some columns, as in memory."""
-        found = np.zeros_like(self.target)
+        found = np.zeros(self.target.shape)
         if not (self.loss.is_quadratic and len(index)):
             return found
-        columns = np.zeros((len(found), len(index)), found.dtype)
+        columns = np.zeros((len(found), len(index)))
         columns[index, np.arange(len(index))] = 1
         gram = self.gram_dot(columns)[index]
         slope = self.gradient(found)[index]
@@ -186,11 +188,11 @@ class ProblemOnWorkers(Problem):
         """
         if not self.has_columns:
             return 0.0
-        size, dtype = self.design.shape[1], self.design.dtype
+        size = self.design.shape[1]
         if size <= EXACT_EIGENVALUE_SIZE:
-            gram = self.gram_dot(np.eye(size, dtype=dtype), fits)
+            gram = self.gram_dot(np.eye(size), fits)
             return float(max(np.linalg.eigvalsh((gram + gram.T) / 2)[-1], 0.0))
-        start = np.random.default_rng(0).standard_normal(size).astype(dtype)
+        start = np.random.default_rng(0).standard_normal(size)
         return top_eigenvalue_by_lanczos(
             lambda vector: self.gram_dot(vector, fits), start, tolerance=0.1
         )
@@ -218,8 +220,7 @@ class FitsOnWorkers:
         self.left_out = Nothing() if left_out is None else left_out
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
-        scale = problem.refit.penalty_scale(share)
-        self.penalty_scale = scale.astype(problem.design.dtype)
+        self.penalty_scale = problem.refit.penalty_scale(share)
 
     @property
     def n_fits(self):
@@ -280,7 +281,7 @@ class FitsOnWorkers:
 
     def _chunks(self, coef):
         """Coefficients and intercepts of so many iterates that a round bears them."""
-        n_bytes = coef[:, :, 0].size * coef.dtype.itemsize
+        n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
         size = max(1, ROUND_BYTES // n_bytes)
         for first in range(0, coef.shape[2], size):
             part = coef[:, :, first : first + size]
@@ -305,10 +306,11 @@ class FitsOnWorkers:
         if self.problem.has_constant:
             slopes = np.concatenate([slopes, total[None]])
         slopes /= self.means.weight
-        return slopes.astype(self.problem.design.dtype, copy=False)
+        return slopes
 
     def _sum(self, function, coef, *args):
-        coef = coef.astype(self.problem.design.dtype, copy=False)
+        # Products are in the precision of X, and so is what travels.
+        coef = coef.astype(self.problem.groups.dtype, copy=False)
         return self.problem.groups.sum(function, coef, *args, combine=added)
 
 
