@@ -53,7 +53,7 @@ def rows_to_choose_by(estimator, X, y, n_rows):
     -------
     "auto", True or int
     """
-    if estimator.leaves_one_out_cheaply(X, y):
+    if estimator._leaves_one_out_cheaply(X, y):
         return "auto"
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 
@@ -126,7 +126,7 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = Run.recorded(problem, trajectory, estimator.loo_correction)
+        kind = Run.recorded(problem, trajectory, estimator._corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
@@ -317,7 +317,7 @@ def _replaying(estimator, data):
     """How replicas without single rows differ from the estimator's own run."""
     return {
         "refit": estimator._refit(data),
-        "correction": estimator.loo_correction,
+        "correction": estimator._corrects_loo,
         **_parallel(estimator.n_jobs),
     }
 

@@ -240,8 +240,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         for predictor in self._linear_predictors(X):
             yield self._prediction(predictor, self._loss)
 
-    def trial_estimator(self, y):
-        """An example of :meth:`held_out_estimator`, made from targets.
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, made from targets.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         estimator of the same class
             A fitted estimator that predicts y.
         """
-        trial = super().trial_estimator(y)
+        trial = super()._trial_estimator(y)
         trial.coef_ = None
         return trial
 

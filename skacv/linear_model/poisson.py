@@ -242,8 +242,8 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     def _loss_of(self, target, weights):
         return Poisson(), {}
 
-    def trial_estimator(self, y):
-        """An example of :meth:`held_out_estimator`, with positive predictions.
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, with positive predictions.
 
         Parameters
         ----------
@@ -253,4 +253,4 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         -------
         estimator of the same class
         """
-        return super().trial_estimator(np.asarray(y) + 1.0)
+        return super()._trial_estimator(np.asarray(y) + 1.0)
