@@ -185,6 +185,26 @@ def residuals_of_rows_left_out(estimator, t):
     return estimator.loo_target_ - estimator.loo_prediction_path_[t]
 
 
+def residuals_of_folds(estimator, t):
+    """Targets less predictions without the fold of the row, at iterate t.
+
+    Returns
+    -------
+    ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+
+    Raises
+    ------
+    ValueError
+        If the predictions of single rows were not kept.
+    """
+    if not hasattr(estimator, "cv_prediction_path_"):
+        raise ValueError(
+            "Fits of rows on workers keep no predictions of the rows in folds: "
+            "intervals need a number of rows as loo, such as loo=100."
+        )
+    return estimator.cv_target_ - estimator.cv_prediction_path_[t]
+
+
 def kept_run(estimator, n_updates):
     """The beginning of a fitted estimator's run, from the data that it has kept.
 
@@ -272,6 +292,7 @@ def read_folds(run):
         "cv_fold_path_": by_fold,
         "cv_prediction_path_": data.held_out(run, predictors),
         "cv_indices_": data.held_out_samples(folds),
+        "cv_target_": data.held_out_targets(folds),
     }
 
 

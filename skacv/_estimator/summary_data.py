@@ -40,6 +40,11 @@ class SummaryData(ColumnData):
         n_single = self.problem.n_single
         return [self.rows[judged[judged < n_single]] for _, judged in folds]
 
+    def held_out_targets(self, folds):
+        """The targets of these rows, fold after fold."""
+        judged = np.concatenate([judged for _, judged in folds])
+        return self.y[judged[judged < self.problem.n_single]]
+
     def sample_weights(self):
         """None: the weights of all samples are not kept."""
 

@@ -29,7 +29,7 @@ MODELS = {
 }
 SHAPES = [(24, 8), (16, 50)]
 ITERATES = [0, 3, 30]
-METHODS = ["jackknife+", "loo", "risk"]
+METHODS = ["jackknife+", "loo", "cv", "risk"]
 EXACT = {"rtol": 0, "atol": 1e-8}
 
 
@@ -45,8 +45,8 @@ def drawn(shape, rng, n_targets=None):
 
 
 def model_of(name, **params):
-    settings = {"max_iter": 30, "tol": 0, "risk": False, "loo": True, **params}
-    return clone(MODELS[name]).set_params(keep_data=True, **settings)
+    settings = {"max_iter": 30, "tol": 0, "risk": False, "loo": True, "cv": 3}
+    return clone(MODELS[name]).set_params(keep_data=True, **{**settings, **params})
 
 
 def by_refits(model, X, y, X_new, coverage, rows=None, sample_weight=None):
@@ -164,6 +164,7 @@ def test_widths_are_a_residual_of_that_rank(name, weighted, coverage, rank, rng)
     model = model_of(name, risk="exact").fit(X, y, sample_weight=weights)
     residual_path = {
         "loo": model.loo_prediction_path_ - y,
+        "cv": model.cv_prediction_path_ - y[np.concatenate(model.cv_indices_)],
         "risk": np.matmul(*model.risk_residual_path_),
     }
     for t in ITERATES:
@@ -268,7 +269,7 @@ def test_a_refit_leaves_nothing_of_the_former(name, rng):
     assert not np.allclose(former, expected)
     model.set_params(keep_data=False).fit(X, y)
     with pytest.raises(ValueError, match="keep_data=True"):
-        model.predict_interval(X_new)
+        model.predict_interval(X_new, method="jackknife+")
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
@@ -346,7 +347,29 @@ def test_an_estimator_that_stops_itself_says_the_same(rng):
     stopped = TrajectoryEarlyStoppingCV(IterativeRidge(), criterion="risk").fit(X, y)
     assert stopped.predict_interval(X_new, method="risk").shape == (5, 2)
     with pytest.raises(ValueError, match="loo=True and keep_data=True"):
-        stopped.predict_interval(X_new)
+        stopped.predict_interval(X_new, method="jackknife+")
+
+
+def test_auto_takes_the_first_method_that_the_fit_allows(rng):
+    X, y, X_new = drawn((30, 6), rng)
+    settings = {"loo": True, "cv": 3, "risk": True, "keep_data": True}
+    off = {"keep_data": False, "loo": False, "cv": None}
+    for method, name in zip(METHODS, [*off, None]):
+        model = IterativeRidge(max_iter=20, **settings).fit(X, y)
+        expected = model.predict_interval(X_new, method=method)
+        np.testing.assert_array_equal(model.predict_interval(X_new), expected)
+        settings |= {name: off[name]} if name else {"risk": False}
+    model = IterativeRidge(max_iter=20, **settings).fit(X, y)
+    with pytest.raises(ValueError, match="without any: fit it with loo=True or cv=5"):
+        model.predict_interval(X_new)
+
+
+def test_a_default_that_stops_itself_has_intervals(rng):
+    X, y, X_new = drawn((60, 4), rng)
+    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+    assert model.criterion_ == "cv"
+    low, high = model.predict_interval(X_new, method="cv").T
+    np.testing.assert_allclose((low + high) / 2, model.predict(X_new))
 
 
 @pytest.mark.parametrize("method", METHODS)
