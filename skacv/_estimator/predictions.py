@@ -271,9 +271,10 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             Nominal probability that an interval contains the target of an unseen row.
         method : {"auto", "jackknife+", "loo", "cv", "risk"}, default="auto"
             "auto": the first of the others for which the fit has computed what it
-            needs, in this order. "jackknife+": quantiles over the held-out rows of the prediction without the
-            row, plus and minus its held-out residual [1]_; the runs without each row
-            are repeated up to the iterate in use, which needs ``keep_data=True``.
+            needs, in this order. "jackknife+": quantiles over the held-out rows of the
+            prediction without the row, plus and minus its held-out residual [1]_; the
+            runs without each row are repeated up to the iterate in use, which needs
+            ``keep_data=True``.
             "loo": the prediction plus and minus a quantile of the held-out residuals.
             "cv": the same with the residuals of rows held out in folds; runs on fewer
             rows make these somewhat too large. "risk": the same with the residuals of

@@ -247,13 +247,14 @@ default="rbf"
             Nominal probability that an interval contains the target of an unseen row.
         method : {"auto", "jackknife+", "loo", "cv"}, default="auto"
             "auto": the first of the others for which the fit has computed what it
-            needs, in this order. "jackknife+": quantiles over the rows left out of the prediction without the
-            row, plus and minus its held-out residual [1]_. Where ``loo_path_`` is exact
-            this takes one more eigendecomposition, once per iterate. Otherwise the run
-            is repeated without each of the rows left out; an int as ``loo`` keeps their
-            number small. "loo": the prediction plus and minus a quantile of the
-            held-out residuals. "cv": the same with the residuals of rows held out in
-            folds; runs on fewer rows make these somewhat too large.
+            needs, in this order. "jackknife+": quantiles over the rows left out of the
+            prediction without the row, plus and minus its held-out residual [1]_. Where
+            ``loo_path_`` is exact this takes one more eigendecomposition, once per
+            iterate. Otherwise the run is repeated without each of the rows left out; an
+            int as ``loo`` keeps their number small. "loo": the prediction plus and
+            minus a quantile of the held-out residuals. "cv": the same with the
+            residuals of rows held out in folds; runs on fewer rows make these somewhat
+            too large.
 
         Returns
         -------

@@ -38,6 +38,7 @@ OWN_WORDS = {
     "loo_prediction_path_",
     "loo_target_",
     "cv_prediction_path_",
+    "cv_target_",
 }
 
 
