@@ -48,6 +48,7 @@ FIRST_EXAMPLES = [
     "plot_early_stopping.py",
     "plot_memory_matrix.py",
     "plot_robust_sgd.py",
+    "plot_logistic_risk.py",
     "plot_iacv.py",
     "plot_noisy_digits.py",
     "plot_logistic.py",
