@@ -41,9 +41,9 @@ LEAVE_ONE_OUT, FOLDS = "#7b3294", "#fdb863"
 
 
 def is_left_out(model, n_rows, n_columns):
-    """Whether "auto" leaves every row out."""
+    """Whether "auto" leaves every row out: the hook by which it is decided."""
     X = SimpleNamespace(shape=(n_rows, n_columns))
-    return model.leaves_one_out_cheaply(X, y=np.array([0, 1]))
+    return model._leaves_one_out_cheaply(X, y=np.array([0, 1]))
 
 
 def draw(ax, model, rows, columns):

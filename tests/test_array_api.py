@@ -350,7 +350,7 @@ def test_what_else_a_fitted_model_does(away, rng):
     for same, numbers in asked:
         assert type(same) is type(away(X))
         np.testing.assert_allclose(device.here(same), numbers, rtol=1e-6)
-    assert found.parameters_at(-1) == expected.parameters_at(-1)
+    assert found._parameters_at(-1) == expected._parameters_at(-1)
     for each, rows, target in ((found, away(X), away(y)), (expected, X, y)):
         each.set_params(warm_start=True, max_iter=300).fit(rows, target)
     assert found.n_iter_ == expected.n_iter_

@@ -78,3 +78,25 @@ def test_fitted_attributes_are_those_of_fits(cls, rng):
     written = attributes_of(cls)
     assert all(written.values())
     assert set(written) == there
+
+
+# Parameters that mean the same in all classes of a family, and those classes.
+LINEAR = "cv n_jobs verbose risk_row_scales tol max_iter fit_intercept warm_start"
+SAME = [
+    (skacv.TrajectoryLasso, "IterativeRidge TrajectoryElasticNet TrajectoryGroupLasso"),
+    (skacv.TrajectoryPoissonRegressor, "TrajectoryHuberRegressor"),
+    (skacv.TrajectoryLogisticRegression, "TrajectoryLinearSVC"),
+]
+
+
+def said_of(cls, parameter):
+    """What the docstring says of a parameter."""
+    doc = getdoc(cls).replace("\\\n", "")
+    return re.search(rf"^{parameter} : (.*?)(?=^\S)", doc, re.M | re.S)[1].split()
+
+
+@pytest.mark.parametrize("parameter", LINEAR.split())
+@pytest.mark.parametrize(("cls", "others"), SAME, ids=lambda value: str(value)[-20:])
+def test_what_means_the_same_is_said_in_the_same_words(cls, others, parameter):
+    for other in others.split():
+        assert said_of(getattr(skacv, other), parameter) == said_of(cls, parameter)

@@ -165,7 +165,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
     def _mean_cost(self, target, predictor, weights):
         return np.average(self._costs(target, predictor[None])[0], weights=weights)
 
-    def loss_on(self, X, y):
+    def _loss_on(self, X, y):
         """The loss of rows: with ``loss=None`` that of other models of skacv.
 
         Parameters
@@ -179,7 +179,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         """
         return self._usual_loss(y) if self.loss is None else self.loss
 
-    def held_out_costs(self, name, y):
+    def _held_out_costs(self, name, y):
         """Loss of the held-out predictions of every iterate on every row.
 
         Parameters

@@ -96,6 +96,10 @@ class TrainingData:
         """Which samples every fold of rows of the problem is judged by."""
         return [self.rows[judged] for _, judged in folds]
 
+    def held_out_targets(self, folds):
+        """The targets of these samples, fold after fold."""
+        return self.y[np.concatenate([judged for _, judged in folds])]
+
     @property
     def observed(self):
         """The problem of the rows and columns that were passed."""

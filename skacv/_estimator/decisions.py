@@ -89,7 +89,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             return self.classes_[(decision > 0).astype(int)]
         return self.classes_[decision.argmax(axis=1)]
 
-    def held_out_estimator(self, predictions):
+    def _held_out_estimator(self, predictions):
         """A copy whose ``decision_function`` returns given values, for scorers.
 
         Its labels and probabilities follow from them.
@@ -111,8 +111,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         held_out.decision_function = decision_function
         return held_out
 
-    def trial_estimator(self, y):
-        """An example of :meth:`held_out_estimator`, made from labels.
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, made from labels.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
-        trial = self.held_out_estimator(decisions)
+        trial = self._held_out_estimator(decisions)
         trial.coef_, trial.classes_ = None, classes
         return trial
 

@@ -66,12 +66,15 @@ class TrajectoryModel(
     """
 
     _follows_X = True
-    # For estimators that have no such parameter.
-    keep_data = False
     # Whether rows may stay on workers.
     _takes_collections = True
     # While a run may go on.
     _live = None
+
+    @property
+    def _keeps_data(self):
+        """``keep_data``, where there is that parameter."""
+        return getattr(self, "keep_data", False)
 
     def _prepared(self, X, y, sample_weight):
         """Validated data as a problem."""
@@ -288,7 +291,7 @@ class TrajectoryModel(
             "_loss": begun.data.problem.loss,
             "_row_weights": begun.data.sample_weights(),
             "_has_intercept": bool(self.fit_intercept),
-            "_data": begun.data if self.keep_data else None,
+            "_data": begun.data if self._keeps_data else None,
             "_live": begun if begun.settings else None,
             "_replicas": None,
         }
@@ -305,11 +308,11 @@ class TrajectoryModel(
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
 
-    def release(self):
+    def _release(self):
         """Free memory that only further updates need."""
         self._live = None
 
-    def check_data(self, X, y):
+    def _check_data(self, X, y):
         """Raise the error that ``fit`` would raise on invalid data.
 
         Parameters
@@ -324,7 +327,7 @@ class TrajectoryModel(
         if not is_collection(X):  # of those workers say what is wrong
             self._prepared(X, y, None)
 
-    def loss_on(self, X, y):
+    def _loss_on(self, X, y):
         """The loss of rows, if ``fit`` gets these data.
 
         Parameters
@@ -346,7 +349,7 @@ class TrajectoryModel(
         return self._rows(X, y, None).loss
 
     @of_record
-    def held_out_costs(self, name, y):
+    def _held_out_costs(self, name, y):
         """Loss of the held-out predictions of every iterate on every row.
 
         Parameters

@@ -53,7 +53,7 @@ def rows_to_choose_by(estimator, X, y, n_rows):
     -------
     "auto", True or int
     """
-    if estimator.leaves_one_out_cheaply(X, y):
+    if estimator._leaves_one_out_cheaply(X, y):
         return "auto"
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 
@@ -126,7 +126,7 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = Run.recorded(problem, trajectory, estimator.loo_correction)
+        kind = Run.recorded(problem, trajectory, estimator._corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
@@ -183,6 +183,26 @@ def residuals_of_rows_left_out(estimator, t):
     ndarray of shape (n_left_out,) or (n_left_out, n_targets)
     """
     return estimator.loo_target_ - estimator.loo_prediction_path_[t]
+
+
+def residuals_of_folds(estimator, t):
+    """Targets less predictions without the fold of the row, at iterate t.
+
+    Returns
+    -------
+    ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+
+    Raises
+    ------
+    ValueError
+        If the predictions of single rows were not kept.
+    """
+    if not hasattr(estimator, "cv_prediction_path_"):
+        raise ValueError(
+            "Fits of rows on workers keep no predictions of the rows in folds: "
+            "intervals need a number of rows as loo, such as loo=100."
+        )
+    return estimator.cv_target_ - estimator.cv_prediction_path_[t]
 
 
 def kept_run(estimator, n_updates):
@@ -272,6 +292,7 @@ def read_folds(run):
         "cv_fold_path_": by_fold,
         "cv_prediction_path_": data.held_out(run, predictors),
         "cv_indices_": data.held_out_samples(folds),
+        "cv_target_": data.held_out_targets(folds),
     }
 
 
@@ -317,7 +338,7 @@ def _replaying(estimator, data):
     """How replicas without single rows differ from the estimator's own run."""
     return {
         "refit": estimator._refit(data),
-        "correction": estimator.loo_correction,
+        "correction": estimator._corrects_loo,
         **_parallel(estimator.n_jobs),
     }
 

@@ -40,8 +40,11 @@ class PlannedModel(PenaltyStrengths):
     """
 
     _solvers: dict = {}
-    # For estimators that have no such parameter.
-    loo_correction = True
+
+    @property
+    def _corrects_loo(self):
+        """``loo_correction``, where there is that parameter."""
+        return getattr(self, "loo_correction", True)
 
     def _plan(self, data, seed):
         """All phases that the parameters ask for."""
@@ -85,7 +88,7 @@ class PlannedModel(PenaltyStrengths):
 
     # ------------------------------------------------------- known before the run
 
-    def leaves_one_out_cheaply(self, X, y):
+    def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row takes about as long as a few folds.
 
         Parameters
@@ -109,7 +112,7 @@ class PlannedModel(PenaltyStrengths):
             return False
         return is_cheap(self._planned_run(shape, y))
 
-    def default_patience(self):
+    def _default_patience(self):
         """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
@@ -160,7 +163,7 @@ class PlannedModel(PenaltyStrengths):
             lengths=[self.max_iter] * n_values,
             rules=[(update, penalty) for penalty in penalties],
             is_quadratic=self._is_quadratic,
-            correction=self.loo_correction,
+            correction=self._corrects_loo,
             **self._outputs(y),
         )
 

@@ -147,9 +147,13 @@ class RecordedModel(Follows, RecordsTrajectory):
 
 
 def interval_methods():
-    """The estimate that every method of intervals takes held-out residuals from."""
+    """The estimate that every method of intervals takes held-out residuals from.
+
+    In the order in which "auto" prefers them: those that assume least come first.
+    """
     own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
-    return {"jackknife+": ESTIMATES["loo"], **own}
+    known = {name: own.pop(name) for name in ("loo", "cv", "risk")}
+    return {"jackknife+": ESTIMATES["loo"], **known, **own}
 
 
 def _checked_integer(t):
@@ -240,8 +244,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         for predictor in self._linear_predictors(X):
             yield self._prediction(predictor, self._loss)
 
-    def trial_estimator(self, y):
-        """An example of :meth:`held_out_estimator`, made from targets.
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, made from targets.
 
         Parameters
         ----------
@@ -252,12 +256,12 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         estimator of the same class
             A fitted estimator that predicts y.
         """
-        trial = super().trial_estimator(y)
+        trial = super()._trial_estimator(y)
         trial.coef_ = None
         return trial
 
     @of_rows
-    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+    def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals of the iterate in use, from the one run.
 
         Parameters
@@ -265,13 +269,16 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
             Nominal probability that an interval contains the target of an unseen row.
-        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
-            "jackknife+": quantiles over the held-out rows of the prediction without the
-            row, plus and minus its held-out residual [1]_; the runs without each row
-            are repeated up to the iterate in use, which needs ``keep_data=True``.
+        method : {"auto", "jackknife+", "loo", "cv", "risk"}, default="auto"
+            "auto": the first of the others for which the fit has computed what it
+            needs, in this order. "jackknife+": quantiles over the held-out rows of the
+            prediction without the row, plus and minus its held-out residual [1]_; the
+            runs without each row are repeated up to the iterate in use, which needs
+            ``keep_data=True``.
             "loo": the prediction plus and minus a quantile of the held-out residuals.
-            "risk": the same with the residuals of the memory matrix, for any number of
-            rows.
+            "cv": the same with the residuals of rows held out in folds; runs on fewer
+            rows make these somewhat too large. "risk": the same with the residuals of
+            the memory matrix.
 
         Returns
         -------
@@ -304,10 +311,11 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         check_is_fitted(self)
         if not 0 < coverage < 1:
             raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
-        methods = list(interval_methods())
+        methods = ["auto", *interval_methods()]
         if method not in methods:
             raise ValueError(f"method must be one of {methods}, got {method!r}.")
         check_in_memory(X)
+        method = self._interval_method() if method == "auto" else method
         residuals = self._held_out_residuals(method)
         rank = rank_of(coverage, len(residuals))
         if method == "jackknife+":
@@ -322,17 +330,32 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         methods = interval_methods()
         estimate = methods[method]
         estimate.check_offered(self, f"method={method!r}")
-        missing = []
-        if not hasattr(self, estimate.path):
-            missing.append(f"{estimate.parameter}=True")
-        if method == "jackknife+" and self._data is None:
-            missing.append("keep_data=True")
-        if missing:
+        if missing := self._missing_for(method):
             raise ValueError(
                 f"method={method!r} needs an estimator fitted with "
                 f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
             )
         return estimate.residuals(self, self.iteration_)
+
+    def _interval_method(self):
+        """The first method for which there is what it needs."""
+        for method in interval_methods():
+            if not self._missing_for(method):
+                return method
+        raise ValueError(
+            f"Intervals need held-out residuals, and this {type(self).__name__} was "
+            "fitted without any: fit it with loo=True or cv=5."
+        )
+
+    def _missing_for(self, method):
+        """The settings of fit that a method needs and that were not there."""
+        estimate, missing = interval_methods()[method], []
+        if not hasattr(self, estimate.path):
+            value = 5 if estimate.parameter == "cv" else True
+            missing.append(f"{estimate.parameter}={value}")
+        if method == "jackknife+" and self._data is None:
+            missing.append("keep_data=True")
+        return missing
 
     def _jackknife_plus(self, X, residuals, rank):
         size = max(1, BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals)))

@@ -75,6 +75,10 @@ class PseudoRowData(ColumnData):
         """The samples that every fold holds out."""
         return self.plain.held_out_samples(self.plain_folds)
 
+    def held_out_targets(self, folds):
+        """The targets of these samples, fold after fold."""
+        return self.plain.held_out_targets(self.plain_folds)
+
 
 def on_pseudo_rows(data, folds):
     """Data and folds on few rows of the same moments.

@@ -21,6 +21,7 @@ from .left_out import (
     FEWEST_ROWS,
     read_folds,
     read_leave_one_out,
+    residuals_of_folds,
     residuals_of_rows_left_out,
     rows_to_choose_by,
 )
@@ -239,6 +240,7 @@ ESTIMATES = {
             read=read_folds,
             parameter="cv",
             default=ShuffledFolds.of,
+            residuals=residuals_of_folds,
             stage=1.25,
             from_moments=True,
             from_summary=True,

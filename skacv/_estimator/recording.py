@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from copy import copy
+from types import FunctionType
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -18,7 +19,8 @@ class RecordsTrajectory(Protocol):
     ``BaseEstimator``, so that it can be cloned) that has these methods. The
     estimators of skacv have them. A class that derives from this one writes
     ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
-    others.
+    others. Names with a leading underscore are hooks: the stopping estimator calls
+    them, users of the model do not.
 
     Parameters switch the estimates on: the class has those of ``loo``, ``risk`` and
     ``cv`` whose estimate it computes, and False (None for ``cv``) switches an estimate
@@ -122,7 +124,7 @@ class RecordsTrajectory(Protocol):
         self.fit(X, y, **params)
         return True
 
-    def parameters_at(self, t: int) -> dict[str, Any]:
+    def _parameters_at(self, t: int) -> dict[str, Any]:
         """Values at an iterate of parameters that change along the run.
 
         They become part of ``best_params_``.
@@ -138,7 +140,7 @@ class RecordsTrajectory(Protocol):
         """
         return {}
 
-    def leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
+    def _leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
         """Whether leave-one-out of every row is cheap, for any run.
 
         Called if ``criterion="auto"`` and ``loo="auto"``.
@@ -155,7 +157,7 @@ class RecordsTrajectory(Protocol):
         """
         return False
 
-    def default_patience(self) -> int | None:
+    def _default_patience(self) -> int | None:
         """Iterates without an improvement after which ``patience="auto"`` stops.
 
         Returns
@@ -165,7 +167,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def check_data(self, X: Any, y: Any) -> None:
+    def _check_data(self, X: Any, y: Any) -> None:
         """Raise the error that ``fit`` would raise on invalid data.
 
         Called if a scorer or a splitter fails before the run, so that an error about
@@ -181,7 +183,7 @@ class RecordsTrajectory(Protocol):
         ValueError
         """
 
-    def held_out_estimator(self, predictions: np.ndarray) -> Self:
+    def _held_out_estimator(self, predictions: np.ndarray) -> Self:
         """A copy that predicts given held-out predictions, for scorers.
 
         Parameters
@@ -203,8 +205,8 @@ class RecordsTrajectory(Protocol):
         held_out.predict = predict
         return held_out
 
-    def trial_estimator(self, y: Any) -> Self:
-        """An example of :meth:`held_out_estimator`, made from targets.
+    def _trial_estimator(self, y: Any) -> Self:
+        """An example of :meth:`_held_out_estimator`, made from targets.
 
         Scorers are tried on it before anything is run.
 
@@ -217,9 +219,9 @@ class RecordsTrajectory(Protocol):
         estimator of the same class
             By default one that predicts y.
         """
-        return self.held_out_estimator(np.asarray(y))
+        return self._held_out_estimator(np.asarray(y))
 
-    def loss_on(self, X: Any, y: Any) -> Any:
+    def _loss_on(self, X: Any, y: Any) -> Any:
         """The loss of rows, to be compared with that of other estimators.
 
         Called if several estimators are compared by their losses on the same rows.
@@ -237,7 +239,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def held_out_costs(self, name: str, y: Any) -> HeldOutCosts | None:
+    def _held_out_costs(self, name: str, y: Any) -> HeldOutCosts | None:
         """Loss of the held-out predictions of every iterate on every row.
 
         Asked after ``fit``, for ``best_score_corrected_``.
@@ -256,7 +258,7 @@ class RecordsTrajectory(Protocol):
         return None
 
     @staticmethod
-    def share_work(candidates: list[Any], X: Any, y: Any) -> None:
+    def _share_work(candidates: list[Any], X: Any, y: Any) -> None:
         """Share computations between fits to the same data; by default nothing.
 
         Called once before the runs of ``param_grid``.
@@ -268,7 +270,7 @@ class RecordsTrajectory(Protocol):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         """
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Free memory that only further updates, or fits to the same data, need.
 
         Called after every run; by default nothing is kept for them.
@@ -280,7 +282,11 @@ REQUIRED = [
     for name in vars(RecordsTrajectory)
     if name in RecordsTrajectory.__abstractmethods__
 ]
-METHODS = [name for name in vars(RecordsTrajectory) if not name.startswith("_")]
+METHODS = [
+    name
+    for name, value in vars(RecordsTrajectory).items()
+    if isinstance(value, FunctionType | staticmethod) and not name.startswith("__")
+]
 
 
 def check_records_trajectory(estimator, owner):

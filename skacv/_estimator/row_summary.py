@@ -58,10 +58,8 @@ class RowSummary(BaseEstimator):
 
     Attributes
     ----------
-    n_rows_ : int
-        Number of rows with positive weight so far.
     n_samples_seen_ : int
-        Number of rows so far.
+        Number of rows so far, those of weight zero included.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -134,7 +132,7 @@ class RowSummary(BaseEstimator):
         >>> from skacv import RowSummary
         >>> X, y = load_diabetes(return_X_y=True)
         >>> blocks = ((X[i : i + 100], y[i : i + 100]) for i in range(0, 442, 100))
-        >>> RowSummary.from_blocks(blocks).n_rows_
+        >>> RowSummary.from_blocks(blocks).n_samples_seen_
         442
         """
         found = cls(n_folds=n_folds, n_sampled=n_sampled)
@@ -142,7 +140,7 @@ class RowSummary(BaseEstimator):
             taken_in(found, number, *block)
             if progress is not None:
                 progress(found.n_samples_seen_)
-        if not hasattr(found, "n_rows_"):
+        if not hasattr(found, "_n_rows"):
             raise ValueError("There are no blocks.")
         return found
 
@@ -257,10 +255,10 @@ class RowSummary(BaseEstimator):
                 "their workers."
             )
         shape = y.shape[1:]
-        if not is_first and shape != self.target_shape:
+        if not is_first and shape != self._target_shape:
             raise ValueError(
                 f"y has targets of shape {shape}, those so far were of shape "
-                f"{self.target_shape}."
+                f"{self._target_shape}."
             )
 
     def _add(self, numbers, X, target, weights):
@@ -271,8 +269,8 @@ class RowSummary(BaseEstimator):
             weights = weights[kept]
         if not len(numbers):
             return
-        self.n_rows_ += len(numbers)
-        self.largest_weight = max(self.largest_weight, float(weights.max()))
+        self._n_rows += len(numbers)
+        self._largest_weight = max(self._largest_weight, float(weights.max()))
         priorities = hashed(numbers, OF_SAMPLE)
         some = self._sample.would_take(priorities, self.n_sampled)
         rows = dense_rows(X[some], target[some])
@@ -324,13 +322,13 @@ class RowSummary(BaseEstimator):
             own.merge(others)
         self._sample, left = self._sample.with_others(other._sample, self.n_sampled)
         self._add_moments(left)
-        self.n_rows_ += other.n_rows_
+        self._n_rows += other._n_rows
         self.n_samples_seen_ += other.n_samples_seen_
-        self.largest_weight = max(self.largest_weight, other.largest_weight)
+        self._largest_weight = max(self._largest_weight, other._largest_weight)
         return self
 
     def _check_mergeable(self, other):
-        for name in ("n_folds", "n_sampled", "n_features_in_", "target_shape"):
+        for name in ("n_folds", "n_sampled", "n_features_in_", "_target_shape"):
             own, others = getattr(self, name), getattr(other, name)
             if own != others:
                 raise ValueError(
@@ -372,21 +370,21 @@ class RowSummary(BaseEstimator):
     @property
     def shape(self):
         """Numbers of rows with positive weight and of columns."""
-        return self.n_rows_, self.n_features_in_
+        return self._n_rows, self.n_features_in_
 
     def __len__(self):
-        return self.n_rows_
+        return self._n_rows
 
     @property
-    def n_targets(self):
+    def _n_targets(self):
         """Number of targets."""
-        return int(np.prod(self.target_shape, dtype=int))
+        return int(np.prod(self._target_shape, dtype=int))
 
-    def names(self):
+    def _names(self):
         """Numbers and names of features, which an estimator fitted to it takes over."""
         return {name: getattr(self, name) for name in NAMES if hasattr(self, name)}
 
-    def rows_about(self, mean, by_fold, total):
+    def _rows_about(self, mean, by_fold, total):
         """The sampled rows, and pseudo-rows with the moments of all others.
 
         Parameters
@@ -447,7 +445,7 @@ class RowSummary(BaseEstimator):
         """
         check_is_fitted(self)
         n_columns = self.n_features_in_
-        total = self.total()
+        total = self._total()
         mean = total.mean[:n_columns]
         scaler = _fitted_scaler(self, total)
         shift, scale = np.zeros(len(total.mean)), np.ones(len(total.mean))
@@ -458,7 +456,7 @@ class RowSummary(BaseEstimator):
         found._sample = replace(self._sample, rows=rows)
         return scaler, found
 
-    def total(self):
+    def _total(self):
         """The moments of all rows.
 
         Returns
@@ -493,12 +491,12 @@ def _nothing(shell, y):
     """What a summary is of, before it has taken in rows."""
     width = shell.n_features_in_ + int(np.prod(y.shape[1:], dtype=int))
     return {
-        **shell.names(),
-        "target_shape": y.shape[1:],
+        **shell._names(),
+        "_target_shape": y.shape[1:],
         "_moments": [Moments(width) for _ in range(shell.n_folds)],
         "_sample": SampledRows.empty(width),
-        "largest_weight": 0.0,
-        "n_rows_": 0,
+        "_largest_weight": 0.0,
+        "_n_rows": 0,
         "n_samples_seen_": 0,
     }
 

@@ -115,7 +115,7 @@ class AskedRun:
         updates += [phase.first_update for phase in self.done]
         return (
             self.run.is_quadratic
-            and not self.estimator.keep_data
+            and not self.estimator._keeps_data
             # A single fold has its standard error over its rows.
             and len(self.folds) != 1
             and all(sees_moments_alone(update) for update in updates)

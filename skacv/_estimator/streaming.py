@@ -23,7 +23,7 @@ MOST_COLUMNS_OF_COLLECTIONS = 2000
 def _is_of_moments(estimator):
     """Whether moments are enough; where parameters are no valid ones, fit says so."""
     try:
-        return estimator.is_of_moments()
+        return estimator._is_of_moments()
     except (KeyError, TypeError, ValueError):
         return False
 
@@ -36,8 +36,8 @@ class TakesSummaries:
     _is_pending = False
 
     def _rows(self, X, y, sample_weight):
-        if is_collection(X) and self.takes_moments_of(X):
-            n_folds, n_sampled = self.n_folds_asked(), self.n_sampled_asked()
+        if is_collection(X) and self._takes_moments_of(X):
+            n_folds, n_sampled = self._n_folds_asked(), self._n_sampled_asked()
             summarised = on_workers("summary").summarised
             X, y = summarised(X, y, sample_weight, n_folds, n_sampled), None
             sample_weight = None
@@ -47,9 +47,9 @@ class TakesSummaries:
 
     def _stays_on_workers(self, X):
         """Whether rows of a collection stay there: their moments are not enough."""
-        return super()._stays_on_workers(X) and not self.takes_moments_of(X)
+        return super()._stays_on_workers(X) and not self._takes_moments_of(X)
 
-    def takes_moments_of(self, X):
+    def _takes_moments_of(self, X):
         """Whether the moments of a collection suffice, and are not too large.
 
         Parameters
@@ -61,9 +61,9 @@ class TakesSummaries:
         bool
         """
         n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
-        return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self.is_of_moments()
+        return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self._is_of_moments()
 
-    def is_of_moments(self):
+    def _is_of_moments(self):
         """Whether its runs need only the means and second moments of the rows."""
         return self._is_quadratic and sees_moments_alone(self._planned_update(2))
 
@@ -115,21 +115,21 @@ class TakesSummaries:
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
         if summary is None:
-            summary = RowSummary(self.n_folds_asked(), self.n_sampled_asked())
-        elif summary.n_folds != self.n_folds_asked():
+            summary = RowSummary(self._n_folds_asked(), self._n_sampled_asked())
+        elif summary.n_folds != self._n_folds_asked():
             raise ValueError(
                 f"cv={self.cv!r}, but the rows so far were taken in for "
                 f"n_folds={summary.n_folds}."
             )
         summary.partial_fit(X, y, sample_weight)
-        self._check_outputs(summary.n_targets)
+        self._check_outputs(summary._n_targets)
         if is_anew:
             warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
-        self._replace_fitted(summary.names())
+        self._replace_fitted(summary._names())
         self._summary, self._is_pending = summary, True
         return self
 
-    def n_folds_asked(self):
+    def _n_folds_asked(self):
         """Number of folds of ``cv``, 1 for None."""
         cv = plain(self.cv)
         if cv is None:
@@ -143,7 +143,7 @@ class TakesSummaries:
             )
         return cv
 
-    def n_sampled_asked(self):
+    def _n_sampled_asked(self):
         """Number of rows to keep: as many as are to be left out, or the default."""
         loo, usual = plain(self.loo), RowSummary().n_sampled
         return usual if isinstance(loo, bool | str) else max(loo, usual)

@@ -123,7 +123,7 @@ class PenaltyStrengths(ABC):
         return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
 
     @of_record
-    def parameters_at(self, t):
+    def _parameters_at(self, t):
         """The strength of the penalty at iterate ``t``, if the run has several.
 
         Parameters

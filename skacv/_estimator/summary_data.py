@@ -40,6 +40,11 @@ class SummaryData(ColumnData):
         n_single = self.problem.n_single
         return [self.rows[judged[judged < n_single]] for _, judged in folds]
 
+    def held_out_targets(self, folds):
+        """The targets of these rows, fold after fold."""
+        judged = np.concatenate([judged for _, judged in folds])
+        return self.y[judged[judged < self.problem.n_single]]
+
     def sample_weights(self):
         """None: the weights of all samples are not kept."""
 
@@ -75,16 +80,16 @@ class SummarisedRows:
                 "A RowSummary contains targets and weights: pass no y and no "
                 "sample_weight."
             )
-        update = estimator._planned_update(summary.n_rows_)
+        update = estimator._planned_update(summary._n_rows)
         if not sees_moments_alone(update):
             raise ValueError(
                 "A RowSummary can only be used with gradient steps on all rows, and "
                 f"this {type(estimator).__name__} takes others "
                 f"({type(update).__name__}): use another solver, or fit to arrays."
             )
-        if estimator.keep_data:
+        if estimator._keeps_data:
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
-        estimator._check_outputs(summary.n_targets)
+        estimator._check_outputs(summary._n_targets)
         loss, _ = estimator._loss_of(None, None)
         return cls(summary, summary.n_samples_seen_, loss)
 
@@ -126,7 +131,7 @@ class SummarisedRows:
                     f"{estimate.path} needs all rows, and a summary has some: set "
                     f"{estimate.parameter} to False, or fit to arrays."
                 )
-        n_single, n_rows = len(self.summary.sampled_indices_), self.summary.n_rows_
+        n_single, n_rows = len(self.summary.sampled_indices_), self.summary._n_rows
         loo = plain(estimator.loo)
         if loo is True and n_single < n_rows:
             raise ValueError(
@@ -176,20 +181,20 @@ def summary_data(rows, fit_intercept, by_fold):
     fold : ndarray of int, shape (n_rows,)
     """
     summary = rows.summary
-    n_columns, n_targets = summary.n_features_in_, summary.n_targets
-    total, numbers = summary.total(), summary.sampled_indices_
+    n_columns, n_targets = summary.n_features_in_, summary._n_targets
+    total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
-    values, weights, fold = summary.rows_about(mean, by_fold, total)
+    values, weights, fold = summary._rows_about(mean, by_fold, total)
     X, target = np.split(values, [n_columns], axis=1)
-    if len(numbers) < summary.n_rows_:
+    if len(numbers) < summary._n_rows:
         _warn_of_lost_digits([shifted(total, mean)], n_targets)
     problem = PseudoProblem(
         design_of(np.ascontiguousarray(X)),
         np.ascontiguousarray(target),
         (weights / total.weight)[:, None],
         rows.loss,
-        largest_weight=summary.largest_weight / total.weight,
-        n_samples=summary.n_rows_,
+        largest_weight=summary._largest_weight / total.weight,
+        n_samples=summary._n_rows,
         n_single=len(numbers),
     )
     offset = mean[n_columns:]
@@ -197,12 +202,12 @@ def summary_data(rows, fit_intercept, by_fold):
     places[: len(numbers)] = numbers
     data = SummaryData(
         problem=problem,
-        y=(target + offset).reshape(len(target), *summary.target_shape),
+        y=(target + offset).reshape(len(target), *summary._target_shape),
         total_weight=total.weight,
         rows=places,
         n_samples=summary.n_samples_seen_,
-        is_flat=not summary.target_shape,
-        names=summary.names(),
+        is_flat=not summary._target_shape,
+        names=summary._names(),
         center=mean[:n_columns, None],
         offset=offset[None],
         is_centered=bool(fit_intercept),

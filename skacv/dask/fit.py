@@ -167,7 +167,7 @@ def check_asked(estimator, params):
             "or schedule, without batches, Hessian or preconditioner, such as gradient "
             "descent or Nesterov's acceleration."
         )
-    if estimator.keep_data:
+    if estimator._keeps_data:
         raise ValueError(
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."

@@ -54,12 +54,12 @@ def iteration_scale(estimator):
     return "symlog" if is_long else "linear"
 
 
-def draw_iterations(ax, n_iter, scale):
+def draw_iterations(ax, n_iter, xscale):
     """The axis of the iterations."""
-    if scale == "symlog":
+    if xscale == "symlog":
         ax.set_xscale("symlog", linthresh=10)
     else:
-        ax.set_xscale(scale)
+        ax.set_xscale(xscale)
     ax.set_xlim(0, max(n_iter, 1))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     ax.set_xlabel("iteration")

@@ -38,7 +38,7 @@ class CoefficientIntervalDisplay:
         Debiased coefficients, and the ends of their intervals.
     coef_path : ndarray of shape (n_iter + 1, n_columns)
         Coefficients of every iterate, not debiased.
-    names : sequence of str
+    feature_names : sequence of str
         Names of the columns.
     iteration : int
         The iterate in use, marked by a vertical line.
@@ -46,7 +46,7 @@ class CoefficientIntervalDisplay:
         Coverage of the intervals, for the label of the axis.
     estimator_name : str, default=None
         Name of the estimator, for the title.
-    scale : {"symlog", "linear"}, default="symlog"
+    xscale : {"symlog", "linear"}, default="symlog"
         Scale of the axis of the iterations.
 
     Attributes
@@ -72,11 +72,11 @@ class CoefficientIntervalDisplay:
     lower: np.ndarray
     upper: np.ndarray
     coef_path: np.ndarray
-    names: Sequence[str]
+    feature_names: Sequence[str]
     iteration: int
     coverage: float = 0.95
     estimator_name: str | None = None
-    scale: str = "symlog"
+    xscale: str = "symlog"
 
     @classmethod
     def from_estimator(
@@ -134,12 +134,12 @@ default="nodewise"
         path = path[:, None] if path.ndim == 2 else path
         if target not in range(path.shape[1]):
             raise ValueError(f"target must be below {path.shape[1]}, got {target}.")
-        path, scale = path[:, target], iteration_scale(inner)
+        path, xscale = path[:, target], iteration_scale(inner)
         if columns is None:
             columns = np.argsort(-np.abs(path[inner.iteration_]), kind="stable")
             columns = columns[:N_COLUMNS]
         if iterations is None:
-            iterations = _spread(inner.n_iter_, inner.iteration_, scale)
+            iterations = _spread(inner.n_iter_, inner.iteration_, xscale)
         tables = list(
             inner._interval_tables(
                 columns, coverage, iterations, covariance, X_unlabelled
@@ -153,11 +153,11 @@ default="nodewise"
             iterations=np.asarray(iterations),
             **parts,
             coef_path=path[:, inner._places_of_columns(columns)],
-            names=[str(name) for name in tables[0]["column"]],
+            feature_names=[str(name) for name in tables[0]["column"]],
             iteration=inner.iteration_,
             coverage=coverage,
             estimator_name=type(inner).__name__,
-            scale=scale,
+            xscale=xscale,
         )
         return display.plot(ax=ax)
 
@@ -174,11 +174,11 @@ default="nodewise"
         """
         ax = new_axes(ax)
         self.lines_, self.coef_lines_ = [], []
-        for k, name in enumerate(self.names):
+        for k, name in enumerate(self.feature_names):
             self._draw_column(ax, k, name)
         ax.axhline(0, color="black", linewidth=0.6)
         mark_iteration(ax, self.iteration)
-        draw_iterations(ax, len(self.coef_path) - 1, self.scale)
+        draw_iterations(ax, len(self.coef_path) - 1, self.xscale)
         ax.set_ylabel(f"coefficient, {100 * self.coverage:g}% interval")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: coefficients, debiased", loc="left")
@@ -222,9 +222,9 @@ default="nodewise"
         self.coef_lines_.append(coef_line)
 
 
-def _spread(n_iter, iteration, scale):
+def _spread(n_iter, iteration, xscale):
     """A dozen iterates along the run, and the one in use."""
-    space = np.geomspace if scale == "symlog" else np.linspace
+    space = np.geomspace if xscale == "symlog" else np.linspace
     found = space(1, n_iter, N_SHOWN) if n_iter else [0]
     return np.unique([*np.round(found).astype(int), iteration])
 

@@ -34,7 +34,7 @@ class CoefficientPathDisplay:
         Names of the features; None numbers them.
     estimator_name : str, default=None
         Name of the estimator, for the title.
-    scale : {"symlog", "linear"}, default="symlog"
+    xscale : {"symlog", "linear"}, default="symlog"
         Scale of the axis of the iterations.
 
     Attributes
@@ -57,7 +57,7 @@ class CoefficientPathDisplay:
     iteration: int
     feature_names: Sequence[str] | None = None
     estimator_name: str | None = None
-    scale: str = "symlog"
+    xscale: str = "symlog"
 
     @classmethod
     def from_estimator(cls, estimator, *, target=0, ax=None):
@@ -99,7 +99,7 @@ class CoefficientPathDisplay:
             iteration=inner.iteration_,
             feature_names=getattr(inner, "feature_names_in_", None),
             estimator_name=type(inner).__name__,
-            scale=iteration_scale(inner),
+            xscale=iteration_scale(inner),
         )
         return display.plot(ax=ax)
 
@@ -134,7 +134,7 @@ class CoefficientPathDisplay:
             self.lines_.append(line)
         ax.axhline(0, color="black", linewidth=0.6)
         mark_iteration(ax, self.iteration)
-        draw_iterations(ax, len(path) - 1, self.scale)
+        draw_iterations(ax, len(path) - 1, self.xscale)
         ax.set_ylabel("coefficient")
         if self.estimator_name is not None:
             kept = int((path[self.iteration] != 0).sum())

@@ -59,7 +59,7 @@ class RiskPathDisplay:
         The iterates that ``test_path`` belongs to; None means all.
     estimator_name : str, default=None
         Name of the estimator, for the title.
-    scale : {"symlog", "linear"}, default="symlog"
+    xscale : {"symlog", "linear"}, default="symlog"
         Scale of the axis of the iterations.
     cost : str, default="squared error"
         Name of the loss, for the label of the axis.
@@ -95,7 +95,7 @@ class RiskPathDisplay:
     test_path: np.ndarray | None = None
     tested: np.ndarray | None = None
     estimator_name: str | None = None
-    scale: str = "symlog"
+    xscale: str = "symlog"
     cost: str = "squared error"
     others: dict | None = None
 
@@ -139,7 +139,7 @@ default=None
             stopping = last_step(estimator)[0]
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
-            others = {each: stopping.paths_[each] for each in alike}
+            others = {each: stopping.member_paths_[each] for each in alike}
             # Members are judged by the rows that all have held out.
             estimates[criterion] = others.pop(name), estimates[criterion][1]
         display = cls(
@@ -150,7 +150,7 @@ default=None
             test_path=test_path,
             tested=inner.recorded_iterations(),
             estimator_name=name,
-            scale=iteration_scale(inner),
+            xscale=iteration_scale(inner),
             cost=inner._loss.name,
             others=others,
         )
@@ -173,7 +173,7 @@ default=None
         self._draw_errors(ax)
         self._draw_mark(ax)
         drawn = [self.train_path, *(self.others or {}).values()]
-        draw_iterations(ax, max(map(len, drawn)) - 1, self.scale)
+        draw_iterations(ax, max(map(len, drawn)) - 1, self.xscale)
         ax.set_ylim(*self._limits())
         ax.set_ylabel(f"mean {self.cost}")
         if self.estimator_name is not None:

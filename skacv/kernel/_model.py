@@ -306,7 +306,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     # -------------------------------------------------- what others ask for
 
     @staticmethod
-    def share_work(candidates, X, y):
+    def _share_work(candidates, X, y):
         """Share distances between fits to the same rows, if these fit in memory.
 
         Not on a device, where they take little.
@@ -329,7 +329,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         for candidate in candidates:
             candidate._distances = distances.values
 
-    def release(self):
+    def _release(self):
         """Free memory that other fits share, or that only further epochs need."""
         self._live = self._distances = None
 
@@ -339,11 +339,11 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def _is_radial(self):
         return isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS
 
-    def default_patience(self):
+    def _default_patience(self):
         """None: a kernel machine stops its run by its own ``patience``."""
         return None
 
-    def leaves_one_out_cheaply(self, X, y):
+    def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row is cheap, for any run.
 
         Parameters

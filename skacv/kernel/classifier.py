@@ -173,6 +173,8 @@ default="rbf"
         Decision function of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
         Indices of the held-out rows that every fold is evaluated on.
+    cv_target_ : ndarray of shape (n_held_out,)
+        Targets of these rows, fold after fold.
     df_path_ : ndarray of shape (n_iter_ + 1,)
         Degrees of freedom of every iterate: the trace of the linear map from the
         targets of one output to their predictions. Available only with leave-one-out of

@@ -163,6 +163,8 @@ default="rbf"
         Predictions of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
         Indices of the held-out rows that every fold is evaluated on.
+    cv_target_ : ndarray of shape (n_held_out[, n_targets])
+        Targets of these rows, fold after fold.
     df_path_ : ndarray of shape (n_iter_ + 1,)
         Degrees of freedom of every iterate: the trace of the linear map from the
         targets of one output to their predictions. Available only with leave-one-out of
@@ -235,7 +237,7 @@ default="rbf"
     _is_quadratic = True
     _multi_output = True
 
-    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+    def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals of the iterate in use, from the one run.
 
         Parameters
@@ -243,13 +245,16 @@ default="rbf"
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
             Nominal probability that an interval contains the target of an unseen row.
-        method : {"jackknife+", "loo"}, default="jackknife+"
-            "jackknife+": quantiles over the rows left out of the prediction without the
-            row, plus and minus its held-out residual [1]_. Where ``loo_path_`` is exact
-            this takes one more eigendecomposition, once per iterate. Otherwise the run
-            is repeated without each of the rows left out; an int as ``loo`` keeps their
-            number small. "loo": the prediction plus and minus a quantile of the
-            held-out residuals.
+        method : {"auto", "jackknife+", "loo", "cv"}, default="auto"
+            "auto": the first of the others for which the fit has computed what it
+            needs, in this order. "jackknife+": quantiles over the rows left out of the
+            prediction without the row, plus and minus its held-out residual [1]_. Where
+            ``loo_path_`` is exact this takes one more eigendecomposition, once per
+            iterate. Otherwise the run is repeated without each of the rows left out; an
+            int as ``loo`` keeps their number small. "loo": the prediction plus and
+            minus a quantile of the held-out residuals. "cv": the same with the
+            residuals of rows held out in folds; runs on fewer rows make these somewhat
+            too large.
 
         Returns
         -------
@@ -260,9 +265,9 @@ default="rbf"
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, if fit left
-            no row out (``loo=False``), or for "jackknife+" with a precomputed kernel,
-            which is not kept.
+            If coverage is not in (0, 1), if there are too few rows for it, if fit held
+            no row out, or for "jackknife+" with a precomputed kernel, which is not
+            kept.
 
         References
         ----------
@@ -283,10 +288,8 @@ default="rbf"
         """
         return super().predict_interval(X, coverage, method)
 
-    def _held_out_residuals(self, method):
+    def _missing_for(self, method):
+        missing = super()._missing_for(method)
         if method == "jackknife+" and self.X_fit_ is None:
-            raise ValueError(
-                "method='jackknife+' runs again on the kernel matrix of the training "
-                'rows, which is not kept with kernel="precomputed". Use method="loo".'
-            )
-        return super()._held_out_residuals(method)
+            missing.append('a kernel other than "precomputed", which is not kept')
+        return missing

@@ -111,7 +111,7 @@ def _halved(candidates, data):
         # Among equals the smaller gamma comes first: its functions are smoother.
         order = np.argsort(scores[left], kind="stable")
         for number in left[order[-(len(left) // 2) :]]:
-            candidates[number].release()
+            candidates[number]._release()
         left, n_updates = np.sort(left[order[: -(len(left) // 2)]]), 2 * n_updates
     return left[0], scores
 
@@ -146,7 +146,7 @@ def _folds_of(rows, folds, n_rows, rng):
 def _share_distances(candidates, estimator, X, y, samples):
     """Squared distances once for all: those of the estimator, if it has any."""
     if estimator._distances is None:
-        candidates[0].share_work(candidates, X, y)
+        candidates[0]._share_work(candidates, X, y)
         return
     distances = estimator._distances[np.ix_(samples, samples)]
     for candidate in candidates:

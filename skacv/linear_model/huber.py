@@ -86,7 +86,8 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     warm_start : bool, default=False
         Whether fitting again continues the recorded trajectory: with a larger
         ``max_iter`` as one longer run, with another alpha as along a sequence of
-        alphas.
+        alphas. A run in batches cannot be continued with updates on all rows, nor the
+        reverse.
     n_jobs : int, default=None
         Number of blocks of held-out rows, or of folds, computed in parallel. None means
         1 unless in a :func:`joblib.parallel_config` context.
@@ -166,6 +167,8 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         Predictions of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
         Indices of the rows that every fold holds out.
+    cv_target_ : ndarray of shape (n_held_out,)
+        Targets of these rows, fold after fold.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int

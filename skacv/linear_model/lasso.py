@@ -158,6 +158,8 @@ class TrajectoryLasso(SquaredErrorRegressor):
         from X, of which no copy is made.
     cv_indices_ : list of ndarray of int
         Indices of the rows that every fold holds out.
+    cv_target_ : ndarray of shape (n_held_out,)
+        Targets of these rows, fold after fold.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int

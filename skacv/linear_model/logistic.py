@@ -170,6 +170,8 @@ class TrajectoryLogisticRegression(
         Decision function of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
         Indices of the rows that every fold holds out.
+    cv_target_ : ndarray of shape (n_held_out,)
+        Targets of these rows, fold after fold.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int

@@ -153,6 +153,8 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         Predictions of the held-out rows, fold after fold.
     cv_indices_ : list of ndarray of int
         Indices of the rows that every fold holds out.
+    cv_target_ : ndarray of shape (n_held_out,)
+        Targets of these rows, fold after fold.
     n_iter_ : int
         Number of updates recorded.
     iteration_ : int
@@ -242,8 +244,8 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     def _loss_of(self, target, weights):
         return Poisson(), {}
 
-    def trial_estimator(self, y):
-        """An example of :meth:`held_out_estimator`, with positive predictions.
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, with positive predictions.
 
         Parameters
         ----------
@@ -253,4 +255,4 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         -------
         estimator of the same class
         """
-        return super().trial_estimator(np.asarray(y) + 1.0)
+        return super()._trial_estimator(np.asarray(y) + 1.0)

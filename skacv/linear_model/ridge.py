@@ -113,10 +113,11 @@ class IterativeRidge(SquaredErrorRegressor):
         for the jackknife+.
     warm_start : bool, default=False
         Whether fitting again continues the recorded trajectory. With a larger
-        ``max_iter``, all paths equal those of one longer run; with another alpha,
-        solver or step size, the trajectory continues with the new setting. With other
-        data (which do not reproduce the recorded training errors), a new trajectory
-        starts from ``coef_``, with a warning.
+        ``max_iter`` (and a single alpha, or further ones), all paths equal those of one
+        longer run; with another alpha, solver or step size, the trajectory continues
+        with the new setting. With other data (which do not reproduce the recorded
+        training errors) or another ``fit_intercept``, a new trajectory starts from
+        ``coef_``, with a warning.
     n_jobs : int, default=None
         Number of blocks of held-out rows, or of folds, computed in parallel. None means
         1 unless in a :func:`joblib.parallel_config` context.

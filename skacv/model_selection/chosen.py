@@ -127,7 +127,7 @@ class ChosenIterate:
         yield from self._chosen().staged_predict(X)
 
     @available_if(_estimator_has("predict_interval"))
-    def predict_interval(self, X, coverage=0.9, method="jackknife+"):
+    def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals of the chosen iterate.
 
         Parameters
@@ -135,10 +135,10 @@ class ChosenIterate:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float, default=0.9
             Nominal probability that an interval contains the target of an unseen row.
-        method : {"jackknife+", "loo", "risk"}, default="jackknife+"
-            The method, as in :meth:`TrajectoryLasso.predict_interval`. "risk" needs an
-            estimator with ``risk`` on, the others one with ``loo`` on, whatever the
-            criterion is; "jackknife+" also needs ``keep_data=True``.
+        method : {"auto", "jackknife+", "loo", "cv", "risk"}, default="auto"
+            The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
+            need an estimator with ``cv`` or ``risk`` on, or that criterion, the others
+            one with ``loo`` on; "jackknife+" also needs ``keep_data=True``.
 
         Returns
         -------

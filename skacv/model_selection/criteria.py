@@ -63,9 +63,9 @@ def _leaves_one_out(candidate, X, y):
     if ESTIMATES["loo"].setting(candidate) not in ("auto", True):
         return False
     try:
-        return candidate.leaves_one_out_cheaply(X, y)
+        return candidate._leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        candidate.check_data(X, y)  # what is wrong with them is said there
+        candidate._check_data(X, y)  # what is wrong with them is said there
         raise
 
 
@@ -167,7 +167,7 @@ class PathJudge(Judge):
 
     def costs(self, estimator):
         """What held-out rows cost, None where there are no such rows."""
-        costs = estimator.held_out_costs(self.name, self.y)
+        costs = estimator._held_out_costs(self.name, self.y)
         return costs if self.samples is None else costs.within(self.samples)
 
 
@@ -230,9 +230,9 @@ class ScorerJudge(Judge):
         name = scoring if isinstance(scoring, str) else repr(scoring)
         for estimator in estimators:
             try:
-                scorer(estimator.trial_estimator(y), X, y, **params)
+                scorer(estimator._trial_estimator(y), X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:
-                estimator.check_data(X, y)  # what is wrong with them comes first
+                estimator._check_data(X, y)  # what is wrong with them comes first
                 raise ValueError(
                     f"criterion={name} does not score the predictions of "
                     f"{type(estimator).__name__}: {error}"
@@ -249,14 +249,16 @@ class ScorerJudge(Judge):
         """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        held_out = map(estimator.held_out_estimator, predictions)
+        held_out = map(estimator._held_out_estimator, predictions)
         return np.array([self.scorer(each, X, y, **params) for each in held_out])
 
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        return self.scorer(estimator.held_out_estimator(predictions[t]), X, y, **params)
+        return self.scorer(
+            estimator._held_out_estimator(predictions[t]), X, y, **params
+        )
 
     def standard_error(self, estimator, t):
         """The jackknife over groups of held-out rows, of the score of iterate ``t``."""
@@ -267,7 +269,7 @@ class ScorerJudge(Judge):
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            held_out = estimator.held_out_estimator(predictions[t][kept])
+            held_out = estimator._held_out_estimator(predictions[t][kept])
             scores.append(self.scorer(held_out, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))

@@ -155,7 +155,7 @@ default=None
         The task that was used.
     path_ : ndarray of shape (n_iter_ + 1,)
         Value of the criterion at every iterate of the chosen run.
-    paths_ : dict of str to ndarray
+    member_paths_ : dict of str to ndarray
         The same for every member, with its best combination of parameters.
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
@@ -203,7 +203,7 @@ default=None
     >>> from skacv import TrajectoryLasso
     >>> members = [("lasso", TrajectoryLasso("path")), ("ridge", IterativeRidge(0.0))]
     >>> both = TrajectoryEarlyStoppingCV(members, random_state=0).fit(X, y)
-    >>> sorted(both.paths_)
+    >>> sorted(both.member_paths_)
     ['lasso', 'ridge']
     """
 
@@ -314,7 +314,7 @@ default=None
         draw_once([each.estimator for each in candidates], origins, X, y, draws)
         for name, member in members:
             own = [each.estimator for each in candidates if each.member == name]
-            member.share_work(own, X, y)
+            member._share_work(own, X, y)
 
     def _cv_of(self, candidates):
         """What the ``cv`` of every candidate is a copy of."""
@@ -335,9 +335,9 @@ default=None
         self.best_score_corrected_, self.best_score_corrected_se_ = corrected
         self.best_member_ = best.member
         self.best_params_ = dict(best.params)
-        self.best_params_.update(run.estimator.parameters_at(choice.iteration))
+        self.best_params_.update(run.estimator._parameters_at(choice.iteration))
         self.path_ = run.path
-        self.paths_ = paths
+        self.member_paths_ = paths
         self.task_ = task_of_estimator(self.estimator_)
         self.criterion_ = compared.judge.name
         self.results_ = results

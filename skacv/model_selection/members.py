@@ -109,7 +109,7 @@ def losses_of(candidates, X, y):
     dict
     """
     members = {each.member: each.estimator for each in candidates}
-    return {name: member.loss_on(X, y) for name, member in members.items()}
+    return {name: member._loss_on(X, y) for name, member in members.items()}
 
 
 def are_alike(losses):

@@ -111,7 +111,7 @@ def that_take(members, X, y):
     list of (str, estimator)
     """
     if isinstance(X, RowSummary):
-        has_kernel_rows, is_one = False, X.n_targets == 1
+        has_kernel_rows, is_one = False, X._n_targets == 1
     elif is_collection(X):
         has_kernel_rows, is_one = False, y.ndim == 1
     else:

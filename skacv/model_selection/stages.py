@@ -108,7 +108,7 @@ class Stages:
     ----------
     judge : PathJudge or ScorerJudge
     patience : "auto", int or None
-        "auto" is the :meth:`~RecordsTrajectory.default_patience` of every estimator.
+        "auto" is the :meth:`~RecordsTrajectory._default_patience` of every estimator.
     """
 
     judge: object
@@ -123,7 +123,7 @@ class Stages:
         """
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
-        estimator.release()
+        estimator._release()
         for found in warned:
             # Separation is mended by the choice of an iterate.
             if not issubclass(found.category, SeparationWarning):
@@ -134,7 +134,7 @@ class Stages:
         """The path of the whole run, and what it has warned of where it ended."""
         n_wanted = self.patience
         if n_wanted == "auto":
-            n_wanted = estimator.default_patience()
+            n_wanted = estimator._default_patience()
         if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)

@@ -94,7 +94,7 @@ def test_several_members_and_a_grid(X, y):
     grid = {"lasso__alpha": [0.01, 10.0]}
     stopping = TrajectoryEarlyStoppingCV(members, param_grid=grid, n_jobs=2)
     found = stopping.fit(blocks(X), blocks(y))
-    assert sorted(found.paths_) == ["lasso", "ridge"]
+    assert sorted(found.member_paths_) == ["lasso", "ridge"]
     assert len(found.results_["params"]) == 3
     # Of single rows nothing is known.
     assert np.isnan(found.best_score_corrected_)
@@ -103,7 +103,7 @@ def test_several_members_and_a_grid(X, y):
 def test_the_default_members(X, y):
     stopping = TrajectoryEarlyStoppingCV(task="regression", random_state=0)
     found = stopping.fit(blocks(X), blocks(y))
-    assert len(found.paths_) > 1
+    assert len(found.member_paths_) > 1
     assert found.best_score_ < 1.3 * 4
 
 

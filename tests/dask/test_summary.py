@@ -89,14 +89,14 @@ def test_stopping_goes_through_the_rows_once(data):
     assert taken == [300] * 3
     expected = TrajectoryEarlyStoppingCV(members, patience=5)
     expected.fit(RowSummary().fit(X, y))
-    for name, path in expected.paths_.items():
-        np.testing.assert_allclose(model.paths_[name], path, rtol=1e-9)
+    for name, path in expected.member_paths_.items():
+        np.testing.assert_allclose(model.member_paths_[name], path, rtol=1e-9)
 
 
 def test_the_portfolio_has_to_know_its_task(data):
     X, y = (da.from_array(each, 300) for each in data)
     model = TrajectoryEarlyStoppingCV(task="regression", random_state=0).fit(X, y)
-    assert sorted(model.paths_) == ["elastic net", "lasso", "least squares"]
+    assert sorted(model.member_paths_) == ["elastic net", "lasso", "least squares"]
     with pytest.raises(ValueError, match="set task='regression'"):
         TrajectoryEarlyStoppingCV().fit(X, y)
 
@@ -123,9 +123,9 @@ def test_a_worker_that_is_killed(client, data, tmp_path):
     found = summarised(rows, da.from_array(y, 100), None, n_folds=4, n_sampled=50)
     assert marker.exists()
     expected = RowSummary(n_folds=4, n_sampled=50).fit(X, y)
-    assert found.n_rows_ == N_ROWS
+    assert found.n_samples_seen_ == N_ROWS
     np.testing.assert_array_equal(found.sampled_indices_, expected.sampled_indices_)
-    np.testing.assert_allclose(found.total().scatter, expected.total().scatter)
+    np.testing.assert_allclose(found._total().scatter, expected.total().scatter)
     for own, others in zip(found._moments, expected._moments):
         np.testing.assert_allclose(own.scatter, others.scatter, rtol=1e-9, atol=1e-9)
 

@@ -123,14 +123,14 @@ def test_all_members_are_drawn(data):
     others = [name for name, _ in members if name != model.best_member_]
     assert list(display.other_lines_) == others
     for name, line in display.other_lines_.items():
-        np.testing.assert_array_equal(line.get_ydata(), model.paths_[name])
+        np.testing.assert_array_equal(line.get_ydata(), model.member_paths_[name])
     np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
     (mark,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
     assert list(mark.get_xdata()) == [model.best_iter_]
     assert list(mark.get_ydata()) == [model.best_score_]
     assert set(others) < set(named(display))
     assert display.ax_.get_title(loc="left").startswith(model.best_member_)
-    longest = max(map(len, model.paths_.values())) - 1
+    longest = max(map(len, model.member_paths_.values())) - 1
     assert display.ax_.get_xlim() == (0, longest)
     colors = [line.get_color() for line in display.other_lines_.values()]
     assert len({*colors, display.lines_["cv"].get_color()}) == 3
@@ -245,11 +245,11 @@ def test_intervals_of_what_is_largest_and_of_a_pipeline(data):
     assert display.ax_ is ax
     assert len(display.lines_) == 3
     inner = model[-1].estimator_
-    assert display.names[0] == str(np.abs(inner.coef_[0]).argmax())
+    assert display.feature_names[0] == str(np.abs(inner.coef_[0]).argmax())
     assert inner.iteration_ in display.iterations
     assert display.iterations[-1] == inner.n_iter_
     at = list(display.iterations).index(inner.iteration_)
-    expected = inner.coef_interval([int(display.names[0])])
+    expected = inner.coef_interval([int(display.feature_names[0])])
     found = [display.lower[at, 0], display.upper[at, 0]]
     np.testing.assert_allclose(found, expected[0], rtol=1e-6)
 
@@ -261,7 +261,7 @@ def test_intervals_without_ends_are_left_out():
         lower=np.array([[-np.inf], [0.0]]),
         upper=np.array([[np.inf], [2.0]]),
         coef_path=np.zeros((3, 1)),
-        names=["a"],
+        feature_names=["a"],
         iteration=2,
     ).plot()
     assert np.isfinite(display.ax_.get_ylim()).all()

@@ -100,8 +100,10 @@ def test_it_is_a_member_beside_others(rng):
         ("core", TrajectoryLogisticRegression()),
     ]
     model = TrajectoryEarlyStoppingCV(members, criterion="cv").fit(X, labels)
-    assert sorted(model.paths_) == ["core", "own"]
-    np.testing.assert_allclose(model.paths_["own"][0], model.paths_["core"][0])
+    assert sorted(model.member_paths_) == ["core", "own"]
+    np.testing.assert_allclose(
+        model.member_paths_["own"][0], model.member_paths_["core"][0]
+    )
     model = TrajectoryEarlyStoppingCV(Classifier(max_iter=50), criterion="accuracy")
     assert model.fit(X, labels).best_score_ > 0.5
 

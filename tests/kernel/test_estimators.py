@@ -38,6 +38,7 @@ OWN_WORDS = {
     "loo_prediction_path_",
     "loo_target_",
     "cv_prediction_path_",
+    "cv_target_",
 }
 
 
@@ -287,7 +288,10 @@ def test_intervals_of_what_is_not_kept(data):
     model = KernelEigenProRegressor("precomputed").fit(X @ X.T, y)
     assert model.predict_interval(X @ X.T, method="loo").shape == (150, 2)
     with pytest.raises(ValueError, match="is not kept"):
-        model.predict_interval(X @ X.T)
+        model.predict_interval(X @ X.T, method="jackknife+")
+    np.testing.assert_array_equal(
+        model.predict_interval(X @ X.T), model.predict_interval(X @ X.T, method="loo")
+    )
     model = KernelEigenProRegressor(loo=False, max_iter=3).fit(X, y)
     with pytest.raises(ValueError, match="loo=True"):
         model.predict_interval(X)

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,7 +30,7 @@ MODELS = {
 }
 SHAPES = [(24, 8), (16, 50)]
 ITERATES = [0, 3, 30]
-METHODS = ["jackknife+", "loo", "risk"]
+METHODS = ["jackknife+", "loo", "cv", "risk"]
 EXACT = {"rtol": 0, "atol": 1e-8}
 
 
@@ -106,13 +107,13 @@ def test_jackknife_plus_is_that_of_refits(
 @pytest.mark.parametrize("shape", SHAPES)
 def test_several_targets(shape, n_targets, rng):
     X, Y, X_new = drawn(shape, rng, n_targets)
-    model = model_of("nesterov", risk=True).fit(X, Y)
+    model = model_of("nesterov", risk=True, cv=4).fit(X, Y)
     expected = by_refits(model, X, Y, X_new, 0.9)
     assert expected[0].shape == (5, n_targets, 2)
     assert_intervals(model, expected, X_new, 0.9)
     step = {"step_size": model.step_size_}
     for k in range(n_targets):
-        alone = model_of("nesterov", risk=True, **step).fit(X, Y[:, k])
+        alone = model_of("nesterov", risk=True, cv=4, **step).fit(X, Y[:, k])
         for method in METHODS:
             found = model.predict_interval(X_new, method=method)
             assert found.shape == (5, n_targets, 2)
@@ -145,8 +146,11 @@ def test_rows_of_zero_weight_are_not_there(name, rng):
     X, y, X_new = drawn((30, 6), rng)
     weights = np.r_[np.ones(20), np.zeros(10)][rng.permutation(30)]
     kept = np.flatnonzero(weights)
-    model = model_of(name, risk=True).fit(X, y, sample_weight=weights)
-    alone = model_of(name, risk=True, step_size=model.step_size_)
+    fold = rng.permutation(30) % 3
+    model = model_of(name, risk=True, cv=PredefinedSplit(fold))
+    model.fit(X, y, sample_weight=weights)
+    cv, step_size = PredefinedSplit(fold[kept]), model.step_size_
+    alone = model_of(name, risk=True, cv=cv, step_size=step_size)
     alone.fit(X[kept], y[kept])
     for method in METHODS:
         found = model.predict_interval(X_new, method=method)
@@ -161,9 +165,10 @@ def test_widths_are_a_residual_of_that_rank(name, weighted, coverage, rank, rng)
     """Rows count alike, whatever their weight in fit."""
     X, y, X_new = drawn((24, 8), rng)
     weights = rng.uniform(0.3, 3, 24) if weighted else None
-    model = model_of(name, risk="exact").fit(X, y, sample_weight=weights)
+    model = model_of(name, risk="exact", cv=4).fit(X, y, sample_weight=weights)
     residual_path = {
         "loo": model.loo_prediction_path_ - y,
+        "cv": model.cv_prediction_path_ - y[np.concatenate(model.cv_indices_)],
         "risk": np.matmul(*model.risk_residual_path_),
     }
     for t in ITERATES:
@@ -182,13 +187,14 @@ def test_the_residuals_of_the_memory_matrix_are_near_those_of_leave_one_out(rng)
         model.fit(X, y)
         for t in ITERATES:
             at = model.at_iteration(t)
-            widths = [np.ptp(at.predict_interval(X[:1], 0.9, m)) for m in METHODS[1:]]
+            methods = "loo", "risk"
+            widths = [np.ptp(at.predict_interval(X[:1], 0.9, m)) for m in methods]
             np.testing.assert_allclose(*widths, rtol=0.1)
 
 
 def test_a_larger_coverage_is_not_narrower(rng):
     X, y, X_new = drawn((24, 8), rng)
-    model = model_of("fista", risk=True).fit(X, y)
+    model = model_of("fista", risk=True, cv=3).fit(X, y)
     for method in METHODS:
         found = [
             np.ptp(model.predict_interval(X_new, coverage, method), axis=1)
@@ -211,8 +217,8 @@ def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
 @pytest.mark.parametrize("name", ["gd", "fista"])
 def test_single_precision(name, rng):
     X, y, X_new = drawn((40, 60), rng)
-    double = model_of(name, risk="exact").fit(X, y)
-    single = model_of(name, risk="exact", step_size=double.step_size_)
+    double = model_of(name, risk="exact", cv=4).fit(X, y)
+    single = model_of(name, risk="exact", cv=4, step_size=double.step_size_)
     single.fit(X.astype(np.float32), y.astype(np.float32))
     for method in METHODS:
         found = single.predict_interval(X_new.astype(np.float32), method=method)
@@ -268,7 +274,7 @@ def test_a_refit_leaves_nothing_of_the_former(name, rng):
     assert not np.allclose(former, expected)
     model.set_params(keep_data=False).fit(X, y)
     with pytest.raises(ValueError, match="keep_data=True"):
-        model.predict_interval(X_new)
+        model.predict_interval(X_new, method="jackknife+")
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
@@ -300,7 +306,7 @@ def test_copies_at_other_iterates_keep_apart(name, rng):
 
 def test_intervals_change_nothing_that_is_fitted(rng):
     X, y, X_new = drawn((30, 6), rng)
-    model = model_of("fista", risk=True).fit(X, y)
+    model = model_of("fista", risk=True, cv=3).fit(X, y)
     before = {key: value for key, value in vars(model).items() if key[-1] == "_"}
     for method in METHODS:
         model.predict_interval(X_new, method=method)
@@ -314,7 +320,7 @@ def test_intervals_change_nothing_that_is_fitted(rng):
 @pytest.mark.parametrize("method", METHODS)
 def test_coverage_is_a_share(coverage, method, rng):
     X, y, X_new = drawn((30, 6), rng)
-    model = model_of("gd", risk=True).fit(X, y)
+    model = model_of("gd", risk=True, cv=3).fit(X, y)
     with pytest.raises(ValueError, match=f"between 0 and 1, got {coverage}"):
         model.predict_interval(X_new, coverage, method)
 
@@ -346,7 +352,29 @@ def test_an_estimator_that_stops_itself_says_the_same(rng):
     stopped = TrajectoryEarlyStoppingCV(IterativeRidge(), criterion="risk").fit(X, y)
     assert stopped.predict_interval(X_new, method="risk").shape == (5, 2)
     with pytest.raises(ValueError, match="loo=True and keep_data=True"):
-        stopped.predict_interval(X_new)
+        stopped.predict_interval(X_new, method="jackknife+")
+
+
+def test_auto_takes_the_first_method_that_the_fit_allows(rng):
+    X, y, X_new = drawn((30, 6), rng)
+    settings = {"loo": True, "cv": 3, "risk": True, "keep_data": True}
+    off = {"keep_data": False, "loo": False, "cv": None}
+    for method, name in zip(METHODS, [*off, None]):
+        model = IterativeRidge(max_iter=20, **settings).fit(X, y)
+        expected = model.predict_interval(X_new, method=method)
+        np.testing.assert_array_equal(model.predict_interval(X_new), expected)
+        settings |= {name: off[name]} if name else {"risk": False}
+    model = IterativeRidge(max_iter=20, **settings).fit(X, y)
+    with pytest.raises(ValueError, match="without any: fit it with loo=True or cv=5"):
+        model.predict_interval(X_new)
+
+
+def test_a_default_that_stops_itself_has_intervals(rng):
+    X, y, X_new = drawn((60, 4), rng)
+    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+    assert model.criterion_ == "cv"
+    low, high = model.predict_interval(X_new, method="cv").T
+    np.testing.assert_allclose((low + high) / 2, model.predict(X_new))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -359,10 +387,10 @@ def test_not_fitted(model, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_too_few_rows(method, rng):
     X, y, X_new = drawn((9, 3), rng)
-    assert model_of("gd", risk=True).fit(X, y).predict_interval(
+    assert model_of("gd", risk=True, cv=3).fit(X, y).predict_interval(
         X_new, 0.9, method
     ).shape == (5, 2)
-    model = model_of("gd", risk=True).fit(X[:8], y[:8])
+    model = model_of("gd", risk=True, cv=3).fit(X[:8], y[:8])
     with pytest.raises(ValueError, match=r"at least 9 rows .* there are 8"):
         model.predict_interval(X_new, 0.9, method)
 
@@ -377,7 +405,7 @@ def test_a_subset_of_too_few_rows(rng):
 @pytest.mark.parametrize("method", METHODS)
 def test_other_features(method, rng):
     X, y, X_new = drawn((30, 6), rng)
-    model = model_of("gd", risk=True).fit(X, y)
+    model = model_of("gd", risk=True, cv=3).fit(X, y)
     with pytest.raises(ValueError, match=r"5 features, but .* expecting 6"):
         model.predict_interval(X_new[:, :5], method=method)
 

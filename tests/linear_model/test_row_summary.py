@@ -229,7 +229,7 @@ def test_merging_in_any_order_and_grouping(rng):
     assert pickle.dumps(parts[3]) == before
     whole = summarised(X, y)
     for found in (one, other):
-        assert found.n_rows_ == N_ROWS
+        assert found.n_samples_seen_ == N_ROWS
         np.testing.assert_array_equal(found.sampled_indices_, whole.sampled_indices_)
         for own, expected in zip(found._moments, whole._moments):
             assert own.weight == pytest.approx(expected.weight)
@@ -269,7 +269,7 @@ def test_from_arrays(kind, rng, tmp_path, monkeypatch):
             source, expected, y = source[100:], X[100:], y[100:]
     if kind == "csr":
         source = sparse.csr_matrix(X)
-    found = RowSummary.from_arrays(source, y, n_folds=1, n_sampled=20).total()
+    found = RowSummary.from_arrays(source, y, n_folds=1, n_sampled=20)._total()
     together = np.column_stack([expected, y])
     np.testing.assert_allclose(found.mean, together.mean(axis=0), rtol=1e-12)
     scatter = np.cov(together.T, ddof=0) * len(together)
@@ -400,7 +400,7 @@ def test_stopping(criterion, rng):
 def test_the_portfolio(rng):
     X, y = drawn(rng, n_rows=3000)
     model = TrajectoryEarlyStoppingCV(random_state=0).fit(RowSummary().fit(X, y))
-    assert sorted(model.paths_) == ["elastic net", "lasso", "least squares"]
+    assert sorted(model.member_paths_) == ["elastic net", "lasso", "least squares"]
     assert model.best_score_ == pytest.approx(1, rel=0.1)
 
 

@@ -77,9 +77,9 @@ def test_the_best_iterate_of_all_members(weighted, data, rng):
     assert model.best_iter_ == paths[best].argmin()
     assert model.best_score_ == paths[best].min()
     np.testing.assert_array_equal(model.path_, paths[best])
-    assert list(model.paths_) == list(paths)
+    assert list(model.member_paths_) == list(paths)
     for name, path in paths.items():
-        np.testing.assert_array_equal(model.paths_[name], path)
+        np.testing.assert_array_equal(model.member_paths_[name], path)
     chosen = alone[best].at_iteration(model.best_iter_)
     np.testing.assert_array_equal(model.predict(X), chosen.predict(X))
     table = pd.DataFrame(model.results_)
@@ -101,7 +101,7 @@ def test_a_single_estimator_goes_by_the_name_of_its_class(data):
     model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0)).fit(X, y)
     assert model.best_member_ == "IterativeRidge"
     assert set(model.results_["member"]) == {"IterativeRidge"}
-    np.testing.assert_array_equal(model.paths_["IterativeRidge"], model.path_)
+    np.testing.assert_array_equal(model.member_paths_["IterativeRidge"], model.path_)
 
 
 @pytest.mark.parametrize("rule", ["min", "one_se"])
@@ -115,7 +115,7 @@ def test_scorers_judge_all_members_on_the_folds(criterion, rule, data):
         alone = TrajectoryEarlyStoppingCV(
             clone(member).set_params(cv=FOLDS), criterion=criterion, rule=rule
         ).fit(X, y)
-        np.testing.assert_array_equal(model.paths_[name], alone.path_)
+        np.testing.assert_array_equal(model.member_paths_[name], alone.path_)
         values.append(alone.best_score_)
     assert model.best_score_ == max(values)
 
@@ -143,7 +143,7 @@ def test_members_are_compared_on_the_rows_that_all_have_held_out(criterion, rng)
         assert kept.sum() == 150 - len(seen)
         found = getattr(each, f"{criterion}_prediction_path_")[:, kept]
         path = np.mean((found - y[rows[kept]]) ** 2, axis=1)
-        np.testing.assert_allclose(model.paths_[name], path)
+        np.testing.assert_allclose(model.member_paths_[name], path)
     if criterion == "loo":
         costs = (found[model.best_iter_] - y[rows[kept]]) ** 2
         error = np.std(costs, ddof=1) / np.sqrt(len(costs))
@@ -191,7 +191,7 @@ def test_splits_are_drawn_once_for_all_members(n_jobs, owner, data):
     pairs[owner][1].set_params(cv=splitter)
     model = TrajectoryEarlyStoppingCV(pairs, n_jobs=n_jobs).fit(X, y)
     assert splitter.n_draws == 1  # before anything is run in parallel
-    np.testing.assert_array_equal(model.paths_["a"], model.paths_["b"])
+    np.testing.assert_array_equal(model.member_paths_["a"], model.member_paths_["b"])
     assert type(model.estimator_.cv) is Drawn
     assert len(model.estimator_.cv_indices_) == 4
 
@@ -279,7 +279,7 @@ def test_a_grid_changes_the_member_it_names(data):
     scores = np.array(model.results_["best_score"])
     assert ran[scores.argmin()][0] == model.best_member_
     own = scores[[name == "lasso" for name, _ in ran]]
-    assert model.paths_["lasso"].min() == own.min()
+    assert model.member_paths_["lasso"].min() == own.min()
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_members_of_different_losses_are_compared_by_accuracy():
         rows = np.concatenate(alone.cv_indices_)
         chosen = alone.classes_[(alone.cv_prediction_path_[t] > 0).astype(int)]
         accuracy[name] = np.mean(chosen == y[rows])
-        np.testing.assert_allclose(model.paths_[name], alone.cv_path_)
+        np.testing.assert_allclose(model.member_paths_[name], alone.cv_path_)
     found = dict(zip(model.results_["member"], model.results_["score"]))
     assert found == pytest.approx(accuracy)
     assert model.best_member_ == max(accuracy, key=accuracy.get)
@@ -400,8 +400,8 @@ def test_the_default_for_numbers():
     model.fit(X, y)
     assert is_regressor(model)
     assert model.task_ == "regression"
-    assert list(model.paths_) == [name for name, _ in PORTFOLIOS["regression"]()]
-    assert model.best_score_ == model.paths_[model.best_member_].min()
+    assert list(model.member_paths_) == [name for name, _ in PORTFOLIOS["regression"]()]
+    assert model.best_score_ == model.member_paths_[model.best_member_].min()
 
 
 @pytest.mark.parametrize("task", ["auto", "classification"])
@@ -421,7 +421,7 @@ def test_the_default_for_classes(task):
 
 
 def kernels_of(model):
-    return [name for name in model.paths_ if name == "kernel"]
+    return [name for name in model.member_paths_ if name == "kernel"]
 
 
 def test_members_that_cannot_take_the_data_are_left_out(data):
@@ -429,8 +429,8 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     model = TrajectoryEarlyStoppingCV(random_state=0)
     assert kernels_of(model.fit(X, y))
     assert not kernels_of(model.fit(sparse.csr_matrix(X), y))
-    assert len(model.paths_) == 3
-    assert set(model.fit(X, np.column_stack([y, -y])).paths_) == {
+    assert len(model.member_paths_) == 3
+    assert set(model.fit(X, np.column_stack([y, -y])).member_paths_) == {
         "least squares",
         "kernel",
     }
@@ -506,7 +506,7 @@ def test_pickle(data):
     single = TrajectoryEarlyStoppingCV(dict(members())[model.best_member_])
     single.set_params(criterion="cv").fit(X, y)
     # The other members' paths are all that is kept of them.
-    extra = sum(path.nbytes for path in model.paths_.values())
+    extra = sum(path.nbytes for path in model.member_paths_.values())
     assert len(pickle.dumps(model)) < len(pickle.dumps(single)) + extra + 20_000
 
 
@@ -529,8 +529,8 @@ def test_metadata_routing(data, rng):
         asking[1][1].set_fit_request(sample_weight=None)
         with pytest.raises(ValueError, match="sample_weight"):
             TrajectoryEarlyStoppingCV(asking).fit(X, y, sample_weight=weights)
-    for name, path in expected.paths_.items():
-        np.testing.assert_array_equal(model.paths_[name], path)
+    for name, path in expected.member_paths_.items():
+        np.testing.assert_array_equal(model.member_paths_[name], path)
     assert score == expected.score(X, y, sample_weight=weights)
 
 
