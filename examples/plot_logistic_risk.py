@@ -109,12 +109,14 @@ def draw(ax, title, data, max_iter):
     test = test_path(model, X_test, y_test)
     ax.plot(test, color="#000000", linewidth=1.2, label="test rows")
     ax.plot(model.train_path_, color="#009E73", linestyle=":", label="training rows")
+    least = []
     for name, (parameter, _) in ESTIMATES.items():
         path = getattr(model, f"{parameter}_path_")
+        least.append(path.min())
         (line,) = ax.plot(path, label=name, **STYLES[name])
         ax.plot(path.argmin(), path.min(), "o", color=line.get_color(), markersize=5)
-    ax.set(title=title, xlabel="iteration", xlim=(0, max_iter), ylim=(0, None))
-    ax.set_ylim(0, 1.6 * test[0])
+    ax.set(title=title, xlabel="iteration", xlim=(0, max_iter))
+    ax.set_ylim(0, 2.5 * max(least))
     ax.spines[["top", "right"]].set_visible(False)
 
 
