@@ -57,7 +57,7 @@ SVC_NAME = "SVC, tuned and calibrated"
 COLORS = {STOPPED: "#D55E00", LAST: "black", SVC_NAME: "#0072B2"}
 MARKERS = {STOPPED: "o", LAST: "X", SVC_NAME: "s"}
 FEWEST = 10  # test rows in a bin of a reliability curve
-# One parameter for all classes; there was none before.
+# Temperature scaling came with scikit-learn 1.8; one parameter for all classes.
 HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
 CALIBRATION = "temperature" if HAS_TEMPERATURE else "sigmoid"
 
