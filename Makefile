@@ -44,9 +44,11 @@ links: $(VENV)/installed-docs  ## whether the manual's links to other sites answ
 
 bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
 	$(BIN)/python -m benchmarks --output benchmarks/results/bench.md
+	$(BIN)/python -m benchmarks.comparison
 
 bench-peers: $(PEERS)/installed  ## the same against what others have, where it installs
 	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
+	$(PEERS)/bin/python -m benchmarks.comparison
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md

@@ -141,7 +141,7 @@ def logistic():
             their_time,
             their_time / own,
             ">= 1",
-            f"test log loss {losses[0]:.3f}, its {losses[1]:.3f}",
+            f"test log loss {losses[0]:.3f} (<= {losses[1]:.3f}, its)",
         )
 
 

@@ -6,6 +6,7 @@ does not run with these versions, has a row that says so.
 
 import argparse
 import sys
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -37,19 +38,33 @@ N_ALPHAS = 30
 SMALLEST = 1e-3  # of a path of alphas, over its largest
 
 
-def worse(ours, theirs):
+@dataclass(frozen=True)
+class Bar:
+    """What we ask of ourselves: of the ratio of times, and of our true risk."""
+
+    ratio: str = ""
+    risk: str = ""
+
+
+def worse(ours, theirs, bound):
     """Our true risk over theirs, a value per seed."""
     ratios = np.divide(ours, theirs)
-    return f"true risk {np.median(ratios):.3f} of its, at most {ratios.max():.3f}"
+    allowed = f" ({bound})" if bound else ""
+    median = f"true risk {np.median(ratios):.3f} of its{allowed}"
+    return f"{median}, at most {ratios.max():.3f}"
 
 
-def compared(work, against, times, risks):
+def compared(work, against, times, risks, bar):
     """A row from seconds and true risks of both sides, ours first, over seeds."""
     ours, theirs = np.transpose(times)
-    ratio = float(np.median(theirs / ours))
-    accuracy = worse(*np.transpose(risks))
     return Row(
-        work, against, np.median(ours), np.median(theirs), ratio, accuracy=accuracy
+        work,
+        against,
+        np.median(ours),
+        np.median(theirs),
+        float(np.median(theirs / ours)),
+        bar.ratio,
+        worse(*np.transpose(risks), bar.risk),
     )
 
 
@@ -64,7 +79,7 @@ def stopped_lasso(criterion, max_iter, seed):
     return TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=2 * max_iter)
 
 
-def sparse_choices(theirs, against):
+def sparse_choices(theirs, against, bar):
     """Alpha chosen for a lasso; ``theirs(X, y, seed)`` gives coefficients."""
     theirs(*sparse_regression(60, 90, 6, 0)[:2], 0)  # what compiles, compiles here
     for n, p, max_iter in ((2000, 3000, 10), (500, 2000, 20)):
@@ -85,7 +100,7 @@ def sparse_choices(theirs, against):
                 risks[name].append((own, their_risk))
         for name, work in works.items():
             work = f'alpha="path" with {work} and stop, {n} x {p}'
-            yield compared(work, against, times[name], risks[name])
+            yield compared(work, against, times[name], risks[name], bar)
 
 
 def skglm():
@@ -109,7 +124,8 @@ def skglm():
         coefs, intercepts = path(X, y, alphas[: errors.argmin() + 1])
         return coefs[-1], intercepts[-1]
 
-    yield from sparse_choices(choose, "skglm's Lasso, 5 folds, 30 alphas, refit")
+    against = "skglm's Lasso, 5 folds, 30 alphas, refit"
+    yield from sparse_choices(choose, against, Bar())
 
 
 def adelie():
@@ -132,7 +148,7 @@ def adelie():
         return state.betas[-1].toarray().ravel(), state.intercepts[-1]
 
     against = "adelie's cv_grpnet, 5 folds, 30 alphas, fit"
-    yield from sparse_choices(choose, against)
+    yield from sparse_choices(choose, against, Bar(">= 1", "<= 1.01"))
 
 
 def randalo():
@@ -311,8 +327,11 @@ def early_stopping():
             theirs = true_risk(model.coef_, np.ravel(model.intercept_)[0], beta, 1.0)
             risks[name].append((own, theirs))
     work = f"IterativeRidge(0), {max_iter} updates, exact loo_path_, stop, {n} x {p}"
+    # The folds by hand, which cost fewer runs than any other choice by refits.
+    bars = {"a recorded run per fold (5), and one on all rows": Bar(">= 1")}
     for name in opponents:
-        yield compared(work, name, times[name], risks[name])
+        bar = bars.get(name, Bar())
+        yield compared(work, name, times[name], risks[name], bar)
 
 
 BENCHMARKS = {

@@ -51,6 +51,7 @@ FIRST_EXAMPLES = [
     "plot_logistic_risk.py",
     "plot_iacv.py",
     "plot_noisy_digits.py",
+    "plot_kernel_probabilities.py",
     "plot_logistic.py",
     "plot_frozen_features.py",
     "plot_intervals.py",

@@ -7,7 +7,8 @@ or table row are from; standing alone, it speaks for the next table or paragraph
 
 is ``benchmarks/results/bench.md``, rows of the benchmark "path" that say "cv_path_",
 and the section of ``studies.md`` that ``python -m benchmarks.studies criteria`` has
-written. ``<!-- settings -->`` says that numbers are no results, ``<!-- tests -->`` that
+written. Words in brackets stand together, as in ``[2000 x 3000]``.
+``<!-- settings -->`` says that numbers are no results, ``<!-- tests -->`` that
 they are bounds that tests hold.
 """
 
@@ -26,6 +27,7 @@ NO_QUOTATION = re.compile(
 )
 TABLE_ROW = re.compile(r"^\s*\|")
 HEADER = re.compile(r"^ *\|.*\n *\|[-|]+\| *\n", re.MULTILINE)
+WORD = re.compile(r"\[([^\]]*)\]|(\S+)")
 ITEM = re.compile(r"^\s*[*-] ")
 
 
@@ -49,7 +51,9 @@ class Quotation:
         """Numbers that no source has, to the digits that are quoted."""
         if set(self.sources) & set(HELD_ELSEWHERE):
             return []
-        lines = [line for source in self.sources for line in lines_of(*source.split())]
+        lines = [
+            line for source in self.sources for line in lines_of(*words_of(source))
+        ]
         # A row of a table is compared with those that begin as it does, if any do.
         alike = [line for line in lines if first_cell(line) == first_cell(self.text)]
         is_row = TABLE_ROW.match(self.text) and first_cell(self.text)
@@ -60,6 +64,11 @@ class Quotation:
             for quoted in self.numbers
             if not any(is_rounded(quoted, number) for number in printed)
         ]
+
+
+def words_of(source):
+    """A file, a name in it, and words or phrases that its lines say."""
+    return [phrase or word for phrase, word in WORD.findall(source)]
 
 
 def first_cell(line):

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import skacv
+from benchmarks import comparison
 from skacv._estimator.recording import METHODS
 
-from .quotations import Quotation, is_rounded, quotations_of
+from .quotations import Quotation, is_rounded, lines_of, quotations_of, words_of
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -142,3 +143,46 @@ def test_other_numbers_are_noticed():
 )
 def test_a_quoted_number_may_have_fewer_digits(quoted, printed, same):
     assert is_rounded(quoted, printed) == same
+
+
+def test_comparison_has_every_measured_pair_as_it_is_now():
+    page = comparison.PAGE.read_text()
+    assert comparison.with_table(page) == page, "python -m benchmarks.comparison"
+
+
+def test_rows_of_the_comparison_name_one_row_of_the_results():
+    rows = [row for row in comparison.table().splitlines() if "<!--" in row]
+    sources = [re.search("<!-- (.*) -->", row)[1] for row in rows]
+    found = [lines_of(*words_of(source)) for source in sources]
+    assert all(len(lines) == 1 for lines in found)
+    assert len({lines[0] for lines in found}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ratio", "accuracy", "said"),
+    [
+        (">= 5", 5.0, "", "met"),
+        (">= 5", 4.99, "", "**missed**"),
+        ("<= 1.3", 1.2, "", "met"),
+        ("<= 1.3", 1.4, "", "**missed**"),
+        (">= 1", 2.0, "path differs by 5e-04 (<= 1e-3)", "met"),
+        (">= 1", 2.0, "error 0.55, 0.748 of its (<= 1.05), at most 2; stopped", "met"),
+        (">= 1", 2.0, "log loss 0.7 (<= 0.699, its)", "**missed** in accuracy"),
+        (">= 1", 0.5, "risk 1.03 of its (<= 1.02)", "**missed**"),
+        ("", 1.5, "risk 1.03 of its", "faster"),
+        ("", 0.5, "", "**slower**"),
+        ("", None, "does not install", "not measured"),
+    ],
+)
+def test_bars_that_are_missed_are_said_to_be(asked, ratio, accuracy, said):
+    row = {"asked": asked, "ratio": ratio, "accuracy": accuracy}
+    assert comparison.outcome(row) == said
+
+
+def test_rows_that_are_alike_cannot_be_named():
+    times = {"ours": 1.0, "theirs": 3.0, "ratio": 3.0}
+    row = {"name": "loo", "work": "500 x 2000", "against": "500 runs", **times}
+    longer = {**row, "work": "500 x 2000, T=100"}
+    assert comparison.phrase_of(longer, [row, longer]) == ["[2000,]"]
+    with pytest.raises(ValueError, match="Another row is like '500 x 2000' of loo"):
+        comparison.phrase_of(row, [row, longer])

@@ -47,6 +47,12 @@ TINY = {
         "n_repeats": 2,
     },
     "plot_intervals": {"n_rows": 30, "n_splits": 2, "max_iter": 8},
+    "plot_kernel_probabilities": {
+        "n_rows": 300,
+        "max_iter": 5,
+        "n_values": 2,
+        "n_splits": 1,
+    },
     "plot_logistic": {"n_rows": 200, "n_splits": 1, "patience": 5, "n_values": 3},
     "plot_logistic_risk": {"share": 0.1, "n_splits": 1},
     "plot_memory_matrix": {"n": 50, "p": 75, "n_nonzero": 5},

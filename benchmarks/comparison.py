@@ -1,0 +1,131 @@
+"""Every measured pair, in the manual: ``python -m benchmarks.comparison``.
+
+Writes the table of ``docs/comparison.md`` anew from what ``make bench`` and
+``make bench-peers`` have left in ``benchmarks/results``.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from .report import Row
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "comparison.md"
+HEADING = "## Every measured pair\n"
+# Files of results, and what prints a benchmark of theirs.
+COMMANDS = {"bench": "python -m benchmarks", "peers": "python -m benchmarks.peers"}
+COLUMNS = (
+    "| work | against | asked | ratio | outcome | accuracy | command |",
+    "|---|---|---|---|---|---|---|",
+)
+MISSED = "**missed**"
+# A number that is bounded, and its bound.
+BOUND = re.compile(r"(\d[\d.e+-]*)[^\d;]*\(<= (\d[\d.e+-]*)")
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+
+
+def outcome(row):
+    """Whether a row is what was asked of it; where nothing was, who is faster.
+
+    Parameters
+    ----------
+    row : dict
+        As in the JSON of the results.
+
+    Returns
+    -------
+    str
+    """
+    ratio = row["ratio"]
+    if ratio is None:
+        return "not measured"
+    if not row["asked"]:
+        return "faster" if ratio > 1 else "**slower**"
+    relation, bound = row["asked"].split()
+    is_met = ratio >= float(bound) if relation == ">=" else ratio <= float(bound)
+    bounded = BOUND.findall(row["accuracy"])
+    is_accurate = all(float(value) <= float(most) for value, most in bounded)
+    if is_met and not is_accurate:
+        return f"{MISSED} in accuracy"
+    return "met" if is_met else MISSED
+
+
+def line_of(row):
+    """A row as the Markdown of the results has it."""
+    numbers = {key: value for key, value in row.items() if key != "name"}
+    return Row(**numbers).markdown(row["name"])
+
+
+def phrase_of(row, rows):
+    """The shortest piece of a row that no other of its benchmark has.
+
+    It names the row in the comment that says where its numbers are from.
+
+    Returns
+    -------
+    list of str
+        Empty if there is no other.
+
+    Raises
+    ------
+    ValueError
+        If there is none: another row is of the same work against the same opponent.
+    """
+    others = [r for r in rows if r["name"] == row["name"] and r is not row]
+    if not others:
+        return []
+    others = [line_of(other) for other in others]
+    sides = [row["work"].split(), row["against"].split()]
+    for length in range(1, max(map(len, sides)) + 1):
+        for words in sides:
+            for start in range(len(words) - length + 1):
+                phrase = " ".join(words[start : start + length])
+                if not any(phrase in other for other in others):
+                    return [f"[{phrase}]"]
+    raise ValueError(f"Another row is like {row['work']!r} of {row['name']}.")
+
+
+def shown(ratio):
+    """Three digits, as the results have them, without an exponent."""
+    if ratio is None:
+        return ""
+    rounded = float(f"{ratio:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.3g}"
+
+
+def table():
+    """The lines of the table.
+
+    Returns
+    -------
+    str
+    """
+    lines = [*COLUMNS]
+    for file, command in COMMANDS.items():
+        path = ROOT / "benchmarks" / "results" / f"{file}.json"
+        rows = json.loads(path.read_text())["rows"]
+        for row in rows:
+            source = " ".join([file, row["name"], *phrase_of(row, rows)])
+            cells = [
+                row["work"],
+                row["against"],
+                row["asked"],
+                shown(row["ratio"]),
+                outcome(row),
+                row["accuracy"],
+                f"`{command} {row['name']}` <!-- {source} -->",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(page):
+    """The text of the page with the table as it is now."""
+    before, heading, section = page.partition(HEADING)
+    return before + heading + TABLE.sub(lambda _: table(), section, count=1)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_table(PAGE.read_text()))
+    print(f"Written: {PAGE}")
