@@ -28,7 +28,9 @@ def test_the_changelog_has_this_version():
 def test_the_citation_file_has_papers_of_the_page_on_citing():
     cited = ARXIV.findall((ROOT / "CITATION.cff").read_text())
     assert cited
-    assert set(cited) <= set(ARXIV.findall((ROOT / "docs" / "references.md").read_text()))
+    assert set(cited) <= set(
+        ARXIV.findall((ROOT / "docs" / "references.md").read_text())
+    )
 
 
 def test_hooks_run_the_ruff_of_the_dev_extra():

@@ -17,6 +17,14 @@ from .strengths import PenaltyStrengths
 PATIENT_SHARE = 1 / 6
 
 
+def updates_to_wait(n_strengths, max_iter):
+    """How long a run along many strengths may go on without an improvement.
+
+    The first strengths may change next to nothing.
+    """
+    return ceil(PATIENT_SHARE * n_strengths) * max_iter
+
+
 class PlannedModel(PenaltyStrengths):
     """An estimator whose parameters say what its run will be.
 
@@ -122,7 +130,7 @@ class PlannedModel(PenaltyStrengths):
             other runs, whose length the user has chosen.
         """
         if isinstance(getattr(self, self._strength_name), str):
-            return ceil(PATIENT_SHARE * self._n_strengths()) * self.max_iter
+            return updates_to_wait(self._n_strengths(), self.max_iter)
         return None
 
     def _is_of_row_space(self, shape, done=()):

@@ -5,6 +5,7 @@ import numpy as np
 from .._estimator.fit import TrajectoryModel
 from .._estimator.left_out import FEWEST_ROWS, unseen_folds
 from .._estimator.parameters import plain
+from .._estimator.plan import updates_to_wait
 from .._estimator.readers import ESTIMATES
 from .._estimator.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
@@ -92,14 +93,21 @@ class JudgedModel(TrajectoryModel):
             return sum(phase.n_updates for phase in begun.plan)
         if _random_labels(begun) is not None:
             return 1
-        return max(n_updates, FIRST_STAGE * self.patience)
+        return max(n_updates, FIRST_STAGE * self._waiting(begun.plan).patience)
+
+    def _waiting(self, plan):
+        """What ends a run: along several strengths it waits for some of these."""
+        if self.patience is None or len(plan) == 1:
+            return Patience(self.patience, self.tol, PATIENCE_GROWTH)
+        n_updates = updates_to_wait(len(plan), self.max_iter)
+        return Patience(max(self.patience, n_updates), self.tol)
 
     def _judged(self, begun):
         """Where patience ends the run so far, None if it does not; notes the best."""
         found = self._risk_so_far(begun)
         if found is None:
             return None
-        patience = Patience(self.patience, self.tol, PATIENCE_GROWTH)
+        patience = self._waiting(begun.plan)
         for t, (value, uncertainty) in enumerate(zip(*found)):
             patience.update(value, uncertainty)
             begun.best = patience.best

@@ -183,6 +183,17 @@ def test_thinned_coefficients(data):
     assert rough.best_iter_ in kept
 
 
+@pytest.mark.parametrize("alpha", ["path", np.geomspace(1e4, 1e-2, 8)], ids=len)
+def test_the_first_strengths_do_not_end_a_path(alpha, data):
+    """The largest ones change next to nothing, however long a run stays there."""
+    X, y = data
+    model = KernelEigenProRegressor(alpha=alpha, max_iter=12, random_state=0)
+    found, whole = model.fit(X, y), clone(model).set_params(patience=None).fit(X, y)
+    assert found.iteration_ == whole.loo_path_.argmin() > 2 * model.max_iter
+    n_waited = found.n_iter_ - found.iteration_
+    assert n_waited == min(24, whole.n_iter_ - found.iteration_)
+
+
 @pytest.mark.parametrize("criterion", ["auto", "cv", "r2"])
 @pytest.mark.parametrize("patience", [None, 3])
 def test_stopping_estimator_takes_them(criterion, patience, data):
