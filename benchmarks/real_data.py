@@ -117,7 +117,12 @@ CLASSIFICATION = {
 
 
 def halves(data, seed, stratified=False):
-    """A training half with standardised columns, and the other half scaled alike.
+    """A training half with standardised columns, and the other half scaled alike."""
+    return split(data, seed, 0.5, stratified)
+
+
+def split(data, seed, test_size, stratified=False):
+    """Training rows with standardised columns, and test rows scaled alike.
 
     Returns
     -------
@@ -126,7 +131,7 @@ def halves(data, seed, stratified=False):
     X, y = data(seed)
     stratify = y if stratified else None
     X, X_test, y, y_test = train_test_split(
-        X, y, test_size=0.5, random_state=seed, stratify=stratify
+        X, y, test_size=test_size, random_state=seed, stratify=stratify
     )
     scaler = StandardScaler().fit(X)
     return scaler.transform(X), y, scaler.transform(X_test), y_test
