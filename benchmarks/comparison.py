@@ -123,7 +123,10 @@ def table():
 def with_table(page):
     """The text of the page with the table as it is now."""
     before, heading, section = page.partition(HEADING)
-    return before + heading + TABLE.sub(lambda _: table(), section, count=1)
+    section, n_tables = TABLE.subn(lambda _: table(), section, count=1)
+    if not n_tables:
+        raise ValueError(f"The page has no table under {HEADING.strip()!r}.")
+    return before + heading + section
 
 
 if __name__ == "__main__":

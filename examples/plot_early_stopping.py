@@ -147,7 +147,7 @@ def report(name, X, y, task, n_splits, ax):
 
 def main(n_rows=None, output=None):
     """Print the tables and draw the figure."""
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), constrained_layout=True)
+    figure, axes = plt.subplots(1, 3, figsize=(18, 4.4), constrained_layout=True)
     for dataset, ax in zip(datasets(n_rows), axes):
         report(*dataset, ax)
     if output is not None:

@@ -98,7 +98,7 @@ class TrainingData:
 
     def held_out_targets(self, folds):
         """The targets of these samples, fold after fold."""
-        return self.y[np.concatenate([judged for _, judged in folds])]
+        return np.concatenate([self.y[judged] for _, judged in folds])
 
     @property
     def observed(self):

@@ -197,7 +197,7 @@ def residuals_of_folds(estimator, t):
     ValueError
         If the predictions of single rows were not kept.
     """
-    if not hasattr(estimator, "cv_prediction_path_"):
+    if not hasattr(estimator, "cv_target_"):
         raise ValueError(
             "Fits of rows on workers keep no predictions of the rows in folds: "
             "intervals need a number of rows as loo, such as loo=100."

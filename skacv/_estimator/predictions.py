@@ -152,8 +152,9 @@ def interval_methods():
     In the order in which "auto" prefers them: those that assume least come first.
     """
     own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
-    known = {name: own.pop(name) for name in ("loo", "cv", "risk")}
-    return {"jackknife+": ESTIMATES["loo"], **known, **own}
+    known = {name: own.pop(name) for name in ("loo", "cv", "risk") if name in own}
+    first = {"jackknife+": known["loo"]} if "loo" in known else {}
+    return first | known | own
 
 
 def _checked_integer(t):
@@ -277,7 +278,8 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             ``keep_data=True``.
             "loo": the prediction plus and minus a quantile of the held-out residuals.
             "cv": the same with the residuals of rows held out in folds; runs on fewer
-            rows make these somewhat too large. "risk": the same with the residuals of
+            rows make these somewhat too large, and a row that several folds hold out
+            counts each time. "risk": the same with the residuals of
             the memory matrix.
 
         Returns
@@ -339,8 +341,9 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     def _interval_method(self):
         """The first method for which there is what it needs."""
-        for method in interval_methods():
-            if not self._missing_for(method):
+        for method, estimate in interval_methods().items():
+            needed = estimate.residuals_from or estimate.path
+            if hasattr(self, needed) and not self._missing_for(method):
                 return method
         raise ValueError(
             f"Intervals need held-out residuals, and this {type(self).__name__} was "
@@ -351,8 +354,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         """The settings of fit that a method needs and that were not there."""
         estimate, missing = interval_methods()[method], []
         if not hasattr(self, estimate.path):
-            value = 5 if estimate.parameter == "cv" else True
-            missing.append(f"{estimate.parameter}={value}")
+            missing.append(f"{estimate.parameter}={estimate.switched_on}")
         if method == "jackknife+" and self._data is None:
             missing.append("keep_data=True")
         return missing

@@ -106,6 +106,11 @@ class Estimate:
         ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
         regressor, (n_held_out,) or (n_held_out, n_targets), where prediction
         intervals may be made from them.
+    residuals_from : str, default=None
+        The fitted attribute that the residuals are computed from, if a fit may have
+        the path without it. None: the path is enough.
+    switched_on : object, default=True
+        A value of the parameter that switches it on, for error messages.
     applies : callable, default=None
         ``applies(estimator)`` returns whether runs of the estimator have this estimate.
         If not, "auto" is off. None: all have it.
@@ -135,6 +140,8 @@ class Estimate:
     sample: Callable[[Any, Any, Any, int], Any] | None = None
     limits: str = ""
     residuals: Callable[[Any, int], np.ndarray] | None = None
+    residuals_from: str | None = None
+    switched_on: Any = True
     applies: Callable[[Any], bool] | None = None
     stage: float = 2.0
     after: tuple[str, ...] = ()
@@ -241,6 +248,8 @@ ESTIMATES = {
             parameter="cv",
             default=ShuffledFolds.of,
             residuals=residuals_of_folds,
+            residuals_from="cv_target_",
+            switched_on=5,
             stage=1.25,
             from_moments=True,
             from_summary=True,

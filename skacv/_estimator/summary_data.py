@@ -42,8 +42,8 @@ class SummaryData(ColumnData):
 
     def held_out_targets(self, folds):
         """The targets of these rows, fold after fold."""
-        judged = np.concatenate([judged for _, judged in folds])
-        return self.y[judged[judged < self.problem.n_single]]
+        n_single = self.problem.n_single
+        return np.concatenate([self.y[rows[rows < n_single]] for _, rows in folds])
 
     def sample_weights(self):
         """None: the weights of all samples are not kept."""

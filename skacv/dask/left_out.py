@@ -87,6 +87,7 @@ def read_rows(estimator, trajectory, data):
             "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
+    shown = (block.y + data.offset).astype(block.y.dtype)
     target = block.y.astype(np.float64)[:, :, None]
     cost = problem.loss.cost(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
     path, se_path = mean_with_error(cost.T, block.weight.astype(np.float64))
@@ -95,7 +96,7 @@ def read_rows(estimator, trajectory, data):
         "loo_se_path_": se_path,
         "loo_prediction_path_": data.predictions(estimator, predictors),
         "loo_indices_": rows,
-        "loo_target_": data.coder.decoded(block.y + data.offset),
+        "loo_target_": data.coder.decoded(shown),
     }
 
 

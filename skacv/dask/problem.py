@@ -309,7 +309,7 @@ class FitsOnWorkers:
         return slopes
 
     def _sum(self, function, coef, *args):
-        # Products are in the precision of X, and so is what travels.
+        # Products are in the precision of X, and so are coefficients that travel.
         coef = coef.astype(self.problem.groups.dtype, copy=False)
         return self.problem.groups.sum(function, coef, *args, combine=added)
 

@@ -178,7 +178,9 @@ default=None
         ax.set_ylabel(f"mean {self.cost}")
         if self.estimator_name is not None:
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
-        ax.legend(frameon=False, fontsize="small")
+        # Many curves leave no corner free.
+        beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+        ax.legend(frameon=False, fontsize="small", **(beside if self.others else {}))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -76,10 +76,11 @@ default="rbf"
         Maximum number of epochs (passes through the rows) at each value of alpha.
     patience : int, default=5
         The run stops when its best iterate, by leave-one-out or otherwise by the folds,
-        has been followed by this number of epochs and by as many as came before it;
-        with several values of alpha, by at least the epochs at one sixth of these. The
-        best iterate is then used. None, or no estimate: the run has ``max_iter`` epochs
-        at every alpha, and the last iterate is used.
+        has been followed by this number of epochs and by as many as came before it. The
+        best iterate is then used. With several values of alpha it waits instead for all
+        epochs at one sixth of these values (rounded up), or for ``patience`` epochs if
+        that is more. None, or no estimate: the run has ``max_iter`` epochs at every
+        alpha, and the last iterate is used.
     tol : float, default=1e-3
         For ``patience`` an iterate counts as better than another only if its estimate
         is lower by more than this fraction, and by more than ``loo_mc_se_path_``.

@@ -116,13 +116,21 @@ def test_labels_that_are_strings(X, y):
 
 @pytest.mark.parametrize("estimator", [REGRESSORS[0], CLASSIFIERS[0]], ids=repr)
 def test_single_precision(estimator, X, y):
-    """Rows are in single precision, iterates in double: roundings do not add up."""
-    X, y = X.astype(np.float32), y.astype(np.float32)
+    """Rows are in single precision, iterates in double: roundings do not add up.
+
+    Columns are of uneven size, so that some coefficients move little for long.
+    """
+    X = (X * np.linspace(0.1, 1, P)).astype(np.float32)
+    y = y.astype(np.float32)
     if estimator is CLASSIFIERS[0]:
         y = (y > y.mean()).astype(int)
-    found, _ = fits(estimator, X, y)
+    estimator = clone(estimator).set_params(max_iter=300, tol=0)
+    found, single = fits(estimator, X, y)
+    assert found.coef_path_.dtype == np.float64
     expected = switched_off(estimator).fit(X.astype(float), y.astype(float))
     assert_same_run(found, expected, rtol=1e-6)
+    with pytest.raises(AssertionError):
+        assert_same_run(single, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", [REGRESSORS[0], CLASSIFIERS[0]], ids=repr)

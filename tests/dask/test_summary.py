@@ -125,7 +125,7 @@ def test_a_worker_that_is_killed(client, data, tmp_path):
     expected = RowSummary(n_folds=4, n_sampled=50).fit(X, y)
     assert found.n_samples_seen_ == N_ROWS
     np.testing.assert_array_equal(found.sampled_indices_, expected.sampled_indices_)
-    np.testing.assert_allclose(found._total().scatter, expected.total().scatter)
+    np.testing.assert_allclose(found._total().scatter, expected._total().scatter)
     for own, others in zip(found._moments, expected._moments):
         np.testing.assert_allclose(own.scatter, others.scatter, rtol=1e-9, atol=1e-9)
 

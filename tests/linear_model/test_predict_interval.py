@@ -8,16 +8,20 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import PredefinedSplit
+from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
+    KernelEigenProRegressor,
+    RowSummary,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
+    TrajectoryLogisticRegression,
 )
+from skacv._estimator.readers import ESTIMATES
 from tests.oracles import refitted_predictions
 
 MODELS = {
@@ -226,6 +230,61 @@ def test_single_precision(name, rng):
         np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+def rows_as_they_are(X, y, cv):
+    return IterativeRidge(max_iter=5, cv=cv, loo=True).fit(X, y), y
+
+
+def fewer_rows_of_the_same_moments(X, y, cv):
+    model = TrajectoryLasso(0.1, max_iter=5, cv=cv, risk=False, loo=False)
+    return model.fit(X, y), y
+
+
+def a_summary(X, y, cv):
+    summary = RowSummary(n_folds=4, n_sampled=40).fit(X, y)
+    return IterativeRidge(max_iter=5, cv=4).fit(summary), y
+
+
+def weights_of_zero(X, y, cv):
+    weights = (np.arange(len(y)) % 3).astype(float)
+    return IterativeRidge(max_iter=5, cv=cv).fit(X, y, sample_weight=weights), y
+
+
+def a_kernel_with_a_subsample(X, y, cv):
+    settings = {"solver": "eigenpro", "subsample_size": 50, "loo": False}
+    return KernelEigenProRegressor(cv=cv, max_iter=5, **settings).fit(X, y), y
+
+
+def several_targets(X, y, cv):
+    Y = np.stack([y, -y], axis=1)
+    return IterativeRidge(max_iter=5, cv=cv).fit(X, Y), Y
+
+
+def labels(X, y, cv):
+    names = np.where(y > 3, "high", "low")
+    return TrajectoryLogisticRegression(max_iter=5, cv=cv).fit(X, names), names
+
+
+@pytest.mark.parametrize("cv", [KFold(4), ShuffleSplit(3, random_state=0)])
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        rows_as_they_are,
+        fewer_rows_of_the_same_moments,
+        a_summary,
+        weights_of_zero,
+        a_kernel_with_a_subsample,
+        several_targets,
+        labels,
+    ],
+)
+def test_targets_of_folds_are_those_of_the_rows_that_are_held_out(fitted, cv, rng):
+    X, y, _ = drawn((300, 4), rng)
+    model, target = fitted(X, y, cv)
+    rows = np.concatenate(model.cv_indices_)
+    assert len(rows) == model.cv_prediction_path_.shape[1]
+    np.testing.assert_array_equal(model.cv_target_, target[rows])
+
+
 # -------------------------------------------------------------- where they come in
 
 
@@ -367,6 +426,17 @@ def test_auto_takes_the_first_method_that_the_fit_allows(rng):
     model = IterativeRidge(max_iter=20, **settings).fit(X, y)
     with pytest.raises(ValueError, match="without any: fit it with loo=True or cv=5"):
         model.predict_interval(X_new)
+
+
+def test_an_estimate_that_is_not_registered_is_no_method(rng, monkeypatch):
+    X, y, X_new = drawn((30, 6), rng)
+    model = model_of("gd", risk=True).fit(X, y)
+    expected = model.predict_interval(X_new)
+    left = {name: each for name, each in ESTIMATES.items() if name != "risk"}
+    monkeypatch.setattr("skacv._estimator.predictions.ESTIMATES", left)
+    np.testing.assert_array_equal(model.predict_interval(X_new), expected)
+    with pytest.raises(ValueError, match="method must be one of"):
+        model.predict_interval(X_new, method="risk")
 
 
 def test_a_default_that_stops_itself_has_intervals(rng):
