@@ -1,4 +1,10 @@
-"""Iterative models with risk estimates for every iterate, and early stopping."""
+"""Iterative models with risk estimates for every iterate, and early stopping.
+
+``TrajectoryEarlyStoppingCV().fit(X, y)`` runs a few models and keeps the best iterate
+of all. ``TrajectoryEarlyStoppingCV(TrajectoryLasso("path"))`` and the like stop a model
+of your choice; every model has ``risk_path_``, ``loo_path_`` or ``cv_path_``, estimates
+of what each iterate costs on unseen rows. Scale the columns first.
+"""
 
 from ._estimator.row_summary import RowSummary
 from .inspection import (

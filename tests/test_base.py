@@ -80,7 +80,7 @@ def planned_is_recorded(model, X, y):
     data = model._data
     coef = data.iterates(model.coef_path_, model.intercept_path_)
     trajectory = Trajectory.recorded(data.problem, coef, model._phases)
-    recorded = Run.recorded(data.problem, trajectory, model.loo_correction)
+    recorded = Run.recorded(data.problem, trajectory, model._corrects_loo)
     planned = model._planned_run(X.shape, y)
     for run in (planned, recorded):
         assert run.rules

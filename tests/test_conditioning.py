@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -43,7 +44,7 @@ LINEAR = [
     TrajectoryPoissonRegressor(),
 ]
 CURVED = LINEAR[4:]
-UNEVEN = "median one"
+UNEVEN = "limits the step size"
 
 
 def named(model):
@@ -90,6 +91,17 @@ def test_a_column_that_holds_up_the_others_is_warned_of(model, rng):
     for fitted in (model, stopped):  # once, however many stages there are
         assert sum(UNEVEN in message for message in caught(fitted, X, y)) == 1
     assert not caught(make_pipeline(StandardScaler(), model), X, y)
+
+
+@pytest.mark.parametrize("n_columns", [2, 3, 4])
+@pytest.mark.parametrize("model", LINEAR, ids=named)
+def test_one_small_column_is_enough(model, n_columns, rng):
+    """Where columns are few, half of them may be large; the intercept is no column."""
+    X, y = drawn(rng)
+    X = X[:, :n_columns]
+    assert not caught(clone(model).set_params(max_iter=200), 2 * X, y)
+    X[:, 1:] *= 1e4
+    assert any(f"1 of the {n_columns}" in message for message in caught(model, X, y))
 
 
 @pytest.mark.parametrize("model", CURVED, ids=named)

@@ -10,6 +10,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
@@ -154,3 +155,28 @@ def test_nothing_is_recorded_before_a_fit(model, rng):
     ):
         with pytest.raises(NotFittedError):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [("loo_path_", "loo=True"), ("cv_se_path_", "cv=5")]
+)
+def test_what_was_not_computed_says_how_to_get_it(name, setting, rng):
+    model = IterativeRidge(loo=False, risk=False)
+    assert setting not in str(error_of(model, name))
+    X, y = drawn(model, rng)
+    assert str(error_of(model.fit(X, y), name)).endswith(f"fit it with {setting}.")
+    assert "fit it" not in str(error_of(model, "fooo"))
+
+
+def error_of(model, name):
+    with pytest.raises(AttributeError) as found:
+        getattr(model, name)
+    return found.value
+
+
+@pytest.mark.parametrize("model", [IterativeRidge(), TrajectoryEarlyStoppingCV()])
+def test_missing_targets_among_objects_are_found(model, rng):
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60).astype(object)
+    y[3] = None
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(X, y)

@@ -9,16 +9,20 @@ from ..optim.contraction import covered_share
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500
-# Columns are uneven where the largest is so much larger than the median one, and
-# have hardly moved where it has covered less than this share of its way.
+# Columns are uneven where the largest is so much larger than a quarter of them, which
+# have hardly moved where they have covered less than this share of their way.
 UNEVEN = 10
+QUARTER = 0.25
 HARDLY = 0.1
 # By how much a constant must be better, beside what a run leaves when it ends.
 BETTER = 1.01
 
 
-def warn_of_uneven_columns(problem, trajectory):
-    """Warn where the size of the largest columns has kept most others from moving."""
+def warn_of_uneven_columns(problem, trajectory, has_constant):
+    """Warn where the size of the largest columns has kept many others from moving.
+
+    With ``has_constant`` the last column is that of the intercept, and not counted.
+    """
     if not trajectory.coef[-1].any():
         return
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
@@ -28,17 +32,22 @@ def warn_of_uneven_columns(problem, trajectory):
     n_rows = len(problem.target)
     rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))
     squares = problem.design.rows(rows).column_sizes()[0] ** 2 / len(rows)
+    squares = squares[:-1] if has_constant else squares
     squares = squares[squares > 0]
-    if not squares.size or squares.max() <= UNEVEN**2 * np.median(squares):
+    if not squares.size:
         return
-    curvature = problem.loss.curvature_bound(problem.target) * np.median(squares)
+    small = np.quantile(squares, QUARTER, method="lower")
+    if squares.max() <= UNEVEN**2 * small:
+        return
+    curvature = problem.loss.curvature_bound(problem.target) * small
     share = covered_share(trajectory, float(curvature))
     if share < HARDLY:
-        ratio = np.sqrt(squares.max() / np.median(squares))
+        ratio = np.sqrt(squares.max() / small)
+        n_slow = np.count_nonzero(squares <= small)
         warn(
-            f"The largest column of X is {ratio:.0f} times as large as the median "
-            "one, and limits the step size: after "
-            f"{trajectory.n_updates} updates half of the coefficients have covered at "
+            f"The largest column of X is {ratio:.0f} times as large as at least "
+            f"{n_slow} of the {len(squares)} columns, and limits the step size: after "
+            f"{trajectory.n_updates} updates the coefficients of these have covered at "
             f"most {100 * share:.2g}% of the distance to their limits. "
             "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,

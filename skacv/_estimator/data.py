@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import validate_data
 
 from .._compat import _check_sample_weight, is_foreign, on_host
@@ -230,6 +230,8 @@ def validated(estimator, X, y, sample_weight, **checks):
         ensure_min_samples=2,
         **checks,
     )
+    if y.dtype.kind == "f":  # None among objects has become NaN only now
+        assert_all_finite(y, input_name="y")
     weights = np.ones(len(y))
     if sample_weight is not None:
         weights = _check_sample_weight(

@@ -96,8 +96,13 @@ class DebiasesCoefficients:
     def _check_kept(self):
         """Raise where this is not fitted, or fit has not kept its data."""
         check_is_fitted(self)
-        if self._data is None:
-            raise ValueError("Debiased coefficients need keep_data=True.")
+        there = {
+            "keep_data=True": self._data is not None,
+            "risk=True": hasattr(self, "risk_path_"),
+        }
+        missing = [setting for setting, is_there in there.items() if not is_there]
+        if missing:
+            raise ValueError(f"Debiased coefficients need {' and '.join(missing)}.")
 
     def _scored_run(self, iteration):
         """The run up to an iterate, with its scores.
@@ -119,8 +124,6 @@ class DebiasesCoefficients:
 
     def _scores(self, trajectory, t):
         """What debiases iterate t, (n_rows, n_outputs)."""
-        if not hasattr(self, "risk_path_"):
-            raise ValueError("Debiased coefficients need risk=True.")
         problem = self._data.problem
         # On all rows, the residuals of rows that are left out are the scores.
         if trajectory.n_batches() or not problem.loss.is_quadratic:

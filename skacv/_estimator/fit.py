@@ -27,7 +27,7 @@ from .held_out_costs import costs_of_held_out
 from .left_out import unseen_folds
 from .plan import PlannedModel
 from .progress import FitProgress
-from .readers import ESTIMATES, read
+from .readers import ESTIMATES, read, setting_of
 from .recording import RecordsTrajectory
 from .sides import on_smaller_side
 from .warm_start import as_recorded, starting_point
@@ -70,6 +70,14 @@ class TrajectoryModel(
     _takes_collections = True
     # While a run may go on.
     _live = None
+
+    def __getattr__(self, name):
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError as error:
+            if "n_iter_" in vars(self) and (setting := setting_of(self, name)):
+                raise AttributeError(f"{error}: fit it with {setting}.") from None
+            raise
 
     @property
     def _keeps_data(self):
@@ -304,7 +312,7 @@ class TrajectoryModel(
 
     def _warn_of(self, trajectory, data):
         """What a user should know of the run."""
-        warn_of_uneven_columns(data.observed, trajectory)
+        warn_of_uneven_columns(data.observed, trajectory, data.has_constant)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)
 

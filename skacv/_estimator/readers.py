@@ -259,6 +259,15 @@ ESTIMATES = {
 }
 
 
+def setting_of(estimator, name):
+    """The parameter with which a fit has that attribute, as "loo=True"; or None."""
+    for each in ESTIMATES.values():
+        names = each.path, each.se_path, each.predictions, each.indices
+        if name in names and each.parameter and each.is_offered_by(estimator):
+            return f"{each.parameter}={each.switched_on}"
+    return None
+
+
 def register_estimate(estimate: Estimate) -> None:
     """Add an estimate to the table.
 

@@ -305,6 +305,11 @@ def check_records_trajectory(estimator, owner):
     """
     for names in (REQUIRED, METHODS):
         missing = [name for name in names if not callable(getattr(estimator, name, 0))]
+        if missing and hasattr(estimator, "named_steps"):
+            raise ValueError(
+                f"The 'estimator' of {owner} is a pipeline: make {owner} the last step "
+                "of the pipeline instead."
+            )
         if missing:
             raise ValueError(
                 f"The 'estimator' of {owner} must be an estimator that records its "

@@ -137,6 +137,11 @@ class RowSummary(BaseEstimator):
         """
         found = cls(n_folds=n_folds, n_sampled=n_sampled)
         for number, block in enumerate(blocks):
+            if not isinstance(block, tuple | list) or len(block) not in (2, 3):
+                raise ValueError(
+                    f"Block {number} is not (X, y) or (X, y, sample_weight): pass an "
+                    "iterable of such tuples, or arrays to fit."
+                )
             taken_in(found, number, *block)
             if progress is not None:
                 progress(found.n_samples_seen_)

@@ -159,7 +159,7 @@ class TakesSummaries:
         is_fitted = name.endswith("_") and not name.startswith("_")
         if is_fitted and name not in NAMES and vars(self).get("_is_pending"):
             self._fit_pending()
-        return object.__getattribute__(self, name)
+        return super().__getattr__(name)
 
     def _fit_pending(self):
         """Fit to the rows that partial_fit has taken in."""

@@ -80,6 +80,11 @@ class SummarisedRows:
                 "A RowSummary contains targets and weights: pass no y and no "
                 "sample_weight."
             )
+        if summary._n_rows < 2:
+            raise ValueError(
+                f"The summary has {summary._n_rows} row(s) of positive weight, while a "
+                "minimum of 2 is required."
+            )
         update = estimator._planned_update(summary._n_rows)
         if not sees_moments_alone(update):
             raise ValueError(

@@ -101,7 +101,7 @@ class BegunOnWorkers(BegunRun):
 
     def warn(self, estimator, run):
         """What a user should know of the run, by a few of its rows."""
-        warn_of_uneven_columns(run.data.shown, run.trajectory)
+        warn_of_uneven_columns(run.data.shown, run.trajectory, run.data.has_constant)
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,13 @@ def recorded(estimator, X=None):
     return in_numpy(inner), on_host(X)
 
 
-def iteration_scale(estimator):
-    """Early iterates of a long run matter most; along several strengths all do."""
-    is_long = estimator.n_iter_ > LONG_RUN and not estimator._changes_strength()
-    return "symlog" if is_long else "linear"
+def iteration_scale(estimator, n_shown=0):
+    """Early iterates of a long run matter most; along several strengths all do.
+
+    Runs of others may make the axis longer, of ``n_shown`` iterates.
+    """
+    is_long = max(estimator.n_iter_, n_shown) > LONG_RUN
+    return "symlog" if is_long and not estimator._changes_strength() else "linear"
 
 
 def draw_iterations(ax, n_iter, xscale):

@@ -150,7 +150,7 @@ default=None
             test_path=test_path,
             tested=inner.recorded_iterations(),
             estimator_name=name,
-            xscale=iteration_scale(inner),
+            xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
             cost=inner._loss.name,
             others=others,
         )

@@ -1,5 +1,12 @@
 """Runs of any optax optimiser, with risk estimates for every iterate."""
 
+from importlib.util import find_spec
+
+if find_spec("optax") is None:
+    raise ModuleNotFoundError(
+        "skacv.jax needs jax and optax: pip install 'skacv[jax]'.", name="optax"
+    )
+
 from .._any_optimiser.batches import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate
 from .acv import Run, TrajectoryACV

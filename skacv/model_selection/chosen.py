@@ -9,7 +9,10 @@ def _estimator_has(name):
 
     def check(self):
         if "estimator_" in vars(self):
-            return hasattr(self.estimator_, name)
+            if not hasattr(self.estimator_, name):
+                model = type(self.estimator_).__name__
+                raise AttributeError(f"The chosen model, {model}, has no {name}.")
+            return True
         return all(hasattr(member, name) for _, member in self._members())
 
     return check

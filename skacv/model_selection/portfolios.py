@@ -85,6 +85,8 @@ def task_of(X, y):
         return "regression"
     y = np.asarray(y)
     values, counts = np.unique(y, return_counts=True)
+    if not len(values):  # what is wrong with y is said where it is validated
+        return "regression"
     are_labels = len(values) <= MOST_LABELS and counts.min() >= FEWEST_OF_A_LABEL
     if kind == "binary" or y.dtype.kind not in "fiu" or are_labels:
         return "classification"
