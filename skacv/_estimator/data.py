@@ -92,13 +92,17 @@ class TrainingData:
         """
         return self.predictions(run.estimator, predictors)
 
+    def single_rows(self, folds):
+        """Rows of the problem that are single samples and that folds are judged by."""
+        return [judged for _, judged in folds]
+
     def held_out_samples(self, folds):
         """Which samples every fold of rows of the problem is judged by."""
-        return [self.rows[judged] for _, judged in folds]
+        return [self.rows[judged] for judged in self.single_rows(folds)]
 
     def held_out_targets(self, folds):
         """The targets of these samples, fold after fold."""
-        return np.concatenate([self.y[judged] for _, judged in folds])
+        return np.concatenate([self.y[judged] for judged in self.single_rows(folds)])
 
     @property
     def observed(self):

@@ -35,15 +35,10 @@ class SummaryData(ColumnData):
         single = judged < self.problem.n_single
         return self.predictions(run.estimator, predictors[:, single])
 
-    def held_out_samples(self, folds):
-        """Which of the sampled rows every fold holds out."""
+    def single_rows(self, folds):
+        """The sampled rows that every fold holds out."""
         n_single = self.problem.n_single
-        return [self.rows[judged[judged < n_single]] for _, judged in folds]
-
-    def held_out_targets(self, folds):
-        """The targets of these rows, fold after fold."""
-        n_single = self.problem.n_single
-        return np.concatenate([self.y[rows[rows < n_single]] for _, rows in folds])
+        return [judged[judged < n_single] for _, judged in folds]
 
     def sample_weights(self):
         """None: the weights of all samples are not kept."""
