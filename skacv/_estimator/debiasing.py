@@ -44,7 +44,7 @@ class DebiasesCoefficients:
         found : list of Debiased or Scaled
             One for every iteration; None is the iterate in use.
         """
-        self._check_kept()
+        self._check_can_debias()
         index = self._places_of_columns(columns)
         runs = [self._scored_run(t) for t in iterations]
         X = self._features()
@@ -93,9 +93,13 @@ class DebiasesCoefficients:
         """
         return found
 
-    def _check_kept(self):
-        """Raise where this is not fitted, or fit has not kept its data."""
+    def _check_can_debias(self):
+        """Raise where this is not fitted, has many classes, or lacks what is needed."""
         check_is_fitted(self)
+        if len(getattr(self, "classes_", ())) > 2:
+            raise ValueError(
+                "Debiased coefficients are not available for more than two classes."
+            )
         there = {
             "keep_data=True": self._data is not None,
             "risk=True": hasattr(self, "risk_path_"),
@@ -114,10 +118,6 @@ class DebiasesCoefficients:
         """
         iterate = self if iteration is None else self.at_iteration(iteration)
         t, problem = iterate.iteration_, self._data.problem
-        if problem.loss.is_coupled or len(getattr(self, "classes_", ())) > 2:
-            raise ValueError(
-                "Debiased coefficients are not available for more than two classes."
-            )
         trajectory = kept_run(self, t)
         _check_debiasable(problem, trajectory, self.n_features_in_)
         return ScoredRun(trajectory, self._scores(trajectory, t))

@@ -11,8 +11,8 @@ from .following import of_record, of_rows
 class CoefficientInference(DebiasesCoefficients):
     """What regressors with linear predictors say of the true coefficients."""
 
-    def _check_kept(self):
-        super()._check_kept()
+    def _check_can_debias(self):
+        super()._check_can_debias()
         loss = self._data.problem.loss
         if not loss.is_of_residual:
             raise ValueError(
@@ -209,7 +209,7 @@ default="nodewise"
                [ 70., 110.]])
         """
         check_coverage(coverage)
-        self._check_kept()
+        self._check_can_debias()
         rows = self._checked(on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
         run = self._scored_run(iteration)
