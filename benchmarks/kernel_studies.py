@@ -1,7 +1,7 @@
 """Kernels along the run: figures of the literature, and of the examples."""
 
 import runpy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -149,10 +149,12 @@ def _probabilities(seed, gamma=0.5):
 
     values = np.geomspace(1e-3, 1e2, 10)
     timed = tools["timed"]
-    ours = KernelEigenProClassifier(loss="log", gamma=gamma, random_state=0)
-    model, seconds = timed(lambda: TrajectoryEarlyStoppingCV(ours).fit(X, y))
-    name = 'loss="log", stopped by five folds'
-    yield judged(name, model.predict_proba(X_test), seconds)
+    for loss in ("squared_error", "log"):
+        ours = KernelEigenProClassifier(loss=loss, gamma=gamma, random_state=0)
+        ours = TrajectoryEarlyStoppingCV(ours, criterion="cv")
+        model, seconds = timed(partial(ours.fit, X, y))
+        name = f'loss="{loss}", stopped by five folds'
+        yield judged(name, model.predict_proba(X_test), seconds)
     ridge = GridSearchCV(KernelRidge(kernel="rbf", gamma=gamma), {"alpha": values})
     ridge, seconds = timed(lambda: ridge.fit(X, np.eye(10)[y]))
     scores = np.clip(ridge.predict(X_test), 1e-3, 1)

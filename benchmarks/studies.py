@@ -29,7 +29,7 @@ from .data import (
     sparse_regression,
     true_risk,
 )
-from .default_peers import defaults
+from .default_peers import default_probabilities, defaults
 from .default_studies import patience, regret
 from .held_out_studies import criteria, intervals
 from .inference_studies import coverage, nulls
@@ -297,6 +297,7 @@ STUDIES = {
     "many-rows": many_rows,
     "patience": patience,
     "defaults": defaults,
+    "default-probabilities": default_probabilities,
     "optimism": optimism,
     "intervals": intervals,
     "curved": curved,

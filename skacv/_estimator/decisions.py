@@ -89,7 +89,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             return self.classes_[(decision > 0).astype(int)]
         return self.classes_[decision.argmax(axis=1)]
 
-    def _held_out_estimator(self, predictions):
+    def _held_out_estimator(self, predictions, t):
         """A copy whose ``decision_function`` returns given values, for scorers.
 
         Its labels and probabilities follow from them.
@@ -97,7 +97,9 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         Parameters
         ----------
         predictions : ndarray of shape (n_held_out,) or (n_held_out, n_classes)
-            A row of ``loo_prediction_path_`` or ``cv_prediction_path_``.
+            Predictions of row ``t`` of ``loo_prediction_path_`` or
+            ``cv_prediction_path_``, or some of them.
+        t : int
 
         Returns
         -------
@@ -108,6 +110,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             return predictions
 
         held_out = copy(self)
+        held_out.iteration_ = t
         held_out.decision_function = decision_function
         return held_out
 
@@ -127,7 +130,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
-        trial = self._held_out_estimator(decisions)
+        trial = self._held_out_estimator(decisions, t=0)
         trial.coef_, trial.classes_ = None, classes
         return trial
 
@@ -206,7 +209,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         """Whether they are: with a choice of losses, of the log loss."""
         return getattr(self, "loss", "log") == "log"
 
-    def _probability(self, decision):
+    def _probability(self, decision, t):
+        """Probabilities of the classes, from decisions by iterate ``t``."""
         if decision.ndim == 1:
             return np.stack([expit(-decision), expit(decision)], axis=1)
         return softmax(decision, axis=1)
@@ -225,7 +229,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._probability(self.decision_function(X))
+        return self._probability(self.decision_function(X), self.iteration_)
 
     @available_if(_has_probabilities)
     @block_by_block
@@ -258,7 +262,8 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         ndarray of shape (n_samples, n_classes)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._probability, self.staged_decision_function(X))
+        decisions = self.staged_decision_function(X)
+        yield from map(self._probability, decisions, self.recorded_iterations())
 
 
 def targets_of(label, n_classes, loss):

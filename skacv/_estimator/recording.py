@@ -183,13 +183,15 @@ class RecordsTrajectory(Protocol):
         ValueError
         """
 
-    def _held_out_estimator(self, predictions: np.ndarray) -> Self:
+    def _held_out_estimator(self, predictions: np.ndarray, t: int) -> Self:
         """A copy that predicts given held-out predictions, for scorers.
 
         Parameters
         ----------
         predictions : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-            A row of ``loo_prediction_path_`` or ``cv_prediction_path_``.
+            Predictions of row ``t`` of ``loo_prediction_path_`` or
+            ``cv_prediction_path_``, or some of them.
+        t : int
 
         Returns
         -------
@@ -219,7 +221,7 @@ class RecordsTrajectory(Protocol):
         estimator of the same class
             By default one that predicts y.
         """
-        return self._held_out_estimator(np.asarray(y))
+        return self._held_out_estimator(np.asarray(y), t=0)
 
     def _loss_on(self, X: Any, y: Any) -> Any:
         """The loss of rows, to be compared with that of other estimators.

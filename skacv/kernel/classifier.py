@@ -1,8 +1,10 @@
 """Kernel classification by EigenPro with an error estimate for every iterate."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
+from .._estimator.calibration import scale_of
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.following import of_record
 from ..optim.losses import Logistic, Multinomial, SquaredError
@@ -38,10 +40,10 @@ default="rbf"
     coef0 : float, default=1.0
         Constant term of the polynomial kernel.
     loss : {"squared_error", "log"}, default="squared_error"
-        Least squares on coded labels, whose outputs estimate probabilities but may lie
-        outside of [0, 1]; ``predict_proba`` clips and normalises them. Or the log loss.
-        With the log loss leave-one-out takes one run for every row left out: ``cv`` is
-        faster.
+        Least squares on coded labels, or the log loss. Decisions by least squares
+        times ``probability_scale_`` are the log odds of ``predict_proba``; without
+        held-out rows it clips and normalises what they say of probabilities. With the
+        log loss leave-one-out takes one run for every row left out: ``cv`` is faster.
     alpha : float, array-like or "path", default=0.0
         Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
         squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
@@ -164,6 +166,10 @@ default="rbf"
         Targets of these rows.
     loo_error_path_ : ndarray of shape (n_iter_ + 1,)
         Share of the left-out rows that are misclassified.
+    probability_scale_ : float or None
+        What makes decisions of the iterate in use log odds: the scale of greatest
+        likelihood [2]_ of its held-out decisions, those of ``cv`` if there are any,
+        else those of ``loo``. 1 with the log loss, None where no row was held out.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Cross-validation error of every iterate, exact: the mean over the held-out rows
         that are not in the subsample.
@@ -225,8 +231,10 @@ default="rbf"
 
     References
     ----------
-    Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
-    large batch training", MLSys, arXiv:1806.06144.
+    .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
+           large batch training", MLSys, arXiv:1806.06144.
+    .. [2] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
+           networks", ICML, arXiv:1706.04599.
 
     Examples
     --------
@@ -321,21 +329,32 @@ default="rbf"
     def _gives_probabilities(self):
         return True
 
-    def _probability(self, decision):
-        """Those of log odds, or the codes that decisions estimate, as shares.
+    def _probability(self, decision, t):
+        scale = self._scale_at(t)
+        if scale is None:
+            return shares(decision)
+        return super()._probability(scale * decision, t)
 
-        With the squared error they estimate the mean of the codes, which the
-        probabilities are, but may be below zero.
-        """
+    @property
+    @of_record
+    def probability_scale_(self):
+        """What makes decisions log odds, None where no row was held out."""
+        check_is_fitted(self)
+        return self._scale_at(self.iteration_)
+
+    def _scale_at(self, t):
+        """That of iterate ``t``."""
         if not self._is_quadratic:
-            return super()._probability(decision)
-        if decision.ndim == 1:
-            share = np.clip((1 + decision) / 2, 0, 1)
-            return np.stack([1 - share, share], axis=1)
-        share = np.clip(decision, 0, None)
-        # A row whose decisions are all below zero says nothing.
-        share[~share.any(axis=1)] = 1
-        return share / share.sum(axis=1, keepdims=True)
+            return 1.0
+        # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.
+        for name in ("cv", "loo"):
+            if hasattr(self, f"{name}_prediction_path_"):
+                decision = getattr(self, f"{name}_prediction_path_")[t]
+                target = getattr(self, f"{name}_target_")
+                rows = np.hstack(getattr(self, f"{name}_indices_"))
+                label = np.searchsorted(self.classes_, target)
+                return scale_of(decision, label, self._row_weights[rows])
+        return None
 
     @property
     @of_record
@@ -350,6 +369,20 @@ default="rbf"
         else:
             chosen = decisions.argmax(axis=2)
         return np.mean(chosen != label, axis=1)
+
+
+def shares(decision):
+    """The mean of the codes, which least squares estimates, as probabilities.
+
+    Estimates may be outside of [0, 1]: they are clipped and normalised.
+    """
+    if decision.ndim == 1:
+        share = np.clip((1 + decision) / 2, 0, 1)
+        return np.stack([1 - share, share], axis=1)
+    share = np.clip(decision, 0, None)
+    # A row whose decisions are all below zero says nothing.
+    share[~share.any(axis=1)] = 1
+    return share / share.sum(axis=1, keepdims=True)
 
 
 def codes_of(label, n_classes):

@@ -249,16 +249,19 @@ class ScorerJudge(Judge):
         """
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        held_out = map(estimator._held_out_estimator, predictions)
-        return np.array([self.scorer(each, X, y, **params) for each in held_out])
+        return np.array(
+            [
+                self.scorer(estimator._held_out_estimator(found, t), X, y, **params)
+                for t, found in enumerate(predictions)
+            ]
+        )
 
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""
         predictions, rows = self._held_out(estimator)
         X, y, params = self._rows(rows)
-        return self.scorer(
-            estimator._held_out_estimator(predictions[t]), X, y, **params
-        )
+        held_out = estimator._held_out_estimator(predictions[t], t)
+        return self.scorer(held_out, X, y, **params)
 
     def standard_error(self, estimator, t):
         """The jackknife over groups of held-out rows, of the score of iterate ``t``."""
@@ -269,7 +272,7 @@ class ScorerJudge(Judge):
         for group in groups:
             kept = np.setdiff1d(order, group)
             X, y, params = self._rows(rows[kept])
-            held_out = estimator._held_out_estimator(predictions[t][kept])
+            held_out = estimator._held_out_estimator(predictions[t][kept], t)
             scores.append(self.scorer(held_out, X, y, **params))
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))

@@ -38,7 +38,7 @@ class PairedErrors:
         """
         y = np.asarray(self.y, dtype=None if self.are_labels else np.float64)
         rows = np.concatenate(estimator.cv_indices_)
-        held_out = estimator._held_out_estimator(estimator.cv_prediction_path_[t])
+        held_out = estimator._held_out_estimator(estimator.cv_prediction_path_[t], t)
         found = np.reshape(held_out.predict(None), y[rows].shape)
         error = found != y[rows] if self.are_labels else (found - y[rows]) ** 2
         error = error.reshape(len(rows), -1).mean(axis=1)

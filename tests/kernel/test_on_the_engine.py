@@ -16,6 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
+from skacv.kernel.classifier import shares
 from tests.kernel.brute_force import kernel_matrix
 
 GAMMA = 0.2
@@ -276,12 +277,13 @@ def test_kernel_logistic_regression_of_several_classes(rng):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_of_the_squared_error_are_the_codes_it_estimates(n_classes, rng):
+def test_without_held_out_rows_probabilities_are_the_codes_estimated(n_classes, rng):
     """Shares of the decisions that are not negative; all alike where all are."""
     X, y = drawn(rng)
     label = np.digitize(y, [5.0] if n_classes == 2 else [4.5, 5.5])
     model = classifier(max_iter=30, loo=False).set_params(loss="squared_error")
     model.fit(X, label)
+    assert model.probability_scale_ is None
     found, decisions = model.predict_proba(X), model.decision_function(X)
     assert found.shape == (len(y), n_classes)
     for probability, decision in zip(found, decisions):
@@ -292,8 +294,7 @@ def test_probabilities_of_the_squared_error_are_the_codes_it_estimates(n_classes
             expected = expected / expected.sum()
         np.testing.assert_allclose(probability, expected, atol=1e-12)
     np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
-    none = model._probability(np.full((1, 3), -1.0))
-    np.testing.assert_allclose(none, 1 / 3)
+    np.testing.assert_allclose(shares(np.full((1, 3), -1.0)), 1 / 3)
 
 
 def test_in_a_pipeline_the_log_loss_stops_itself():

@@ -1,0 +1,50 @@
+"""Decisions that are no log odds, made into log odds by decisions of held-out rows."""
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+
+
+def scale_of(decision, label, weights):
+    """The factor that makes decisions log odds, fitted to rows that they never saw.
+
+    The maximum of the likelihood of softmax(scale * decision). One factor and no offset
+    ("temperature scaling", Guo, Pleiss, Sun and Weinberger 2017, "On calibration of
+    modern neural networks", section 4.2): the labels that decisions predict stay.
+    Labels are smoothed, in the way of Platt (1999), "Probabilistic outputs for support
+    vector machines", section 2.2: of n rows each counts as 1 - 1 / (n + 2) of its own
+    class, and the rest is shared by the others. A few rows without an error would make
+    the factor infinite otherwise.
+
+    Parameters
+    ----------
+    decision : ndarray of shape (n_held_out,) or (n_held_out, n_classes)
+        The decision for the second of two classes, or for every class.
+    label : ndarray of int, shape (n_held_out,)
+    weights : ndarray of shape (n_held_out,)
+
+    Returns
+    -------
+    float
+        Zero if larger decisions make a class no more likely.
+    """
+    decision = decision.astype(np.float64)
+    if decision.ndim == 1:
+        decision = np.stack([-decision, decision], axis=1) / 2
+    n_rows, n_classes = decision.shape
+    other = 1 / (n_rows + 2)
+    target = np.full(decision.shape, other / (n_classes - 1))
+    target[np.arange(n_rows), label] = 1 - other
+    wanted = np.sum(target * decision, axis=1)
+
+    def slope(scale):
+        """The derivative of the mean log loss."""
+        expected = np.sum(softmax(scale * decision, axis=1) * decision, axis=1)
+        return np.average(expected - wanted, weights=weights)
+
+    if slope(0.0) >= 0:
+        return 0.0
+    largest = 1 / np.abs(decision).max()
+    while slope(largest) < 0:
+        largest *= 2
+    return brentq(slope, 0.0, largest)
