@@ -234,6 +234,8 @@ def validated(estimator, X, y, sample_weight, **checks):
         ensure_min_samples=2,
         **checks,
     )
+    if checks.get("y_numeric") and y.dtype.kind in "US":
+        raise ValueError(f"y must be numbers, got strings such as {str(y.flat[0])!r}.")
     if y.dtype.kind == "f":  # None among objects has become NaN only now
         assert_all_finite(y, input_name="y")
     weights = np.ones(len(y))

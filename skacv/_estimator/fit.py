@@ -320,20 +320,21 @@ class TrajectoryModel(
         """Free memory that only further updates need."""
         self._live = None
 
-    def _check_data(self, X, y):
+    def _check_data(self, X, y, sample_weight=None):
         """Raise the error that ``fit`` would raise on invalid data.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        sample_weight : array-like of shape (n_samples,), default=None
 
         Raises
         ------
         ValueError
         """
         if not is_collection(X):  # of those workers say what is wrong
-            self._prepared(X, y, None)
+            self._rows(X, y, sample_weight)
 
     def _loss_on(self, X, y):
         """The loss of rows, if ``fit`` gets these data.

@@ -167,7 +167,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def _check_data(self, X: Any, y: Any) -> None:
+    def _check_data(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Raise the error that ``fit`` would raise on invalid data.
 
         Called if a scorer or a splitter fails before the run, so that an error about
@@ -177,6 +177,7 @@ class RecordsTrajectory(Protocol):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
 
         Raises
         ------

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import type_of_target
 
 from .._estimator.collections import is_collection
@@ -80,6 +80,8 @@ def task_of(X, y):
             "task='auto' depends on y, which is not in memory with Dask input: set "
             "task='regression' or task='classification'."
         )
+    if np.asarray(y).dtype.kind in "fO":
+        assert_all_finite(y, input_name="y")
     kind = type_of_target(y)
     if kind not in ("binary", "multiclass"):
         return "regression"

@@ -74,7 +74,8 @@ def _splits(candidate, X, y, fit_params):
         splitter, split_params = splitter_of(candidate, y, params)
         return list(splitter.split(X, y, **split_params))
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them comes first
+        # What is wrong with them comes first.
+        candidate._check_data(X, y, fit_params.get("sample_weight"))
         raise
 
 

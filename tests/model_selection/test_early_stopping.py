@@ -1,6 +1,7 @@
 """Stopping at the best iterate: without refits, in scikit-learn's machinery."""
 
 import pickle
+import warnings
 from copy import copy
 from inspect import getattr_static
 from itertools import count
@@ -37,6 +38,7 @@ from sklearn.preprocessing import StandardScaler
 from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
+    RowSummary,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
@@ -319,6 +321,50 @@ def test_bad_input_changes_nothing(model, error, message, data):
     with pytest.raises(ValueError, match="NaN"):
         fitted.fit(np.full_like(X, np.nan), y)
     assert vars(fitted) == before
+
+
+def changed(values, place, value):
+    found = values.copy()
+    found[place] = value
+    return found
+
+
+@pytest.mark.parametrize("estimator", [None, TrajectoryLasso(0.1)])
+@pytest.mark.parametrize(
+    ("targets", "weights", "message"),
+    [
+        (lambda y: y, np.zeros_like, "at least (one non-zero|two rows)"),
+        (lambda y: y, lambda y: -np.ones_like(y), "Negative values"),
+        (lambda y: y, lambda y: changed(0 * y, 3, 1.0), "positive on at least two"),
+        (lambda y: changed(y, 3, np.nan), np.ones_like, "Input y contains NaN"),
+        (lambda y: changed(y, 3, np.inf), np.ones_like, "Input y contains inf"),
+    ],
+    ids=["zero", "negative", "one", "nan", "inf"],
+)
+def test_bad_targets_and_weights(estimator, targets, weights, message, data):
+    """Before folds of no rows are asked for, and without a warning."""
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, targets(y), sample_weight=weights(y))
+    assert not hasattr(model, "best_iter_")
+
+
+@pytest.mark.parametrize("estimator", [None, TrajectoryLasso(0.1)])
+def test_targets_that_are_strings_are_no_numbers(estimator, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(estimator, task="regression")
+    with pytest.raises(ValueError, match="y must be numbers, got strings such as '"):
+        model.fit(X, y.astype(str))
+
+
+def test_a_summary_is_refused_by_curved_losses(data):
+    summary = RowSummary().partial_fit(*data)
+    model = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression())
+    with pytest.raises(ValueError, match="RowSummary can be used with the squared"):
+        model.fit(summary)
 
 
 def test_unlike_columns_are_refused(data):
