@@ -1,9 +1,12 @@
-"""Paths that are read like arrays, and computed an iterate at a time."""
+"""Paths that are read like arrays, and computed a few iterates at a time."""
 
 from abc import ABC, abstractmethod
 from operator import index
 
 import numpy as np
+from sklearn.utils import gen_batches
+
+ENTRIES_PER_BLOCK = 1 << 20
 
 
 class ArrayPath(ABC):
@@ -11,14 +14,19 @@ class ArrayPath(ABC):
 
     It is read like an array whose first axis are the iterates: ``path[t]`` computes one
     of them, ``np.asarray(path)``, and any other index, all. A subclass sets ``shape``
-    and ``dtype``, and says ``_at(t)``.
+    and ``dtype``, and says ``_of(iterates)``.
     """
 
     _last = (None, None)
 
     @abstractmethod
-    def _at(self, t):
-        """The quantity of iterate t."""
+    def _of(self, iterates):
+        """The quantity of consecutive iterates, the first axis of the result.
+
+        Parameters
+        ----------
+        iterates : slice
+        """
 
     @property
     def ndim(self):
@@ -34,13 +42,14 @@ class ArrayPath(ABC):
         except TypeError:
             return np.asarray(self)[key]
         if self._last[0] != t:
-            self._last = t, self._at(t)
+            self._last = t, self._of(slice(t, t + 1))[0]
         return self._last[1]
 
     def __array__(self, dtype=None, copy=None):
         found = np.empty(self.shape, self.dtype if dtype is None else dtype)
-        for t in range(len(self)):
-            found[t] = self._at(t)
+        n_entries = max(1, int(np.prod(self.shape[1:])))
+        for iterates in gen_batches(len(self), max(1, ENTRIES_PER_BLOCK // n_entries)):
+            found[iterates] = self._of(iterates)
         return found
 
     def __repr__(self):

@@ -33,19 +33,21 @@ class HeldOutPath(ArrayPath):
         self.shape = shape[:2] if self._is_flat else shape
         self.dtype = data.problem.target.dtype
 
-    def _at(self, t):
-        """Those of one iterate, fold after fold."""
+    def _of(self, iterates):
+        """Those of some iterates, fold after fold: one product for each fold."""
         if self._fitted is None:
             self._fitted = _fitted(*self._replicas)
-        coef, intercept = (path[t] for path in self._fitted)
-        found = np.concatenate(
-            [
-                self._design.rows(rows).dot(coef[:, :, fold]) + intercept[:, fold]
-                for fold, rows in enumerate(self._judged)
-            ]
-        )
-        found = (found + self._offset).astype(self.dtype, copy=False)
-        return found[:, 0] if self._is_flat else found
+        coef, intercept = (path[iterates] for path in self._fitted)
+        n_iterates, n_columns, n_outputs, _ = coef.shape
+        found = []
+        for fold, rows in enumerate(self._judged):
+            own = np.moveaxis(coef[..., fold], 0, 1).reshape(n_columns, -1)
+            product = self._design.rows(rows).dot(own)
+            product = product.reshape(len(rows), n_iterates, n_outputs)
+            found.append(np.moveaxis(product + intercept[..., fold], 0, 1))
+        found = np.concatenate(found, axis=1) + self._offset
+        found = found.astype(self.dtype, copy=False)
+        return found[:, :, 0] if self._is_flat else found
 
 
 def _fitted(problem, trajectory, weights):

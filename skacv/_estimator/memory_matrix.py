@@ -51,9 +51,10 @@ class LowRankPredictions(ArrayPath):
         self._factors, self._prediction, self.dtype = factors, prediction, dtype
         self.shape = len(factors.temporal), *factors.spatial.shape[1:]
 
-    def _at(self, t):
+    def _of(self, iterates):
         temporal, spatial = self._factors
-        found = self._prediction(np.tensordot(temporal[t], spatial, axes=1))
+        rows = np.tensordot(temporal[iterates], spatial, axes=1)
+        found = np.stack([self._prediction(row) for row in rows])
         return found.astype(self.dtype, copy=False)
 
 
