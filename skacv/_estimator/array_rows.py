@@ -13,14 +13,13 @@ class ArrayRows:
 
     Parameters
     ----------
-    X, y : as passed to fit
-        For the splitter of ``cv``.
+    passed : tuple
+        X, y and sample_weight as passed to fit.
     samples : Samples
     coded : Coded
     """
 
-    X: object
-    y: object
+    passed: tuple
     samples: Samples
     coded: Coded
 
@@ -38,11 +37,16 @@ class ArrayRows:
                 "A RowSummary can be used with the squared error only, and "
                 f"{type(estimator).__name__} needs the rows: fit it to arrays."
             )
-        return cls(X, y, *estimator._coded_samples(X, y, sample_weight))
+        passed = X, y, sample_weight
+        return cls(passed, *estimator._coded_samples(*passed))
 
     @property
     def loss(self):
         return self.coded.loss
+
+    def were_passed(self, passed):
+        """Whether they are those of the very same X, y and sample_weight."""
+        return all(own is other for own, other in zip(self.passed, passed))
 
     def is_same_as(self, other):
         """Whether another fit is to the same rows."""
@@ -74,5 +78,6 @@ class ArrayRows:
         list of (ndarray of int, ndarray of int)
         """
         check_loo(estimator.loo, len(self.samples.rows))
-        folds = estimator._folds(self.X, self.y, self.samples, params)
+        X, y, _ = self.passed
+        folds = estimator._folds(X, y, self.samples, params)
         return estimator._data_of(self.samples, self.coded, folds, seed, resume)

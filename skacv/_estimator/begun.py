@@ -44,6 +44,12 @@ class BegunRun:
     settings: dict | None = None
     rows: object = None
 
+    def was_passed(self, passed, settings):
+        """Whether it is the run of these settings and of the very same objects."""
+        if self.rows is None or settings != self.settings:
+            return False
+        return self.rows.were_passed(passed)
+
     def is_of(self, rows, settings):
         """Whether it is the run of these rows and settings."""
         return settings == self.settings and self.rows.is_same_as(rows)

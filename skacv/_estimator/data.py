@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -121,6 +122,7 @@ class TrainingData:
         """Which rows of the problem some samples are; -1 where they are none."""
         return places(self.rows, self.n_samples)[samples]
 
+    @cached_property
     def sample_weights(self):
         """The weight of every sample that was passed; zero where it was left out."""
         weights = np.zeros(self.n_samples)

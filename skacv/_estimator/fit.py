@@ -137,7 +137,8 @@ class TrajectoryModel(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
-            As for ``fit``.
+            As for ``fit``. X, y and sample_weight that are passed again, the same
+            objects, are not looked at again: do not change them in place.
 
         Returns
         -------
@@ -170,9 +171,13 @@ class TrajectoryModel(
         if self._stays_on_workers(X):
             asked = X, y, sample_weight, params, resume, n_updates
             return on_workers("fit").begun(self, *asked)
+        passed, settings = (X, y, sample_weight), self._settings()
+        is_stage = n_updates is not None and self._live is not None
+        if is_stage and self._live.was_passed(passed, settings):
+            return self._live.with_plan_of(self.max_iter)
         rows = self._rows(X, y, sample_weight)
         if resume and self._live is not None:
-            if self._live.is_of(rows, self._settings()):
+            if self._live.is_of(rows, settings):
                 return self._live.with_plan_of(self.max_iter)
             self._warn_of_another_run()
         seed = self._batch_seed(resume)
@@ -186,7 +191,7 @@ class TrajectoryModel(
         live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
         begun = BegunRun(data, folds, seed, plan, live, carried)
         if self._keeps_run(resume, n_updates):
-            begun.settings, begun.rows = self._settings(), rows
+            begun.settings, begun.rows = settings, rows
         return begun
 
     def _stays_on_workers(self, X):
@@ -297,7 +302,7 @@ class TrajectoryModel(
             "_phases": begun.data.recorded_phases(trajectory.phases),
             "_seed": begun.seed,
             "_loss": begun.data.problem.loss,
-            "_row_weights": begun.data.sample_weights(),
+            "_row_weights": begun.data.sample_weights,
             "_has_intercept": bool(self.fit_intercept),
             "_data": begun.data if self._keeps_data else None,
             "_live": begun if begun.settings else None,

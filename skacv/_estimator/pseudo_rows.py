@@ -8,6 +8,7 @@ then that of the data, and nothing of the engine need know.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -71,13 +72,19 @@ class PseudoRowData(ColumnData):
         weights = refit.without(self.problem, stays)
         return HeldOutPath(self, run.trajectory, weights)
 
+    # There are many of them, and a run may be read again and again.
+    @cached_property
+    def _held_out(self):
+        samples = self.plain.held_out_samples(self.plain_folds)
+        return samples, self.plain.held_out_targets(self.plain_folds)
+
     def held_out_samples(self, folds):
         """The samples that every fold holds out."""
-        return self.plain.held_out_samples(self.plain_folds)
+        return self._held_out[0]
 
     def held_out_targets(self, folds):
         """The targets of these samples, fold after fold."""
-        return self.plain.held_out_targets(self.plain_folds)
+        return self._held_out[1]
 
 
 def on_pseudo_rows(data, folds):

@@ -73,6 +73,10 @@ class FinishedRun:
         return self.data.problem.average_costs(self.trajectory.predictor)
 
 
+# Of the training rows, the most first.
+NEEDS = ("rows", "sample", "moments")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An estimate of the loss of every iterate on unseen rows.
@@ -120,13 +124,12 @@ class Estimate:
         along with the run.
     after : tuple of str, default=()
         Names of estimates that are computed before it because it reuses their results.
-    from_moments : bool, default=False
-        Whether it does not need single rows: it is the same, to rounding, if the rows
-        of every fold are replaced by others with the same weight, means and second
-        moments of [X y].
-    from_summary : bool, default=False
-        Whether it needs, besides moments, only a random sample of single rows, counted
-        by ``run.data.problem.n_single``.
+    needs : {"rows", "sample", "moments"}, default="rows"
+        What it needs of the training rows, besides the run. "moments": none of them;
+        it is the same, to rounding, if the rows of every fold are replaced by others
+        with the same weight, means and second moments of [X y]. "sample": besides
+        moments, only a random sample of single rows, the first
+        ``run.data.problem.n_single`` of the problem. "rows": all of them.
     is_rotation_invariant : bool, default=False
         Whether it is the same in any orthonormal basis of the coefficients. If an
         estimate that is on is not, the run uses the columns of X.
@@ -145,8 +148,7 @@ class Estimate:
     applies: Callable[[Any], bool] | None = None
     stage: float = 2.0
     after: tuple[str, ...] = ()
-    from_moments: bool = False
-    from_summary: bool = False
+    needs: str = "rows"
     is_rotation_invariant: bool = False
 
     @property
@@ -226,7 +228,7 @@ ESTIMATES = {
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
-            from_summary=True,
+            needs="sample",
             is_rotation_invariant=True,
         ),
         Estimate(
@@ -238,7 +240,7 @@ ESTIMATES = {
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight).",
             residuals=residuals_of_rows_left_out,
-            from_summary=True,
+            needs="sample",
             is_rotation_invariant=True,
         ),
         Estimate(
@@ -251,8 +253,7 @@ ESTIMATES = {
             residuals_from="cv_target_",
             switched_on=5,
             stage=1.25,
-            from_moments=True,
-            from_summary=True,
+            needs="moments",
             is_rotation_invariant=True,
         ),
     )
@@ -282,13 +283,16 @@ def register_estimate(estimate: Estimate) -> None:
     Raises
     ------
     ValueError
-        If the name already is a criterion, or ``after`` names no estimate.
+        If the name already is a criterion, ``after`` names no estimate, or ``needs``
+        is none of those above.
     """
     if estimate.name in {"auto", *ESTIMATES, *get_scorer_names()}:
         raise ValueError(f"{estimate.name!r} already is the name of a criterion.")
     unknown = [name for name in estimate.after if name not in ESTIMATES]
     if unknown:
         raise ValueError(f"after={unknown}: there are no such estimates.")
+    if estimate.needs not in NEEDS:
+        raise ValueError(f"needs must be one of {NEEDS}, got {estimate.needs!r}.")
     ESTIMATES[estimate.name] = estimate
 
 

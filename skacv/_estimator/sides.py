@@ -119,7 +119,7 @@ class AskedRun:
             # A single fold has its standard error over its rows.
             and len(self.folds) != 1
             and all(sees_moments_alone(update) for update in updates)
-            and all(estimate.from_moments for estimate in self._estimates())
+            and all(estimate.needs == "moments" for estimate in self._estimates())
         )
 
     def pays_summing(self):

@@ -40,6 +40,7 @@ class SummaryData(ColumnData):
         n_single = self.problem.n_single
         return [judged[judged < n_single] for _, judged in folds]
 
+    @property
     def sample_weights(self):
         """None: the weights of all samples are not kept."""
 
@@ -93,6 +94,10 @@ class SummarisedRows:
         loss, _ = estimator._loss_of(None, None)
         return cls(summary, summary.n_samples_seen_, loss)
 
+    def were_passed(self, passed):
+        """Never: the same summary may have got more rows."""
+        return False
+
     def is_same_as(self, other):
         """Whether another fit is to the same rows."""
         if not isinstance(other, SummarisedRows):
@@ -126,7 +131,7 @@ class SummarisedRows:
     def _check_estimates(self, estimator):
         """Raise where an estimate needs other rows than the sampled ones."""
         for estimate in ESTIMATES.values():
-            if estimate.is_on(estimator) and not estimate.from_summary:
+            if estimate.is_on(estimator) and estimate.needs == "rows":
                 raise ValueError(
                     f"{estimate.path} needs all rows, and a summary has some: set "
                     f"{estimate.parameter} to False, or fit to arrays."

@@ -56,6 +56,7 @@ class DataOnWorkers(ColumnData):
     def observed(self):
         return self.shown
 
+    @property
     def sample_weights(self):
         """None: those of single rows are on the workers."""
         return None

@@ -75,6 +75,8 @@ class BegunOnWorkers(BegunRun):
         """Whether it is the run of these rows: never of any in memory."""
         return False
 
+    was_passed = is_of
+
     def is_of_token(self, token, settings):
         """Whether it is the run of these collections and settings."""
         return settings == self.settings and token == self.rows

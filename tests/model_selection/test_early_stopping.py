@@ -264,6 +264,26 @@ def test_metadata_routing(data, rng):
         np.testing.assert_array_equal(pipeline[-1].path_, expected.risk_path_)
 
 
+def test_stages_look_at_the_data_once(data, monkeypatch):
+    """Rows are validated before a run and for the losses of members, no more often."""
+    seen, stages = [], []
+    coded, fit_up_to = TrajectoryLasso._coded_samples, TrajectoryLasso.fit_up_to
+
+    def counted(self, *args):
+        seen.append(args)
+        return coded(self, *args)
+
+    def stage(self, *args, **kwargs):
+        stages.append(args)
+        return fit_up_to(self, *args, **kwargs)
+
+    monkeypatch.setattr(TrajectoryLasso, "_coded_samples", counted)
+    monkeypatch.setattr(TrajectoryLasso, "fit_up_to", stage)
+    model = TrajectoryLasso("path", max_iter=20)
+    TrajectoryEarlyStoppingCV(model, criterion="cv").fit(*data)
+    assert len(stages) > 2 >= len(seen)
+
+
 # ------------------------------------------------------------------ bad input
 
 

@@ -157,5 +157,7 @@ def test_names_of_criteria_are_taken(name):
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match="no such estimates"):
         register_estimate(Estimate("half", "", read_half, after=("nothing",)))
+    with pytest.raises(ValueError, match="needs must be one of"):
+        register_estimate(Estimate("half", "", read_half, needs="moment"))
     with pytest.raises(ValueError, match="no estimate 'half'"):
         unregister_estimate("half")
