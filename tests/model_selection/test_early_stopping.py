@@ -265,7 +265,7 @@ def test_metadata_routing(data, rng):
 
 
 def test_stages_look_at_the_data_once(data, monkeypatch):
-    """Rows are validated before a run and for the losses of members, no more often."""
+    """They are validated as often as for a run of one stage."""
     seen, stages = [], []
     coded, fit_up_to = TrajectoryLasso._coded_samples, TrajectoryLasso.fit_up_to
 
@@ -280,8 +280,11 @@ def test_stages_look_at_the_data_once(data, monkeypatch):
     monkeypatch.setattr(TrajectoryLasso, "_coded_samples", counted)
     monkeypatch.setattr(TrajectoryLasso, "fit_up_to", stage)
     model = TrajectoryLasso("path", max_iter=20)
-    TrajectoryEarlyStoppingCV(model, criterion="cv").fit(*data)
-    assert len(stages) > 2 >= len(seen)
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(*data)
+    n_seen = len(seen)
+    assert len(stages) > 2
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=None).fit(*data)
+    assert len(seen) == 2 * n_seen
 
 
 # ------------------------------------------------------------------ bad input
