@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.folds import RoutesToFolds, splitter_of
-from .._estimator.held_out_costs import MOST_ENTRIES, HeldOutCosts
+from .._estimator.held_out_costs import HeldOutCosts
 from .._estimator.parameters import plain
 from .._estimator.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
@@ -192,10 +192,10 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         Returns
         -------
         HeldOutCosts or None
-            None if this fit has no such predictions, or more than 2^23.
+            None if this fit has no such predictions.
         """
         predictions = getattr(self, f"{name}_prediction_path_", None)
-        if predictions is None or predictions.size > MOST_ENTRIES:
+        if predictions is None:
             return None
         indices = getattr(self, f"{name}_indices_")
         rows = np.hstack(indices)
@@ -207,7 +207,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
             folds,
             np.ones(len(rows)),
             len(predictions),
-            lambda iterations: costs(predictions[iterations]),
+            lambda iterates: costs(predictions[iterates]),
         )
 
 

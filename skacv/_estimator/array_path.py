@@ -12,16 +12,16 @@ ENTRIES_PER_BLOCK = 1 << 20
 class ArrayPath(ABC):
     """A quantity of every iterate, computed when an iterate of it is asked for.
 
-    It is read like an array whose first axis are the iterates: ``path[t]`` computes one
-    of them, ``np.asarray(path)``, and any other index, all. A subclass sets ``shape``
-    and ``dtype``, and says ``_of(iterates)``.
+    It is read like an array whose first axis are the iterates: ``path[t]`` and a slice
+    compute those, ``np.asarray(path)``, and any other index, all. A subclass sets
+    ``shape`` and ``dtype``, and says ``_of(iterates)``.
     """
 
     _last = (None, None)
 
     @abstractmethod
     def _of(self, iterates):
-        """The quantity of consecutive iterates, the first axis of the result.
+        """The quantity of some iterates, the first axis of the result.
 
         Parameters
         ----------
@@ -37,6 +37,8 @@ class ArrayPath(ABC):
         return self.shape[0]
 
     def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._of(key)
         try:
             t = range(len(self))[index(key)]
         except TypeError:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from ..optim.growing import SoFar
 from ..optim.run import LiveRun
 from .readers import FinishedRun
 
@@ -26,6 +27,8 @@ class BegunRun:
         The best iterate so far, where the run is judged while it goes on.
     known : dict of dict
         By the name of an estimate, what it was judged by.
+    so_far : SoFar
+        What is known of its iterates since it was last read.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
     rows : ArrayRows or SummarisedRows or None
@@ -41,6 +44,7 @@ class BegunRun:
     trajectory: object = None
     best: int | None = None
     known: dict = field(default_factory=dict)
+    so_far: SoFar = field(default_factory=SoFar)
     settings: dict | None = None
     rows: object = None
 
@@ -73,4 +77,5 @@ class BegunRun:
             self.carried,
             self.best,
             self.known,
+            self.so_far,
         )

@@ -76,7 +76,8 @@ class TrainingData:
         estimator : estimator
         predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
         """
-        predictors += self.offset
+        if self.offset.any():
+            predictors += self.offset
         predictors = predictors.astype(self.problem.target.dtype, copy=False)
         if self.has_flat_predictions:
             predictors = predictors[:, :, 0]

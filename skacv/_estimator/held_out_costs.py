@@ -4,15 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import check_array, gen_batches
 
 from .._compat import on_host
 from ..risk.averages import mean_with_error
 
 ENTRIES_PER_BLOCK = 1 << 20
-# More held-out predictions than these are not gone through row by row: the least over
-# a path is hardly optimistic with so many rows.
-MOST_ENTRIES = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +28,7 @@ class HeldOutCosts:
         Their weights in a mean.
     n_iterates : int
     of : callable
-        ``of(iterations)``, the costs of some iterates, (n, n_held_out).
+        ``of(iterates)``, the costs of a slice of iterates, (n, n_held_out).
     """
 
     rows: np.ndarray
@@ -39,6 +36,11 @@ class HeldOutCosts:
     weights: np.ndarray
     n_iterates: int
     of: Callable
+
+    @property
+    def size(self):
+        """How many costs there are."""
+        return self.n_iterates * len(self.rows)
 
     def within(self, samples):
         """Those of some samples only.
@@ -57,7 +59,7 @@ class HeldOutCosts:
             rows=self.rows[kept],
             folds=self.folds[kept],
             weights=self.weights[kept],
-            of=lambda iterations: self.of(iterations)[:, kept],
+            of=lambda iterates: self.of(iterates)[:, kept],
         )
 
     def sums(self, labels, n_labels):
@@ -77,10 +79,9 @@ class HeldOutCosts:
         there, first = np.unique(labels[order], return_index=True)
         found = np.zeros((self.n_iterates, n_labels))
         size = max(1, ENTRIES_PER_BLOCK // len(labels))
-        for start in range(0, self.n_iterates, size):
-            block = np.arange(start, min(start + size, self.n_iterates))
+        for block in gen_batches(self.n_iterates, size):
             weighted = (self.of(block) * self.weights)[:, order]
-            found[np.ix_(block, there)] = np.add.reduceat(weighted, first, axis=1)
+            found[block, there] = np.add.reduceat(weighted, first, axis=1)
         return found, np.bincount(labels, self.weights, n_labels)
 
     def averages(self):
@@ -113,12 +114,11 @@ def costs_of_held_out(estimator, estimate, y):
     Returns
     -------
     HeldOutCosts or None
-        None if this fit has no such predictions, or more than 2^23.
+        None if this fit has no such predictions.
     """
     predictions = getattr(estimator, estimate.predictions, None)
-    if predictions is None or np.prod(predictions.shape) > MOST_ENTRIES:
+    if predictions is None:
         return None
-    predictions = np.asarray(predictions)
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
@@ -127,11 +127,11 @@ def costs_of_held_out(estimator, estimate, y):
     target = estimator._target(y)[rows][:, :, None]
     path = getattr(estimator, estimate.path)
 
-    def of(iterations):
-        chosen = predictions[iterations].astype(np.float64)
-        predictor = loss.predictor(chosen).reshape(len(iterations), len(rows), -1)
+    def of(iterates):
+        chosen = predictions[iterates].astype(np.float64)
+        predictor = loss.predictor(chosen).reshape(len(chosen), len(rows), -1)
         cost = loss.cost(target, np.moveaxis(predictor, 0, 2)).mean(axis=1).T
         mean = cost @ weights / weights.sum()
-        return cost + (path[iterations] - mean)[:, None]
+        return cost + (path[iterates] - mean)[:, None]
 
     return HeldOutCosts(rows, folds, weights, len(path), of)

@@ -275,17 +275,22 @@ def read_folds(run):
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     if run.carried is not None:
         run.carried.check_stable(trajectory)
-        predictors = np.stack(run.carried.predictors[: len(trajectory.coef)])
+        predictors = run.carried.predictors(len(trajectory.coef))
     else:
         predictors = np.concatenate(_folds_left_out(run, folds), axis=1)
     ends = np.cumsum([len(judged) for _, judged in folds])
     by_fold = np.split(predictors, ends[:-1], axis=1)
-    paths = [_path(z, rows, data) for z, (_, rows) in zip(by_fold, folds)]
+    paths = [
+        _fold_path(run, fold, z, rows)
+        for fold, (z, (_, rows)) in enumerate(zip(by_fold, folds))
+    ]
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
     by_fold = np.stack([path for path, _ in paths], axis=1)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
     if len(paths) == 1:  # no spread over folds: that over rows
         path, se_path = paths[0]
+    if run.carried is not None and data.offset.any():
+        predictors = predictors.copy()  # which the offset is added to
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
@@ -350,6 +355,15 @@ def _parallel(n_jobs):
         return Parallel(n_jobs=n_jobs)(delayed(function)(block) for block in blocks)
 
     return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
+
+
+def _fold_path(run, fold, predictors, rows):
+    """What the rows of a fold cost every iterate, and its standard error."""
+
+    def found(iterates):
+        return np.stack(_path(predictors[iterates], rows, run.data), axis=1)
+
+    return run.so_far.first(("cv", fold), len(predictors), found).T
 
 
 def _path(predictors, rows, data):

@@ -54,8 +54,10 @@ class LowRankPredictions(ArrayPath):
     def _of(self, iterates):
         temporal, spatial = self._factors
         rows = np.tensordot(temporal[iterates], spatial, axes=1)
-        found = np.stack([self._prediction(row) for row in rows])
-        return found.astype(self.dtype, copy=False)
+        found = np.empty(rows.shape, self.dtype)
+        for place, row in enumerate(rows):
+            found[place] = self._prediction(row)
+        return found
 
 
 def residuals_of_memory_matrix(estimator, t):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
+from ..optim.growing import SoFar
 from ..optim.trajectory import Trajectory
 from .data import TrainingData
 from .folds import ShuffledFolds
@@ -57,6 +58,8 @@ class FinishedRun:
     known : dict of dict
         By the name of an estimate, its attributes as they were read from a longer
         record of this run, or the same.
+    so_far : SoFar
+        What is known of the iterates since the run was last read.
     """
 
     estimator: Any
@@ -66,11 +69,15 @@ class FinishedRun:
     carried: Any = None
     best: int | None = None
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
+    so_far: SoFar = field(default_factory=SoFar)
 
     @cached_property
     def train_path(self) -> np.ndarray:
         """Mean cost of every iterate on the training rows, (n_iter + 1,)."""
-        return self.data.problem.average_costs(self.trajectory.predictor)
+        predictor, costs = self.trajectory.predictor, self.data.problem.average_costs
+        return self.so_far.first(
+            "train", len(predictor), lambda iterates: costs(predictor[iterates])
+        )
 
 
 # Of the training rows, the most first.

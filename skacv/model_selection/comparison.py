@@ -12,6 +12,9 @@ from .preference import preferred
 from .rules import place_of_least
 from .stages import choice_of
 
+# More costs than these are not gone through row by row: the least over a path is hardly
+# optimistic with so many rows.
+MOST_COSTS = 1 << 23
 RESULTS = (
     "member",
     "params",
@@ -156,7 +159,7 @@ class Comparison:
             for candidate, run in zip(self.candidates, self.runs)
             if self.between is None or candidate.member == best
         ]
-        if any(each.costs is None for each in judged):
+        if any(each.costs is None or each.costs.size > MOST_COSTS for each in judged):
             return np.nan, np.nan
         return corrected_score(judged, self.rule, rng)
 

@@ -140,7 +140,7 @@ default=None
         members, combinations and iterates is repeated on the rows drawn, and evaluated
         on the rows not drawn. More than 1000 rows are resampled in 1000 groups. NaN if
         the losses of single rows are not available, as with scorers, or if there are
-        more than 8 million held-out predictions.
+        more than 8 million of these.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows.
     best_member_ : str

@@ -140,7 +140,7 @@ class Logistic(Loss):
     labels = 0.0, 1.0
 
     def value(self, target, predictor):
-        return np.logaddexp(0, predictor) - target * predictor
+        return _softplus(predictor) - target * predictor
 
     def derivative(self, target, predictor):
         return _sigmoid(predictor) - target
@@ -150,6 +150,14 @@ class Logistic(Loss):
 
     def curvature_bound(self, target):
         return 0.25
+
+
+def _softplus(predictor):
+    """log(1 + exp(z)), more than twice as fast as NumPy's logaddexp."""
+    found = np.exp(-np.abs(predictor))
+    np.log1p(found, out=found)
+    found += np.maximum(predictor, 0)
+    return found
 
 
 def _sigmoid(predictor):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .contracts import check_plan
 from .fits import Fits
+from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
 from .trajectory import Taken, Trajectory, iterate
@@ -179,17 +180,10 @@ class LiveRun:
                     self.is_stopped = True
 
     def _make_room(self, n_more):
-        """Room for so many more iterates; twice as much as there is, at least."""
-        n_rows, record = len(self._record.coef), self._record
-        n_wanted = self.t + 1 + n_more
-        if n_wanted <= n_rows:
-            return
-        if n_rows > 1:
-            n_wanted = max(n_wanted, 2 * n_rows)
+        """Room for so many more iterates."""
+        n_used, record = self.t + 1, self._record
         for name in ("coef", "predictor", "objective"):
-            array = getattr(record, name)
-            longer = np.empty((n_wanted, *array.shape[1:]), array.dtype)
-            longer[: self.t + 1] = array[: self.t + 1]
+            longer = with_room(getattr(record, name), n_used, n_used + n_more)
             setattr(record, name, longer)
 
     def _updates(self, planned):

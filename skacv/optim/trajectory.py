@@ -134,11 +134,11 @@ class Trajectory:
         """The beginning of it, as if it had ended there."""
         if n_updates == self.n_updates:
             return self
-        # Copied where the rest would stay allocated.
+        # Copied where a fit keeps them, and the rest would stay allocated.
         rows = slice(n_updates + 1)
         return Trajectory(
             self.coef[rows].copy(),
-            self.predictor[rows].copy(),
+            self.predictor[rows],
             self.objective[rows].copy(),
             first_updates(self.phases, n_updates),
         )

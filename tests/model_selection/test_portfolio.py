@@ -30,6 +30,7 @@ from skacv import (
     TrajectoryLinearSVC,
     TrajectoryLogisticRegression,
 )
+from skacv.model_selection import comparison
 from skacv.model_selection.portfolios import (
     MOST_KERNEL_ROWS,
     PORTFOLIOS,
@@ -156,6 +157,21 @@ def test_members_are_compared_on_the_rows_that_all_have_held_out(criterion, rng)
         error = np.sqrt(np.sum((share * (own - mean)) ** 2) * 5 / 4)
     assert model.best_member_ == "kernel"
     assert model.best_score_se_ == pytest.approx(error)
+
+
+def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
+    """Costs of many rows are not drawn from again and again, but still averaged."""
+    X = rng.standard_normal((150, 5))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
+    kernel = KernelEigenProRegressor(n_components=2, random_state=3)
+    members = [("ridge", IterativeRidge(0.0, max_iter=40)), ("kernel", kernel)]
+    few = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
+    assert np.isfinite(few.best_score_corrected_)
+    monkeypatch.setattr(comparison, "MOST_COSTS", 150)
+    many = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
+    assert np.isnan(many.best_score_corrected_)
+    assert many.best_score_ == few.best_score_
+    assert many.best_member_ == "kernel"
 
 
 def test_all_combinations_of_a_kernel_have_one_subsample(rng):

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...optim.fits import Fits, Weights
+from ...optim.growing import with_room
 from ...optim.updates import Iterate
 from .labels import LeaveOneOut
 from .replicas import check_stable
@@ -37,9 +38,6 @@ class LabelsAndFolds:
     ----------
     left_out : LeaveOneOut or None
     folds : list
-    predictors : list of ndarray of shape (n_judged, n_outputs)
-        Linear predictors of the rows that folds are judged by, of every iterate, fold
-        after fold.
     """
 
     def __init__(self, problem, refit, labels, rows, folds):
@@ -51,7 +49,7 @@ class LabelsAndFolds:
         for number, (fitted, _) in enumerate(folds):
             stays[fitted, number] = True
         self._refits = refit.without(problem, stays)
-        self._problem, self.left_out, self.predictors = problem, None, []
+        self._problem, self.left_out = problem, None
         self._begun = self._ended = None
         judged = [np.empty(0, int), *(rows for _, rows in folds)]
         # Rows that folds are judged by, fold after fold, and which fold each is of.
@@ -59,6 +57,7 @@ class LabelsAndFolds:
         self._of_judged = np.repeat(np.arange(len(folds)), [len(j) for j in judged[1:]])
         self._is_coupled = problem.loss.is_coupled
         self._n_outputs = problem.target.shape[1]
+        self._predictors, self._n_judged = None, 0
 
     @classmethod
     def of_folds(cls, problem, refit, folds):
@@ -146,7 +145,28 @@ class LabelsAndFolds:
         if not self.folds:
             return
         self._ended = self._of_folds(predictor)
-        self.predictors.append(self._ended[self._judged, :, self._of_judged])
+        found = self._ended[self._judged, :, self._of_judged]
+        if self._predictors is None:
+            self._predictors = found[None]
+        n_judged = self._n_judged
+        self._predictors = with_room(self._predictors, n_judged, n_judged + 1)
+        self._predictors[n_judged] = found
+        self._n_judged += 1
+
+    def predictors(self, n_iterates):
+        """Linear predictors of the rows that folds are judged by, fold after fold.
+
+        Parameters
+        ----------
+        n_iterates : int
+            Of how many of the first iterates.
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, n_judged, n_outputs)
+            Part of a longer record, which must not be written to.
+        """
+        return self._predictors[:n_iterates]
 
     def check_stable(self, trajectory):
         """Raise where a step of the run has been too large for a fold.

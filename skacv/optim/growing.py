@@ -1,0 +1,62 @@
+"""Arrays of iterates that get longer while a run goes on."""
+
+import numpy as np
+
+
+def with_room(array, n_used, n_wanted):
+    """An array of so many rows, at least, whose first ones are those of another.
+
+    Twice as long at least where it was too short. What is not written to yet takes no
+    memory: the system gives it out page by page.
+
+    Parameters
+    ----------
+    array : ndarray of shape (n_rows, ...)
+    n_used, n_wanted : int
+
+    Returns
+    -------
+    ndarray of shape (n, ...)
+    """
+    n_rows = len(array)
+    if n_wanted <= n_rows:
+        return array
+    if n_rows > 1:
+        n_wanted = max(n_wanted, 2 * n_rows)
+    longer = np.empty((n_wanted, *array.shape[1:]), array.dtype)
+    longer[:n_used] = array[:n_used]
+    return longer
+
+
+class SoFar:
+    """Values of the iterates of a run, of which only those of new ones are computed.
+
+    A run that is judged while it goes on is read again and again, and what has been
+    recorded of an iterate stays.
+    """
+
+    def __init__(self):
+        self._values = {}
+
+    def first(self, key, n_iterates, compute):
+        """The values of the first iterates.
+
+        Parameters
+        ----------
+        key : hashable
+            What they are called.
+        n_iterates : int
+        compute : callable
+            ``compute(iterates)`` are the values of a slice of iterates, (n, ...).
+
+        Returns
+        -------
+        ndarray of shape (n_iterates, ...)
+        """
+        known = self._values.get(key)
+        n_known = 0 if known is None else len(known)
+        if n_known < n_iterates:
+            found = compute(slice(n_known, n_iterates))
+            known = found if known is None else np.concatenate([known, found])
+            self._values[key] = known
+        return known[:n_iterates]
