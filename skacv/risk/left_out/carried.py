@@ -159,7 +159,7 @@ class LabelsAndFolds:
         Parameters
         ----------
         n_iterates : int
-            Of how many of the first iterates.
+            The number of iterates, the first ones of the run.
 
         Returns
         -------
