@@ -27,8 +27,9 @@ class BegunRun:
         The best iterate so far, where the run is judged while it goes on.
     known : dict of dict
         By the name of an estimate, what it was judged by.
-    so_far : SoFar
-        What is known of its iterates since it was last read.
+    so_far : SoFar or None
+        Of a run in stages, what is known of its iterates since it was last read.
+        Others are read as a whole, and so to the last digit like one longer run.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
     rows : ArrayRows or SummarisedRows or None
@@ -44,7 +45,7 @@ class BegunRun:
     trajectory: object = None
     best: int | None = None
     known: dict = field(default_factory=dict)
-    so_far: SoFar = field(default_factory=SoFar)
+    so_far: SoFar | None = None
     settings: dict | None = None
     rows: object = None
 
@@ -77,5 +78,5 @@ class BegunRun:
             self.carried,
             self.best,
             self.known,
-            self.so_far,
+            self.so_far or SoFar(),
         )

@@ -10,11 +10,12 @@ from .._compat import (
     on_host,
     with_callbacks,
 )
+from ..optim.growing import SoFar
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.run import LiveRun
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.replicas import replicas_at_a_time
+from ..risk.left_out.replicas import replicas_beside
 from ..risk.refit import Refit
 from .array_rows import ArrayRows
 from .begun import BegunRun
@@ -190,6 +191,8 @@ class TrajectoryModel(
         tol = self._run_tol
         live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
         begun = BegunRun(data, folds, seed, plan, live, carried)
+        if n_updates is not None:
+            begun.so_far = SoFar()
         if self._keeps_run(resume, n_updates):
             begun.settings, begun.rows = settings, rows
         return begun
@@ -234,9 +237,10 @@ class TrajectoryModel(
     def _carried(self, data, plan, folds, seed):
         """What runs beside: folds, in the same products, if there is room for them."""
         problem, n_jobs = data.problem, effective_n_jobs(self.n_jobs)
-        if n_jobs > 1 or len(folds) >= replicas_at_a_time(problem):
-            return None
         planned = Trajectory(None, None, None, plan)
+        room = replicas_beside(problem, n_planned_updates(plan, []))
+        if n_jobs > 1 or len(folds) >= room:
+            return None
         refit = self._refit(data).of_run(planned)
         folds = unseen_folds(folds, planned.rows_seen())
         return LabelsAndFolds.of_folds(problem, refit, folds)

@@ -9,6 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .matrix import slices
+
+# Larger arrays are gone through in blocks: what derivatives need on their way then is
+# neither fetched from memory nor asked of the system anew.
+MOST_AT_ONCE = 1 << 21
+ENTRIES_PER_BLOCK = 1 << 17
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -118,8 +125,15 @@ class Fits:
 
     def slopes(self, predictor):
         """Derivatives of every fit's loss in the predictors, times the weights."""
-        slope = self.problem.loss.derivative(self.target, predictor)
-        return self.row_weights * slope
+        weights, target, loss = self.row_weights, self.target, self.problem.loss
+        if predictor.size <= MOST_AT_ONCE:
+            return weights * loss.derivative(target, predictor)
+        found = np.empty_like(predictor, np.result_type(weights, predictor))
+        size = max(1, ENTRIES_PER_BLOCK // predictor[0].size)
+        for rows in slices(len(predictor), size):
+            slope = loss.derivative(target[rows], predictor[rows])
+            np.multiply(weights[rows], slope, out=found[rows])
+        return found
 
     def value(self, predictor):
         """Loss of every fit on its own rows, summed over the outputs, (n_fits,)."""

@@ -71,7 +71,8 @@ class Problem:
         for first in range(0, len(predictors), size):
             block = np.moveaxis(predictors[first : first + size], 0, 2)
             cost = self.loss.cost(target, block).mean(axis=1, dtype=np.float64)
-            found.append(weights @ cost)
+            # Not by BLAS: it rounds as the number of iterates has it.
+            found.append(np.einsum("nt,n->t", cost, weights))
         return np.concatenate(found)
 
     def gradient(self, predictor):

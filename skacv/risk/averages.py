@@ -17,10 +17,12 @@ def mean_with_error(costs, weights):
     mean, standard_error : ndarray of shape (n_iterates,)
     """
     weights = weights / weights.sum()
-    mean = costs @ weights
+    # Not by BLAS: it rounds as the number of iterates has it.
+    mean = np.einsum("ti,i->t", costs, weights)
     n_costs = np.count_nonzero(weights)
     # Sum of (w (cost - mean))^2 without another array of that size.
     squares = np.einsum("ti,ti,i->t", costs, costs, weights**2)
-    variance = squares - 2 * mean * (costs @ weights**2) + mean**2 * (weights @ weights)
+    cross = np.einsum("ti,i->t", costs, weights**2)
+    variance = squares - 2 * mean * cross + mean**2 * (weights @ weights)
     variance = np.clip(variance, 0, None)
     return mean, np.sqrt(variance * n_costs / max(n_costs - 1, 1))

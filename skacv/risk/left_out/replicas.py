@@ -104,3 +104,11 @@ def replicas_at_a_time(problem):
     """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
     each = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
     return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))
+
+
+def replicas_beside(problem, n_updates):
+    """How many replicas may run beside a run of so many updates.
+
+    As many as keep to ``BLOCK_BYTES``, or take no more than the record of the run.
+    """
+    return max(replicas_at_a_time(problem), n_updates // ARRAYS_PER_REPLICA)
