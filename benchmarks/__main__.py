@@ -178,6 +178,7 @@ BENCHMARKS = {
     "digits": kernels.digits,
     "tall": defaults.tall,
     "small": defaults.small,
+    "tall-classes": defaults.tall_classes,
     "logistic-default": defaults.logistic,
     "svc-default": defaults.linear_svc,
     "kernel-default": defaults.kernel,

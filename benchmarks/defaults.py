@@ -29,7 +29,9 @@ from .timing import medians, seconds
 
 LASSO = 'TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))'
 TALL = (300_000, 50), (1_000_000, 20)
+TALL_CLASSES = (20_000, 50), (100_000, 20)
 WIDE = (36, 7070), (62, 2000)
+TUNED_LOGISTIC = "GridSearchCV(LogisticRegression, 12 values of C, 5 folds, log loss)"
 
 
 def stopped_lasso():
@@ -63,25 +65,24 @@ def tall():
             ">= 5",
             f"true risk {risks[0] / risks[1]:.4f} of its",
         )
-        peak = peak_memory(stopped_lasso(), X, y)
-        yield (
-            f"its peak memory above the start, {n} x {p} (MB)",
-            "X itself",
-            1e-6 * peak,
-            1e-6 * X.nbytes,
-            peak / X.nbytes,
-            "<= 1.3",
-            "",
-        )
+        yield memory_row(stopped_lasso(), X, y, "<= 1.3")
 
 
-def peak_memory(model, X, y):
-    """Bytes that a fit has in use at most, besides its data."""
+def memory_row(model, X, y, asked):
+    """What a fit has in use at most, besides its data."""
     tracemalloc.start()
     model.fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak
+    return (
+        f"its peak memory above the start, {X.shape[0]} x {X.shape[1]} (MB)",
+        "X itself",
+        1e-6 * peak,
+        1e-6 * X.nbytes,
+        peak / X.nbytes,
+        asked,
+        "",
+    )
 
 
 def squared_error(model, X, y):
@@ -122,17 +123,52 @@ def digits(seed):
     return halves(lambda seed: load_digits(return_X_y=True), seed, stratified=True)
 
 
-def logistic():
-    """Wide data of two classes, and ten classes, against cross-validation."""
-    sets = {f"{n} x {p}, 2 classes": partial(wide_classes, n, p) for n, p in WIDE}
-    sets["digits, 898 x 64, 10 classes"] = partial(digits, 0)
-    # LogisticRegressionCV, whose signature changes; what it does.
-    theirs = GridSearchCV(
+def tall_classes_data(n, p):
+    """Two classes that five columns know, and as many rows to test."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2 * n, p))
+    score = X[:, :5].sum(axis=1)
+    y = (rng.random(len(X)) < expit(score)).astype(int)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def tuned_logistic():
+    """LogisticRegressionCV, whose signature changes: what it does."""
+    return GridSearchCV(
         LogisticRegression(max_iter=1000),
         {"C": np.logspace(-4, 4, 12)},
         cv=5,
         scoring="neg_log_loss",
     )
+
+
+def tall_classes():
+    """The default call on many rows of two classes, against cross-validation."""
+    for n, p in TALL_CLASSES:
+        X, y, X_test, y_test = tall_classes_data(n, p)
+        ours = TrajectoryEarlyStoppingCV(task="classification")
+        theirs = tuned_logistic()
+        (own, model), (their_time, peer) = medians(
+            partial(ours.fit, X, y), partial(theirs.fit, X, y), repeats=3
+        )
+        losses = [log_loss(y_test, m.predict_proba(X_test)) for m in (model, peer)]
+        yield (
+            f'TrajectoryEarlyStoppingCV(task="classification"), {n} x {p}, 2 classes',
+            TUNED_LOGISTIC,
+            own,
+            their_time,
+            their_time / own,
+            "",
+            f"test log loss {losses[0]:.4f}, its {losses[1]:.4f}",
+        )
+        yield memory_row(ours, X, y, "")
+
+
+def logistic():
+    """Wide data of two classes, and ten classes, against cross-validation."""
+    sets = {f"{n} x {p}, 2 classes": partial(wide_classes, n, p) for n, p in WIDE}
+    sets["digits, 898 x 64, 10 classes"] = partial(digits, 0)
+    theirs = tuned_logistic()
     ours = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression("path", max_iter=60))
     for name, data in sets.items():
         X, y, X_test, y_test = data()
@@ -142,7 +178,7 @@ def logistic():
         losses = [log_loss(y_test, m.predict_proba(X_test)) for m in (model, peer)]
         yield (
             f'TrajectoryLogisticRegression("path", max_iter=60), stopped, {name}',
-            "GridSearchCV(LogisticRegression, 12 values of C, 5 folds, log loss)",
+            TUNED_LOGISTIC,
             own,
             their_time,
             their_time / own,

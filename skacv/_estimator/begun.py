@@ -28,8 +28,8 @@ class BegunRun:
     known : dict of dict
         By the name of an estimate, what it was judged by.
     so_far : SoFar or None
-        Of a run in stages, what is known of its iterates since it was last read.
-        Others are read as a whole, and so to the last digit like one longer run.
+        What is known of the iterates of a run in stages since it was last read. Other
+        runs are read as a whole, and so to the last digit like one longer run.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
     rows : ArrayRows or SummarisedRows or None
