@@ -252,7 +252,8 @@ def test_folds_and_labels_that_a_run_carries(rng):
             run_with(kind, problem, plan, carried=carried(with_labels))
             for kind in (screen.Screen, Plain)
         ]
-        found, expected = (live.carried.predictors for live in runs)
+        found, expected = (live.carried.predictors(live.t + 1) for live in runs)
+        assert len(found) == runs[0].t + 1 > 1
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
