@@ -60,8 +60,13 @@ from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
 STOPPED, LAST = "stopped by five folds", "the last iterate"
 LEAST_SQUARES = "least squares, stopped"
 SVC_NAME = "SVC, tuned and calibrated"
-COLORS = {STOPPED: "#D55E00", LAST: "black", SVC_NAME: "#0072B2"}
-MARKERS = {STOPPED: "o", LAST: "X", SVC_NAME: "s"}
+COLORS = {
+    STOPPED: "#D55E00",
+    LAST: "black",
+    LEAST_SQUARES: "#CC79A7",
+    SVC_NAME: "#0072B2",
+}
+MARKERS = {STOPPED: "o", LAST: "X", LEAST_SQUARES: "D", SVC_NAME: "s"}
 FEWEST = 10  # test rows in a bin of a reliability curve
 # Temperature scaling came with scikit-learn 1.8; one parameter for all classes.
 HAS_TEMPERATURE = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
@@ -188,7 +193,7 @@ def print_table(title, splits, n_iter):
 
 
 def draw_path(ax, title, splits):
-    """Log loss along the run of one split, and what the SVC comes to."""
+    """Log loss along the run of one split, and what two others come to."""
     found, (X_test, y_test), (stopped, run) = splits[0]
     test = [log_loss(y_test, p) for p in run.staged_predict_proba(X_test)]
     best, last = stopped.best_iter_, run.n_iter_
@@ -210,12 +215,9 @@ def draw_path(ax, title, splits):
             linestyle="none",
             label=name,
         )
-    ax.axhline(
-        log_loss(y_test, found[SVC_NAME][0]),
-        color=COLORS[SVC_NAME],
-        linewidth=1,
-        label=SVC_NAME,
-    )
+    for name in (LEAST_SQUARES, SVC_NAME):
+        loss = log_loss(y_test, found[name][0])
+        ax.axhline(loss, color=COLORS[name], linewidth=1, label=name)
     ax.set(xlabel="iteration", ylabel="log loss", xlim=(1, 1.2 * last))
     ax.set_ylim(0.6 * min(test), 1.2 * max(test))
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
@@ -282,7 +284,7 @@ def main(n_rows=None, max_iter=600, n_values=6, n_splits=5, output=None):
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
     lines = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=6, frameon=False)
+    figure.legend(*lines, loc="outside upper center", ncols=4, frameon=False)
     if output is not None:
         path = Path(output) / "kernel_probabilities.png"
         path.parent.mkdir(parents=True, exist_ok=True)
