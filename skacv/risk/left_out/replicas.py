@@ -14,6 +14,8 @@ from ...optim.trajectory import iterate
 # Memory for replicas, and arrays that each of them holds.
 BLOCK_BYTES = 1 << 28
 ARRAYS_PER_REPLICA = 6
+# Folds as users ask for them: more of a run that is so large would fill the memory.
+MOST_OF_LARGE_RUNS = 20
 
 
 def replayed(problem, trajectory, weights):
@@ -109,6 +111,8 @@ def replicas_at_a_time(problem):
 def replicas_beside(problem, n_updates):
     """How many replicas may run beside a run of so many updates.
 
-    As many as keep to ``BLOCK_BYTES``, or take no more than the record of the run.
+    As many as keep to ``BLOCK_BYTES``, or a few that take no more than the record of
+    the run.
     """
-    return max(replicas_at_a_time(problem), n_updates // ARRAYS_PER_REPLICA)
+    few = min(n_updates // ARRAYS_PER_REPLICA, MOST_OF_LARGE_RUNS)
+    return max(replicas_at_a_time(problem), few)

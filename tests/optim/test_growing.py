@@ -1,0 +1,81 @@
+"""What is kept of a run while it goes on: room for more iterates, and what is known."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skacv import TrajectoryLogisticRegression
+from skacv.optim import fits
+from skacv.optim.arrays import design_of
+from skacv.optim.fits import Fits, Weights
+from skacv.optim.growing import SoFar, with_room
+from skacv.optim.losses import Huber, Logistic, Multinomial
+from skacv.optim.problem import Problem
+from skacv.risk.left_out import replicas
+
+
+def test_room_is_made_in_twos_and_keeps_what_is_there(rng):
+    array, n_longer = rng.standard_normal((1, 3)), 0
+    rows = [array[0]]
+    for n_used in range(1, 40):
+        longer = with_room(array, n_used, n_used + 1)
+        n_longer += longer is not array
+        array = longer
+        array[n_used] = rng.standard_normal(3)
+        rows.append(array[n_used].copy())
+    np.testing.assert_array_equal(array[:40], rows)
+    assert n_longer == 6  # 2, 4, ..., 64 rows
+    assert with_room(array, 40, 64) is array
+
+
+def test_values_of_an_iterate_are_computed_once():
+    asked, so_far = [], SoFar()
+
+    def squares(iterates):
+        asked.append(iterates)
+        return np.arange(iterates.start, iterates.stop) ** 2
+
+    for n in (3, 3, 2, 7):
+        np.testing.assert_array_equal(
+            so_far.first("squares", n, squares), np.arange(n) ** 2
+        )
+    assert asked == [slice(0, 3), slice(3, 7)]
+    assert len(so_far.first("others", 2, squares)) == 2
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_outputs"), [(Logistic(), 1), (Multinomial(), 3), (Huber(), 2)]
+)
+def test_slopes_in_blocks_are_those_of_all_rows(loss, n_outputs, rng, monkeypatch):
+    n_rows, n_fits = 50, 4
+    target = np.eye(n_outputs)[rng.integers(n_outputs, size=n_rows)]
+    weights = np.full((n_rows, 1), 1 / n_rows)
+    problem = Problem(
+        design_of(rng.standard_normal((n_rows, 2))), target, weights, loss
+    )
+    side_by_side = Fits(problem, Weights(rng.uniform(size=(n_rows, n_fits))))
+    predictor = rng.standard_normal((n_fits * n_outputs, n_rows)).T
+    predictor = predictor.reshape(n_rows, n_outputs, n_fits)
+    expected = side_by_side.slopes(predictor)
+    monkeypatch.setattr(fits, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(fits, "ENTRIES_PER_BLOCK", 7 * n_outputs * n_fits)
+    found = side_by_side.slopes(predictor)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypatch):
+    """Too large for a block of replicas, but no larger than the record of the run."""
+    X = rng.standard_normal((60, 3))
+    y = X[:, 0] + rng.standard_normal(60) > 0
+    beside = TrajectoryLogisticRegression(max_iter=60, tol=0, loo=False, cv=5)
+    monkeypatch.setattr(replicas, "BLOCK_BYTES", 1)
+    assert not beside.fit_up_to(30, X, y)
+    assert len(beside._live.carried.folds) == 5
+    assert beside.fit_up_to(60, X, y)
+    monkeypatch.setattr(replicas, "MOST_OF_LARGE_RUNS", 0)
+    after = clone(beside)
+    after.fit_up_to(60, X, y)
+    assert after._live.carried is None or not hasattr(after._live.carried, "folds")
+    for name in ("cv_path_", "cv_fold_path_", "cv_prediction_path_", "train_path_"):
+        found, expected = getattr(beside, name), getattr(after, name)
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
