@@ -145,3 +145,14 @@ def test_two_classes_of_the_multinomial_are_the_logistic(rng):
 def test_predictor_is_the_inverse_of_the_mean(loss, rng):
     predictor = rng.standard_normal((20, 3))
     np.testing.assert_allclose(loss.predictor(loss.mean(predictor)), predictor)
+
+
+def test_log_loss_to_the_last_digits():
+    predictor = np.concatenate([np.linspace(-800, 800, 4001), [-40.0, 1e-300, 40.0]])
+    expected = np.logaddexp(0, predictor)
+    found = Logistic().value(0.0, predictor)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    found = Logistic().value(1.0, -predictor)
+    np.testing.assert_allclose(
+        found, np.logaddexp(0, -predictor) + predictor, rtol=1e-13
+    )
