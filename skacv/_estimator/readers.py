@@ -80,7 +80,7 @@ class FinishedRun:
         )
 
 
-# Of the training rows, the most first.
+# What an estimate may need of the training rows, the most first.
 NEEDS = ("rows", "sample", "moments")
 
 

@@ -22,7 +22,7 @@ MOST_KERNEL_ROWS = 5000
 MOST_LABELS = 20
 FEWEST_OF_A_LABEL = 5
 # At one strength of several an iterate need not be more exact than that: the next
-# strength goes on from there. It halves the time where rows are many.
+# strength goes on from there. Where rows are many this saves updates.
 SETTLED = 1e-4
 
 

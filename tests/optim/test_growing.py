@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skacv import TrajectoryLogisticRegression
+from skacv import TrajectoryLasso, TrajectoryLogisticRegression
 from skacv.optim import fits
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import Fits, Weights
@@ -75,7 +75,23 @@ def test_folds_of_a_large_run_are_the_same_beside_it_and_after_it(rng, monkeypat
     monkeypatch.setattr(replicas, "MOST_OF_LARGE_RUNS", 0)
     after = clone(beside)
     after.fit_up_to(60, X, y)
-    assert after._live.carried is None or not hasattr(after._live.carried, "folds")
+    assert after._live.carried is None
     for name in ("cv_path_", "cv_fold_path_", "cv_prediction_path_", "train_path_"):
         found, expected = getattr(beside, name), getattr(after, name)
         np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_held_out_predictions_of_earlier_stages_stay_as_they_are(rng):
+    """They get the mean of the targets, which their record must not."""
+    X = rng.standard_normal((40, 60))
+    y = 100 + X[:, 0] + rng.standard_normal(40)
+    params = {"alpha": 0.1, "tol": 0, "loo": False, "risk": False, "cv": 4}
+    staged, whole = (TrajectoryLasso(max_iter=30, **params) for _ in range(2))
+    whole.fit(X, y)
+    for n_updates in (5, 12, 30):
+        staged.fit_up_to(n_updates, X, y)
+        found = staged.cv_prediction_path_
+        expected = whole.cv_prediction_path_[: n_updates + 1]
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_allclose(staged.cv_path_, whole.cv_path_, rtol=1e-10)
+    np.testing.assert_allclose(staged.train_path_, whole.train_path_, rtol=1e-10)
