@@ -6,23 +6,39 @@ PEERS := .venv-peers
 EXTRAS := .venv-extras
 DIST := .venv-dist
 BIN := $(VENV)/bin
-# As many test processes as cores, each with one thread for linear algebra.
+# As many test processes as cores, each with one thread for linear algebra: products
+# are small, and threads of several processes would wait for each other.
 PYTEST := python -m pytest -n auto
+# The processors of most laptops and servers, as OpenBLAS calls them: each adds up in
+# another order. And NumPy's own loops that need AVX2 or more, as NumPy 2.4 calls them
+# and as it did before.
+PROCESSORS := Prescott Sandybridge Haswell
+LOOPS := X86_V3 X86_V4 AVX512_ICL AVX2 FMA3 AVX512F AVX512CD AVX512_SKX
+NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim tests/risk tests/test_conditioning.py tests/test_extending.py
+# Errors of pip alone: --editable has setuptools remark on folders of the same name.
+PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-all test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers studies lint dist clean
+.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers studies lint dist clean
 
-demo: $(VENV)/installed  ## a self-stopped model on real data: a table and a figure
-	$(BIN)/python examples/plot_early_stopping.py --output output
+demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
+	@$(BIN)/python examples/plot_early_stopping.py --output output
 
-test test-all test-oldest test-extras: export OMP_NUM_THREADS := 1
+demo test test-all test-processors test-oldest test-extras: export OMP_NUM_THREADS := 1
 
-test: lint  ## lint, all tests but the slow studies, doctests
+test: lint  ## lint, a case of every kind of all tests, doctests
 	$(BIN)/$(PYTEST) -m "not slow"
 	$(BIN)/$(PYTEST) --doctest-modules skacv
 
-test-all: lint  ## the slow studies too
+test-all: lint  ## all cases of every test, and the slow studies
 	$(BIN)/$(PYTEST)
 	$(BIN)/$(PYTEST) --doctest-modules skacv
+
+test-processors: $(VENV)/installed  ## the numerical tests with the kernels of other processors
+	@for processor in $(PROCESSORS); do \
+	  echo "OPENBLAS_CORETYPE=$$processor"; \
+	  OPENBLAS_CORETYPE=$$processor NPY_DISABLE_CPU_FEATURES="$(LOOPS)" \
+	    $(BIN)/$(PYTEST) -q -m "not slow" $(NUMERICAL) || exit 1; \
+	done
 
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
@@ -70,45 +86,52 @@ lint: $(VENV)/installed
 dist:  ## sdist and wheel in dist/, and the wheel tried from outside the repository
 	rm -rf dist
 	$(PYTHON) -m venv --clear $(DIST)
-	$(DIST)/bin/python -m pip install --quiet build
+	$(DIST)/bin/python $(PIP) build
 	$(DIST)/bin/python -m build
 	$(PYTHON) -m venv --clear $(DIST)
-	$(DIST)/bin/python -m pip install --quiet dist/*.whl
+	$(DIST)/bin/python $(PIP) dist/*.whl
 	cd / && $(CURDIR)/$(DIST)/bin/python -I $(CURDIR)/tests/try_wheel.py $(CURDIR)/dist/*.whl
 
-$(VENV)/installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	touch $@
+# What the demo needs comes first, so that it need not wait for the rest.
+$(VENV)/installed-plot: pyproject.toml
+	@echo "Installing skacv into $(VENV), once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --upgrade pip
+	@$(BIN)/python $(PIP) --editable ".[plot]"
+	@touch $@
+
+$(VENV)/installed: $(VENV)/installed-plot
+	@echo "Installing what the tests need"
+	@$(BIN)/python $(PIP) --editable ".[dev]"
+	@touch $@
 
 # The reference has skacv.jax and skacv.torch; of torch see below.
 $(VENV)/installed-docs: $(VENV)/installed tests/extras.txt
-	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt torch
-	$(BIN)/python -m pip install --quiet --constraint tests/extras.txt --editable ".[docs,jax,torch]"
+	$(BIN)/python $(PIP) --constraint tests/extras.txt torch
+	$(BIN)/python $(PIP) --constraint tests/extras.txt --editable ".[docs,jax,torch]"
 	touch $@
 
 $(OLDEST)/installed: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	$(OLDEST)/bin/python -m pip install --quiet --constraint tests/oldest.txt --editable ".[test]"
+	$(OLDEST)/bin/python $(PIP) --upgrade pip
+	$(OLDEST)/bin/python $(PIP) --constraint tests/oldest.txt --editable ".[test]"
 	touch $@
 
 # The pinned torch first: of others pip may fetch a build for GPUs.
 $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
-	$(EXTRAS)/bin/python -m pip install --quiet --upgrade pip
-	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python -m pip install --quiet --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
+	$(EXTRAS)/bin/python $(PIP) --upgrade pip
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.
 $(PEERS)/installed: pyproject.toml benchmarks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --editable ".[test]" -r benchmarks/peers.txt || \
-	  { $(PEERS)/bin/python -m pip install --quiet --editable ".[test]"; \
-	    grep -v "^#" benchmarks/peers.txt | xargs -n 1 $(PEERS)/bin/python -m pip install --quiet || true; }
+	$(PEERS)/bin/python $(PIP) --upgrade pip
+	$(PEERS)/bin/python $(PIP) --editable ".[test]" -r benchmarks/peers.txt || \
+	  { $(PEERS)/bin/python $(PIP) --editable ".[test]"; \
+	    grep -v "^#" benchmarks/peers.txt | xargs -n 1 $(PEERS)/bin/python $(PIP) || true; }
 	touch $@
 
 clean:

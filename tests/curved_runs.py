@@ -24,15 +24,16 @@ from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import points_of
 from skacv.risk.refit import UNCENTRED
 
+# Those that differ the most come first: several outputs at once, kinks, no bound.
 LOSSES = [
-    SquaredError(),
-    Huber(1.0),
-    PseudoHuber(),
     Logistic(),
     Multinomial(),
+    Huber(1.0),
+    Poisson(),
     SquaredHinge(),
     SmoothedHinge(0.5),
-    Poisson(),
+    PseudoHuber(),
+    SquaredError(),
 ]
 NONE = Zero()
 PENALTIES = [NONE, SquaredL2(0.05), L1(0.02), ElasticNet(0.03, 0.5)]

@@ -31,6 +31,7 @@ from skacv.optim.schedules import (
     Nesterov,
     StochasticGradient,
 )
+from tests.cases import covering
 
 LINEAR = [
     TrajectoryLasso("path", max_iter=20),
@@ -93,8 +94,7 @@ def test_a_column_that_holds_up_the_others_is_warned_of(model, rng):
     assert not caught(make_pipeline(StandardScaler(), model), X, y)
 
 
-@pytest.mark.parametrize("n_columns", [2, 3, 4])
-@pytest.mark.parametrize("model", LINEAR, ids=named)
+@covering(model=LINEAR, n_columns=[2, 3, 4])
 def test_one_small_column_is_enough(model, n_columns, rng):
     """Where columns are few, half of them may be large; the intercept is no column."""
     X, y = drawn(rng)
@@ -110,6 +110,16 @@ def test_columns_are_not_centred_for_curved_losses(model, rng):
     X[:, 5] += 1e4
     assert UNEVEN in caught(model, X, y)[0]
     assert not caught(IterativeRidge(), X, y)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 7.0, 1e5 / 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_constant_column_is_not_a_small_one(dtype, value, rng):
+    """Centred, it is zero but for rounding."""
+    X, y = drawn(rng)
+    X[:, 5] = value
+    for model in (IterativeRidge(), TrajectoryLasso("path", max_iter=5)):
+        assert not caught(model, X.astype(dtype), y)
 
 
 def test_many_updates_make_up_for_size(rng):

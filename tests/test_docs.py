@@ -56,6 +56,8 @@ def sessions_of(page):
 SESSIONS = [session for page in PAGES for session in sessions_of(page)]
 
 
+# Pages show runs that are slow on purpose, and say so.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("session", SESSIONS, ids=str)
 def test_code_of_a_page(session):
     for extra in session.extras:

@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..optim.contraction import covered_share
+from .moments import CONSTANT
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500
@@ -31,7 +32,7 @@ def warn_of_uneven_columns(problem, trajectory, has_constant):
         return
     n_rows = len(problem.target)
     rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))
-    squares = problem.design.rows(rows).column_sizes()[0] ** 2 / len(rows)
+    squares = _mean_squares(problem.design.rows(rows))
     squares = squares[:-1] if has_constant else squares
     squares = squares[squares > 0]
     if not squares.size:
@@ -52,6 +53,17 @@ def warn_of_uneven_columns(problem, trajectory, has_constant):
             "Scale the columns first (StandardScaler), or increase max_iter.",
             ConvergenceWarning,
         )
+
+
+def _mean_squares(design):
+    """Mean square of every column; zero where a column is constant but for rounding."""
+    squares = design.column_sizes()[0] ** 2 / design.shape[0]
+    if design.center is not None:
+        # A mean is summed up in double precision, and kept in that of X.
+        share = CONSTANT * np.finfo(float).eps + np.finfo(design.dtype).eps
+        rounding = share * design.center[:, 0]
+        squares[squares <= rounding**2] = 0
+    return squares
 
 
 def warn_of_far_targets(problem, trajectory):

@@ -7,7 +7,7 @@ from scipy.linalg import helmert
 # Entries of a block of rows, so that it stays in cache.
 BLOCK_ENTRIES = 1 << 17
 # A column whose spread is so many roundings of its mean is constant.
-CONSTANT = 10
+CONSTANT = 1000
 # Rows to a block, times its width, so that a sum of its products outweighs adding it.
 LEAST_ROWS = 2
 

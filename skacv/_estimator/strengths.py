@@ -12,8 +12,6 @@ from .following import of_record
 # are as good, and more updates at each bring them closer to their ends.
 N_STRENGTHS = 30
 N_SMOOTH_STRENGTHS = 10
-# By how much the first of them is above the largest gradient, in roundings.
-ROUNDINGS = 64
 
 
 class PenaltyStrengths(ABC):
@@ -92,8 +90,9 @@ class PenaltyStrengths(ABC):
             free = np.flatnonzero(penalty.unpenalized(n_columns))
             gradient = problem.gradient(problem.fitted_on(free))
             largest = penalty.largest_strength(gradient, problem.smoothness)
-            # All coefficients are zero there, however gradients are rounded.
-            largest *= 1 + ROUNDINGS * np.finfo(problem.design.dtype).eps
+            # All coefficients are zero there, however gradients are rounded: beside
+            # large means no more than half of their digits are left.
+            largest *= 1 + np.sqrt(np.finfo(problem.design.dtype).eps)
             largest = max(largest, np.finfo(float).eps)
             least = self._strength_ratio * largest
             return list(np.geomspace(largest, least, self._n_strengths()))
@@ -120,7 +119,8 @@ class PenaltyStrengths(ABC):
         -------
         bool
         """
-        return bool(np.ptp(getattr(self, f"{self._strength_name}_path_")) > 0)
+        path = getattr(self, f"{self._strength_name}_path_")
+        return bool((path != path[0]).any())  # they may be infinite
 
     @of_record
     def _parameters_at(self, t):

@@ -97,7 +97,7 @@ def _check_step(fits, fold, phases):
     for phase in phases:
         scale = np.broadcast_to(fits.penalty_scale, fits.n_fits)[fold]
         smoothness = curvature + scale * phase.penalty.curvature
-        stable = phase.schedule.largest_stable_step(smoothness)
+        stable = phase.largest_stable_step(smoothness)
         if phase.schedule.step_size > stable:
             raise ValueError(
                 f"The iterates diverge without fold {fold - 1}, with step_size="

@@ -4,6 +4,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.left_out import FEWEST_ROWS
@@ -35,6 +36,8 @@ from .kernels import (
 from .scales import chosen_scale
 
 MEGABYTE = 1 << 20
+# By which share of what it was at the start an objective has to rise to be warned of.
+RISEN = 0.01
 
 
 class KernelModel(RecordedKernelModel, JudgedModel):
@@ -301,7 +304,19 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         }
 
     def _warn_of(self, trajectory, data):
-        """Columns have no sizes here."""
+        """Warn where errors rise: of a positive definite kernel they only fall."""
+        first = len(trajectory.objective) - trajectory.phases[-1].n_updates
+        last_phase = trajectory.objective[first:]
+        least = first + int(last_phase.argmin())
+        rise = last_phase[-1] - trajectory.objective[least]
+        if rise > RISEN * trajectory.objective[0]:
+            warn(
+                f"The training error has risen since iterate {least}: to the rounding "
+                f"of {data.problem.design.dtype} the kernel is not positive definite. "
+                "Keep an earlier iterate (loo=True finds one), or set fewer "
+                "n_components.",
+                ConvergenceWarning,
+            )
 
     # -------------------------------------------------- what others ask for
 

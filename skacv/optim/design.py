@@ -328,7 +328,7 @@ def scaled_gram(gram, scale):
 
 
 def top_eigenvalue_by_lanczos(dot, start, tolerance):
-    """The largest eigenvalue of a symmetric matrix, with a margin: from above.
+    """The largest eigenvalue of a symmetric matrix, from below, and a margin of 2%.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def top_eigenvalue_by_lanczos(dot, start, tolerance):
     start : ndarray of shape (size,)
         Start of the iteration, in the working precision.
     tolerance : float
-        Relative.
+        Within which share of it the iterations end.
     """
     matrix = LinearOperator(
         (len(start), len(start)),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from .penalties import Penalty
 from .schedules import Schedule
 
@@ -40,6 +42,10 @@ class Phase:
     def smoothness(self, problem):
         """The largest curvature that limits the step, with that of the penalty."""
         return smoothness_under(self.schedule, problem) + self.penalty.curvature
+
+    def largest_stable_step(self, smoothness):
+        """The largest step that converges under a curvature: any, if that is zero."""
+        return self.schedule.largest_stable_step(smoothness) if smoothness else np.inf
 
 
 def smoothness_under(schedule, problem):

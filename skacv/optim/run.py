@@ -236,7 +236,8 @@ class LiveRun:
         """Whether a phase with too large a step ended above where it began."""
         if self._record.objective[self.t] <= self._value(first, phase.penalty):
             return False
-        return phase.schedule.step_size > _largest_stable_step(self.problem, phase)
+        stable = phase.largest_stable_step(phase.smoothness(self.problem))
+        return phase.schedule.step_size > stable
 
 
 def _begun(problem, start, done, first_penalty):
@@ -248,14 +249,9 @@ def _begun(problem, start, done, first_penalty):
     return record
 
 
-def _largest_stable_step(problem, phase):
-    smoothness = phase.smoothness(problem)
-    return phase.schedule.largest_stable_step(smoothness) if smoothness else np.inf
-
-
 def divergence(problem, phase):
     """What is raised where iterates diverge: it names the largest stable step."""
-    stable = _largest_stable_step(problem, phase)
+    stable = phase.largest_stable_step(phase.smoothness(problem))
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."
     # Batches, and losses without a bound of their curvature, may bear less.

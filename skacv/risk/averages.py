@@ -2,6 +2,11 @@
 
 import numpy as np
 
+from ..optim.matrix import slices
+
+# How many deviations from a mean are in memory at a time.
+ENTRIES = 2**16
+
 
 def mean_with_error(costs, weights):
     """Weighted mean of every iterate's costs, and its standard error.
@@ -20,9 +25,10 @@ def mean_with_error(costs, weights):
     # Not by BLAS: it rounds as the number of iterates has it.
     mean = np.einsum("ti,i->t", costs, weights)
     n_costs = np.count_nonzero(weights)
-    # Sum of (w (cost - mean))^2 without another array of that size.
-    squares = np.einsum("ti,ti,i->t", costs, costs, weights**2)
-    cross = np.einsum("ti,i->t", costs, weights**2)
-    variance = squares - 2 * mean * cross + mean**2 * (weights @ weights)
-    variance = np.clip(variance, 0, None)
+    variance = np.empty_like(mean)
+    # From the deviations: a difference of squares has half of the digits where costs
+    # are nearly the same.
+    for some in slices(len(costs), 1 + ENTRIES // (1 + len(weights))):
+        deviation = np.subtract(costs[some], mean[some, None], order="C")
+        variance[some] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
     return mean, np.sqrt(variance * n_costs / max(n_costs - 1, 1))

@@ -72,6 +72,7 @@ def fits(estimator, X, y, weights=None, size=70):
     )
 
 
+@pytest.mark.filterwarnings("ignore:The last iterate predicts worse than a constant")
 @pytest.mark.parametrize("estimator", REGRESSORS, ids=repr)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_regressors(estimator, weighted, X, y, rng):

@@ -81,6 +81,13 @@ def named(display):
     return [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_strength_may_be_infinite(data):
+    X, y = data
+    model = TrajectoryLogisticRegression(np.inf, max_iter=5, cv=3).fit(X, y > 0)
+    assert RiskPathDisplay.from_estimator(model).ax_.get_xscale() == "linear"
+
+
 def test_every_estimate_is_drawn(data):
     X, y = data
     model = IterativeRidge(risk=True, loo=True, cv=5).fit(X, y)

@@ -135,8 +135,9 @@ def test_one_class_only(data):
 
 
 def test_run_ends_itself_where_the_risk_has_stopped_falling(data):
-    model = KernelEigenProRegressor(n_components=8, random_state=0).fit(*data)
-    best = model.loo_path_.argmin()
+    # So narrow a kernel that noise is fitted early, and beyond doubt.
+    model = KernelEigenProRegressor(gamma=1.0, n_components=8, random_state=0)
+    best = model.fit(*data).loo_path_.argmin()
     assert 0 < best < model.n_iter_ < 100
     assert model.n_iter_ >= best + model.patience
     longer = clone(model).set_params(patience=None, max_iter=100).fit(*data)
@@ -188,11 +189,17 @@ def test_thinned_coefficients(data):
 def test_the_first_strengths_do_not_end_a_path(alpha, data):
     """The largest ones change next to nothing, however long a run stays there."""
     X, y = data
-    model = KernelEigenProRegressor(alpha=alpha, max_iter=12, random_state=0)
+    # So narrow a kernel that the least strengths fit noise, and the best is not last.
+    model = KernelEigenProRegressor(gamma=1.0, alpha=alpha, max_iter=12, random_state=0)
     found, whole = model.fit(X, y), clone(model).set_params(patience=None).fit(X, y)
     assert found.iteration_ == whole.loo_path_.argmin() > 2 * model.max_iter
-    n_waited = found.n_iter_ - found.iteration_
-    assert n_waited == min(24, whole.n_iter_ - found.iteration_)
+    # A sixth of the values, that is two, after the last improvement by more than tol:
+    # the best may be better by less.
+    improved = 0
+    for t, value in enumerate(found.loo_path_):
+        if value < (1 - model.tol) * found.loo_path_[improved]:
+            improved = t
+    assert found.n_iter_ == min(improved + 24, whole.n_iter_)
 
 
 @pytest.mark.parametrize("criterion", ["auto", "cv", "r2"])
@@ -222,11 +229,11 @@ def test_a_grid_of_radial_kernels_shares_the_distances(patience, data, monkeypat
         return squared_distances(X, Z)
 
     monkeypatch.setattr(kernels, "squared_distances", counted)
-    stopping = TrajectoryEarlyStoppingCV(
-        KernelEigenProRegressor(random_state=0), patience=patience, param_grid=grid
-    ).fit(X, y)
+    model = KernelEigenProRegressor(max_iter=50, random_state=0)
+    stopping = TrajectoryEarlyStoppingCV(model, patience=patience, param_grid=grid)
+    stopping.fit(X, y)
     assert sum(computed) <= len(X) ** 2
-    alone = KernelEigenProRegressor(random_state=0, **stopping.best_params_)
+    alone = clone(model).set_params(**stopping.best_params_)
     alone = TrajectoryEarlyStoppingCV(alone, patience=patience).fit(X, y)
     assert alone.best_iter_ == stopping.best_iter_
     np.testing.assert_allclose(alone.path_, stopping.path_, rtol=1e-9)
@@ -314,7 +321,8 @@ def test_intervals_of_what_is_not_kept(data):
 def test_threads_change_nothing(data):
     X, y = data
     one, two = (
-        KernelEigenProRegressor(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2)
+        KernelEigenProRegressor(max_iter=50, random_state=0, n_jobs=n).fit(X, y)
+        for n in (1, 2)
     )
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
 
@@ -355,5 +363,7 @@ def test_never_more_of_the_kernel_than_the_budget(rng):
     model.fit(X, X[:, 0])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # The kernel matrix takes 64 MB in single precision, the columns of the run 1.3.
-    assert peak < 30e6
+    # The kernel matrix takes 64 MB in single precision, the columns of the run 1.3,
+    # the features of the subsample 8; what the search for gamma has left may still be
+    # there, 7 MB, depending on when garbage is collected.
+    assert peak < 40e6

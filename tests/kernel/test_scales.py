@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold
 
 from benchmarks.real_data import CLASSIFICATION, REGRESSION, halves
@@ -155,7 +156,9 @@ def test_never_worse_than_the_mean(name):
 
 
 def test_where_nothing_is_learned_the_start_is_kept(rng):
-    X, y = rng.standard_normal((60, 5)), 7 + rng.standard_normal(60)
+    # Twins on either side of the mean: what is learned from one misleads the other.
+    X = np.repeat(rng.standard_normal((30, 5)), 2, axis=0)
+    X, y = X + 0.3 * rng.standard_normal(X.shape), 7 + np.tile([1.0, -1.0], 30)
     model = KernelEigenProRegressor(gamma=0.1, random_state=0).fit(X, y)
     assert model.n_iter_ > model.iteration_ == model.loo_path_.argmin() == 0
     np.testing.assert_allclose(model.predict(X), y.mean(), rtol=1e-12)
@@ -186,3 +189,16 @@ def test_smooth_kernels_in_single_precision_are_stable(width, rng):
         gamma=scale_gamma("rbf", X, 1 / 4), loo=False, max_iter=40, random_state=0
     ).fit(X, np.sin(8 * X[:, 0]))
     assert (np.diff(model.train_path_) <= 1e-6).all()
+
+
+def test_a_kernel_that_is_not_positive_to_rounding_is_warned_of(rng):
+    """In one dimension kernels are of so low a rank that it does, sooner or later."""
+    X = rng.uniform(-1, 1, (3100, 1))
+    model = KernelEigenProRegressor(
+        gamma=scale_gamma("rbf", X, 1 / 4), loo=False, max_iter=250, random_state=0
+    )
+    with pytest.warns(
+        ConvergenceWarning, match="rounding of float32 the kernel is not"
+    ):
+        model.fit(X, np.sin(8 * X[:, 0]))
+    assert model.train_path_[-1] > 2 * model.train_path_.min()

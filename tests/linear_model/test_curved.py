@@ -25,9 +25,11 @@ from skacv import (
 )
 from skacv.exceptions import SeparationWarning
 from skacv.risk.left_out import costs
+from tests.cases import covering
 
 TIGHT = {"max_iter": 20_000, "tol": 1e-13, "loo": False}
 EXACT = {"rtol": 0, "atol": 1e-8}
+CLASSES = {"binary": ["no", "yes"], "classes": [0, 1, 2]}
 
 
 def labels(decision, rng):
@@ -45,7 +47,11 @@ def drawn(kind, rng, shape=(60, 6)):
         "real": lambda: signal + 0.5 * rng.standard_t(2, shape[0]),
         "counts": lambda: rng.poisson(np.exp(0.5 * signal)),
     }
-    return X, targets[kind]()
+    y = targets[kind]()
+    if kind in CLASSES:  # every one twice at least, one of them with a row left out
+        names = CLASSES[kind]
+        y[: 2 * len(names)] = names * 2
+    return X, y
 
 
 def logistic(C, l1_ratio, **params):
@@ -149,10 +155,12 @@ def cost(name, y, predictions, classes=None):
 # ------------------------------------------------------------- the same models
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("name", MODELS)
+@covering(
+    name=MODELS,
+    fit_intercept=[True, False],
+    kind=["dense", "csr"],
+    weighted=[False, True],
+)
 def test_converges_to_scikit_learn(name, fit_intercept, kind, weighted, rng):
     X, y = drawn(MODELS[name][1], rng)
     weights = rng.uniform(0.5, 2, len(y)) if weighted else None
@@ -165,13 +173,16 @@ def test_converges_to_scikit_learn(name, fit_intercept, kind, weighted, rng):
         ours.set_params(scale=theirs.scale_)
     ours.fit(X if kind == "dense" else sparse.csr_matrix(X), y, sample_weight=weights)
     assert ours.coef_.shape == theirs.coef_.shape
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    # HuberRegressor ends where its objective, some 60, falls by less than 2e-9 of it;
+    # its curvature is some 20.
+    atol = 1e-4 if name == "huber" else 1e-5
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=atol)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=atol)
     found, expected = ours.predict(X), theirs.predict(X)
     if hasattr(theirs, "classes_"):
         np.testing.assert_array_equal(found, expected)
     else:
-        np.testing.assert_allclose(found, expected, atol=1e-4)
+        np.testing.assert_allclose(found, expected, atol=10 * atol)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"no": 3.0, "yes": 0.5}])
@@ -237,7 +248,11 @@ def test_paths_are_what_they_say(name, rng):
         np.testing.assert_array_equal(
             stopped.predict(X), list(model.staged_predict(X))[t]
         )
-    assert np.all(np.diff(model.objective_path_[:3]) < 0)
+    # A full Newton step may go too far at first.
+    after = slice(7, None) if name in NEWTON else slice(1, 3)
+    objective = model.objective_path_
+    assert np.all(objective[after] < objective[0])
+    assert name in NEWTON or objective[2] < objective[1]
     has_memory = model.get_params().get("solver") not in ("sgd", "newton")
     assert hasattr(model, "risk_path_") == has_memory
 
@@ -257,9 +272,8 @@ def held_out(model, X, y, fitted, judged, weights=None):
     return raw_predictions(refit, X[judged])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", [(40, 4), (24, 30)])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.filterwarnings("ignore:The least populated class in y has only")
+@covering(name=ALL, shape=[(40, 4), (24, 30)], weighted=[False, True])
 def test_folds_are_refits(name, shape, weighted, rng):
     """Of any loss, exactly."""
     X, y = drawn(ALL[name][1], rng, shape)
@@ -280,8 +294,7 @@ def test_folds_are_refits(name, shape, weighted, rng):
         at += len(judged)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ALL)
+@covering(name=ALL, weighted=[False, True])
 def test_leave_one_out_is_exact_with_as_many_columns_as_rows(name, weighted, rng):
     X, y = drawn(ALL[name][1], rng, (16, 20))
     weights = rng.uniform(0.5, 2, len(y)) if weighted else None
@@ -301,49 +314,74 @@ def test_leave_one_out_is_exact_with_as_many_columns_as_rows(name, weighted, rng
     np.testing.assert_array_equal(model.loo_target_, y)
 
 
-# Largest error of the path relative to it, linearised and corrected, with six
-# columns and 60 rows: a row matters, and hinges have kinks.
-CORRECTED = {"smoothed": 1e-5, "svc": 2e-3, "svc_classes": 2e-3, "huber": 1e-3}
-
-
-@pytest.mark.parametrize("is_linearised", [False, True])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("name", ALL)
+@covering(name=ALL, fit_intercept=[True, False])
 def test_leave_one_out_is_that_of_refits_with_more_rows_than_columns(
-    name, fit_intercept, is_linearised, rng, monkeypatch
+    name, fit_intercept, rng
 ):
-    """To rounding where it is replayed; near it where that is not worth it."""
-    if is_linearised:
-        monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
+    """To rounding: so few rows are replayed."""
     X, y = drawn(ALL[name][1], rng)
     model = model_of(
         name,
-        max_iter=n_updates(name, 60),
+        max_iter=n_updates(name, 30),
         tol=0,
         loo=True,
         fit_intercept=fit_intercept,
     )
     model.fit(X, y)
-    expected = np.concatenate(
-        [
-            held_out(model, X, y, fitted, judged)
-            for fitted, judged in LeaveOneOut().split(X)
-        ],
-        axis=1,
-    )
+    for i in range(0, 60, 3):
+        expected = held_out(model, X, y, np.delete(np.arange(60), i), [i])
+        found = model.loo_prediction_path_[: len(expected), [i]]
+        np.testing.assert_allclose(found, expected, **EXACT)
+        # A refit ends where no coefficient moves.
+        rest = model.loo_prediction_path_[len(expected) :, [i]]
+        np.testing.assert_allclose(rest - expected[-1], 0, **EXACT)
     classes = getattr(model, "classes_", None)
-    path = cost(name, y, expected, classes).mean(axis=1)
-    corrected = np.abs(model.loo_path_ / path - 1).max()
-    if name in NEWTON or not is_linearised:
-        assert corrected < 1e-8
+    costs = cost(name, y, model.loo_prediction_path_, classes)
+    np.testing.assert_allclose(model.loo_path_, costs.mean(axis=1), rtol=1e-10)
+
+
+# Between the kinks of their derivatives linearising is exact.
+WITH_KINKS = ("svc", "svc_classes", "smoothed", "huber")
+
+
+@covering(name=ALL, fit_intercept=[True, False])
+def test_linearised_leave_one_out_is_near_that_of_replays(
+    name, fit_intercept, rng, monkeypatch
+):
+    """Corrected, its error is a small share of what it was, and of the optimism."""
+    X, y = drawn(ALL[name][1], rng)
+    model = model_of(
+        name,
+        max_iter=n_updates(name, 40),
+        tol=0,
+        loo=True,
+        fit_intercept=fit_intercept,
+    )
+    monkeypatch.setattr(costs, "WORTH_LINEARISING", np.inf)
+    exact = clone(model).fit(X, y)
+    monkeypatch.setattr(costs, "WORTH_LINEARISING", 0.0)
+    published = clone(model).set_params(loo_correction=False)
+    corrected, uncorrected, naive = (
+        np.abs(path / exact.loo_path_ - 1)
+        for path in (
+            model.fit(X, y).loo_path_,
+            published.fit(X, y).loo_path_,
+            exact.train_path_,
+        )
+    )
+    if name in NEWTON:
+        assert corrected.max() < 1e-8
         return
-    assert corrected < CORRECTED.get(name, 2e-4)
-    # Not replayed throughout, but for the smoothed hinge, where every row may be.
-    assert corrected > 1e-12 or name == "smoothed"
-    published = clone(model).set_params(loo_correction=False).fit(X, y)
-    uncorrected = np.abs(published.loo_path_ / path - 1).max()
-    naive = np.abs(model.train_path_ / path - 1).max()
-    assert corrected < uncorrected < naive
+    rounding = 1e-12
+    assert corrected.mean() < 0.5 * uncorrected.mean() + rounding
+    assert corrected.max() < uncorrected.max() + rounding
+    # Without the correction it is some 1% of the optimism; a row between two iterates
+    # that are corrected may cross a kink.
+    assert corrected.mean() < 0.002 * naive.mean()
+    assert corrected.max() < 0.02 * naive.max()
+    assert uncorrected.mean() < 0.5 * naive.mean()
+    # Not replayed throughout.
+    assert corrected.max() > rounding or name in WITH_KINKS
 
 
 def test_several_values_are_one_trajectory(rng):
@@ -422,8 +460,10 @@ def test_rows_are_left_out_of_the_same_batches(worth, tolerance, rng, monkeypatc
 # ----------------------------------------------------------- stopping itself
 
 
-@pytest.mark.parametrize("criterion", ["auto", "loo", "cv"])
-@pytest.mark.parametrize("name", ["binary", "multinomial", "svc", "huber", "poisson"])
+@covering(
+    name=["binary", "multinomial", "svc", "huber", "poisson"],
+    criterion=["auto", "loo", "cv"],
+)
 def test_stops_itself(name, criterion, rng):
     X, y = drawn(ALL[name][1], rng)
     model = TrajectoryEarlyStoppingCV(
@@ -438,23 +478,23 @@ def test_stops_itself(name, criterion, rng):
     pickle.loads(pickle.dumps(model)).predict(X)
 
 
-@pytest.mark.parametrize("held_out", [{}, {"cv": 4}, {"loo": True}])
-@pytest.mark.parametrize(
-    ("name", "scoring"),
-    [
-        ("binary", "accuracy"),
-        ("binary", "roc_auc"),
-        ("binary", "neg_brier_score"),
-        ("binary", "neg_log_loss"),
-        ("multinomial", "roc_auc_ovr"),
-        ("multinomial", "balanced_accuracy"),
-        ("svc", "roc_auc"),
-        ("svc_classes", "accuracy"),
-        ("poisson", "neg_mean_poisson_deviance"),
-        ("huber", "neg_median_absolute_error"),
-    ],
-)
-def test_any_scorer_on_pooled_held_out_predictions(name, scoring, held_out, rng):
+SCORED = [
+    ("binary", "accuracy"),
+    ("binary", "roc_auc"),
+    ("binary", "neg_brier_score"),
+    ("binary", "neg_log_loss"),
+    ("multinomial", "roc_auc_ovr"),
+    ("multinomial", "balanced_accuracy"),
+    ("svc", "roc_auc"),
+    ("svc_classes", "accuracy"),
+    ("poisson", "neg_mean_poisson_deviance"),
+    ("huber", "neg_median_absolute_error"),
+]
+
+
+@covering(case=SCORED, held_out=[{}, {"cv": 4}, {"loo": True}])
+def test_any_scorer_on_pooled_held_out_predictions(case, held_out, rng):
+    name, scoring = case
     X, y = drawn(ALL[name][1], rng, (120, 6))
     if y.dtype.kind == "U":  # the Brier score takes no other labels
         y = (y == "yes").astype(int)

@@ -176,13 +176,15 @@ def test_sparse_and_weighted_rows(batch_size, rng):
 @pytest.mark.parametrize("solver", ["gd", "eigenpro"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_limit_is_ridge(shape, solver, rng):
+    """Gradient descent comes there, by a share alpha / (alpha + 1e4) each time."""
     X, y = drawn(shape, rng)
-    model = model_of(max_iter=20_000, risk=False, loo=False).set_params(solver=solver)
-    model.fit(X, y)
-    expected = Ridge(2.0).fit(X, y).coef_
+    model = model_of(20.0, max_iter=15_000, risk=False, loo=False)
+    model.set_params(solver=solver).fit(X, y)
+    expected = Ridge(20.0).fit(X, y).coef_
     np.testing.assert_allclose(model.coef_, expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The largest column of X is")
 def test_without_directions_it_is_gradient_descent(rng):
     X, y = drawn((60, 20), rng)
     plain = model_of(solver="gd").fit(X, y)
@@ -206,6 +208,7 @@ def test_a_hundred_updates_do_what_gradient_descent_does_in_five_hundred(rng):
     assert model.fit(X, y).train_path_[-1] < plain.train_path_[-1]
 
 
+@pytest.mark.filterwarnings("ignore:The rows of X have very uneven norms")
 @pytest.mark.parametrize("weight_of_subsample", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("alpha", [0.0, 2.0])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -281,13 +284,13 @@ def test_risk_in_batches_is_leave_one_out_by_mean_memories(rng):
 
 
 def test_few_labels_in_batches_leave_no_bias(rng):
-    """Their noise is squared: some 2% too much with four of them, taken off again."""
+    """Their noise is squared: some 3% too much with two of them, taken off again."""
     X = rng.standard_normal((80, 50)) * np.geomspace(4, 0.3, 50)
     y = X @ rng.standard_normal((50, 1)) + 3 * rng.standard_normal((80, 1))
     problem = Problem(design_of(X), y, np.full((80, 1), 1 / 80))
     none = Preconditioner.of(problem.design, np.arange(10), 0, rng)
-    schedule = EigenPro(0.005, none, batches=fixed_batches(80, 20, 0))
-    trajectory = run(problem, [Phase(Zero(), schedule, 40)], np.zeros((1, 50, 1)))
+    schedule = EigenPro(0.01, none, batches=fixed_batches(80, 20, 0))
+    trajectory = run(problem, [Phase(Zero(), schedule, 20)], np.zeros((1, 50, 1)))
 
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
@@ -299,9 +302,10 @@ def test_few_labels_in_batches_leave_no_bias(rng):
         np.testing.assert_allclose(squares, estimate.path, rtol=1e-6)
         return estimate.path[-1]
 
-    found = np.array([last(4, seed) for seed in range(300)])
-    error = found.std() / np.sqrt(len(found))
-    assert abs(found.mean() - last(2000, 300)) < 2.5 * error
+    found = np.array([last(2, seed) for seed in range(500)])
+    # Of the mean of 500 runs with two labels each, and of one run with 10,000.
+    error = found.std() * np.sqrt(1 / 500 + 2 / 10_000)
+    assert abs(found.mean() - last(10_000, 500)) < 3.5 * error
 
 
 def test_uneven_rows_warn_in_batches(rng):
@@ -346,6 +350,7 @@ def test_warm_start_goes_on_with_the_same_preconditioner(rng):
             np.testing.assert_allclose(getattr(short, name), expected, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The largest column of X is")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("solvers", [("gd", "eigenpro"), ("eigenpro", "gd")])
 def test_warm_start_with_another_solver(solvers, shape, rng):

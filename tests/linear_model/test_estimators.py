@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
 from skacv.optim.matrix import MatrixDesign
+from tests.cases import covering
 
 ALL = [TrajectoryLasso, TrajectoryElasticNet, IterativeRidge]
 PAIRS = {
@@ -64,10 +65,12 @@ def fitted_state(estimator):
 # ---------------------------------------------------------------- same models
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["dense", "csr", "csc"])
-@pytest.mark.parametrize("pair", PAIRS)
+@covering(
+    pair=PAIRS,
+    kind=["dense", "csr", "csc"],
+    weighted=[False, True],
+    fit_intercept=[True, False],
+)
 def test_converges_to_scikit_learn(pair, kind, weighted, fit_intercept, data, rng):
     X, y = data
     X = X * (rng.random(X.shape) < 0.7)
@@ -398,7 +401,8 @@ BAD_PARAMETERS = {
     "risk": ({"risk": "fast"}, "risk"),
     "one_probe": ({"risk": 0}, "risk"),
     "divergence": ({"step_size": 1e3}, "largest stable step"),
-    "divergence_late": ({"step_size": 1.5, "max_iter": 3000}, "largest stable step"),
+    # Beyond 2 / L, of columns of variance one; not far beyond.
+    "divergence_late": ({"step_size": 2.2, "max_iter": 3000}, "largest stable step"),
 }
 
 
@@ -517,11 +521,13 @@ def test_fit_holds_and_pickles_no_data(rng):
     assert size < paths + factors + 10_000 < X.nbytes / 4
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(2000, 1500), (1500, 2000)])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("cls", [TrajectoryLasso, IterativeRidge])
+@covering(
+    cls=[TrajectoryLasso, IterativeRidge],
+    weighted=[False, True],
+    shape=[(2000, 1500), (1500, 2000)],
+    dtype=[np.float32, np.float64],
+    fit_intercept=[True, False],
+)
 def test_peak_memory(cls, weighted, shape, dtype, fit_intercept, rng):
     """At most twice X, X included, plus the path."""
     X = rng.standard_normal(shape).astype(dtype)
@@ -593,7 +599,8 @@ def test_verbose_prints_lines(data, capsys):
 
 
 def test_uneven_rows_warn_without_row_scales(rng):
-    X = rng.standard_normal((200, 400)) / np.sqrt(rng.chisquare(3, (200, 1)) / 3)
+    # Uneven, but no single row outweighs the others: no scales would be right there.
+    X = rng.standard_normal((200, 400)) * np.exp(rng.uniform(-1.5, 1.5, (200, 1)))
     y = X[:, 0] + rng.standard_normal(200)
     with pytest.warns(UserWarning, match="very uneven norms"):
         IterativeRidge(1.0, risk_row_scales=False).fit(X, y)

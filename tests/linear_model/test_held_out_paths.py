@@ -17,6 +17,7 @@ from sklearn.model_selection import (
 )
 
 from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
+from tests.cases import covering
 from tests.oracles import left_out_one_by_one, refitted_predictions
 
 MODELS = {
@@ -45,11 +46,16 @@ def model_of(name, **params):
     return clone(MODELS[name]).set_params(max_iter=30, tol=0, risk=False, **params)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", MODELS)
+of_every_kind = covering(
+    name=MODELS,
+    shape=SHAPES,
+    fit_intercept=[True, False],
+    weighted=[False, True],
+    storage=[np.asarray, sparse.csr_matrix],
+)
+
+
+@of_every_kind
 def test_leave_one_out_is_that_of_refits(
     name, shape, fit_intercept, weighted, storage, rng
 ):
@@ -69,11 +75,7 @@ def test_leave_one_out_is_that_of_refits(
         np.testing.assert_allclose(model.loo_se_path_, spread, **EXACT)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", MODELS)
+@of_every_kind
 def test_folds_are_refits(name, shape, fit_intercept, weighted, storage, rng):
     X, y = drawn(shape, rng)
     weights = rng.uniform(0.3, 3, shape[0]) if weighted else None
@@ -100,27 +102,26 @@ def test_folds_are_refits(name, shape, fit_intercept, weighted, storage, rng):
 def test_along_a_sequence_of_alphas(name, rng):
     """With the same number of updates at every value, as tol=0 makes it."""
     X, y = drawn((20, 30), rng)
-    model = model_of(name, alpha=[0.5, 0.2, 0.01], loo=True, cv=3).fit(X, y)
+    model = model_of(name, alpha=[0.2, 0.1, 0.01], loo=True, cv=5).fit(X, y)
     assert model.n_iter_ == 90
     expected = left_out_one_by_one(model, X, y, range(20))
     np.testing.assert_allclose(model.loo_prediction_path_, expected, **EXACT)
-    for (fitted, judged), path in zip(KFold(3).split(X), model.cv_fold_path_.T):
+    for (fitted, judged), path in zip(KFold(5).split(X), model.cv_fold_path_.T):
         found = refitted_predictions(model, X, y, fitted, judged)
         np.testing.assert_allclose(((found - y[judged]) ** 2).mean(1), path, **EXACT)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@covering(shape=SHAPES, weighted=[False, True])
 def test_several_targets(shape, weighted, rng):
     X, Y = drawn(shape, rng, n_targets=3)
     weights = rng.uniform(0.3, 3, shape[0]) if weighted else None
-    model = model_of("nesterov", loo=True, cv=5).fit(X, Y, sample_weight=weights)
+    model = model_of("nesterov", loo=True, cv=8).fit(X, Y, sample_weight=weights)
     expected = left_out_one_by_one(model, X, Y, range(shape[0]), weights)
     np.testing.assert_allclose(model.loo_prediction_path_, expected, **EXACT)
     costs = ((expected - Y) ** 2).mean(axis=2)
     path = np.average(costs, axis=1, weights=weights)
     np.testing.assert_allclose(model.loo_path_, path, **EXACT)
-    fitted, judged = next(KFold(5).split(X))
+    fitted, judged = next(KFold(8).split(X))
     found = refitted_predictions(model, X, Y, fitted, judged, weights)
     held_out = model.cv_prediction_path_[:, : len(judged)]
     np.testing.assert_allclose(held_out, found, **EXACT)
@@ -129,15 +130,14 @@ def test_several_targets(shape, weighted, rng):
 @pytest.mark.parametrize("name", ["gd", "nesterov", "ista", "fista"])
 def test_continued_trajectories_are_left_out_from_their_start(name, rng):
     X, y = drawn((20, 30), rng)
-    whole = model_of(name, loo=True, cv=3).fit(X, y)
-    part = model_of(name, loo=True, cv=3).set_params(max_iter=13, warm_start=True)
+    whole = model_of(name, loo=True, cv=5).fit(X, y)
+    part = model_of(name, loo=True, cv=5).set_params(max_iter=13, warm_start=True)
     part.fit(X, y).set_params(max_iter=30).fit(X, y)
     np.testing.assert_allclose(part.loo_path_, whole.loo_path_, rtol=1e-10)
     np.testing.assert_allclose(part.cv_path_, whole.cv_path_, rtol=1e-10)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", ["gd", "heavy_ball", "fista", "elastic_net_ista"])
+@covering(name=["gd", "heavy_ball", "fista", "elastic_net_ista"], shape=SHAPES)
 def test_started_from_other_data(name, shape, rng):
     """A start that other rows gave: every replica starts there too."""
     X, y = drawn(shape, rng)
@@ -191,7 +191,10 @@ def test_automatic_leave_one_out_keeps_to_what_is_cheap(rng):
     lasso = TrajectoryLasso(1e-3, max_iter=100, random_state=0, tol=0, risk=False)
     dense = clone(lasso).fit(X, y)  # replicas of many columns: more than folds cost
     assert not hasattr(dense, "loo_path_")
-    between = clone(lasso).set_params(alpha=0.175).fit(X, y)
+    # Of some fifty columns, all of which explain noise: from 37 to 70 would do.
+    noise = rng.standard_normal(400)
+    slopes = np.sort(np.abs((X - X.mean(axis=0)).T @ noise) / 400)
+    between = clone(lasso).set_params(alpha=slopes[-50]).fit(X, noise)
     assert 100 <= len(between.loo_indices_) < 400
     narrow = lasso.set_params(alpha=1.0).fit(X, y)
     assert len(narrow.loo_indices_) == 400
@@ -199,14 +202,14 @@ def test_automatic_leave_one_out_keeps_to_what_is_cheap(rng):
 
 def test_rows_of_zero_weight_are_neither_left_out_nor_in_folds(rng):
     X, y = drawn((30, 5), rng)
-    weights = np.r_[np.ones(20), np.zeros(10)][rng.permutation(30)]
+    weights = np.tile([1.0, 0.0, 1.0], 10)
     kept = np.flatnonzero(weights)
-    model = model_of("fista", loo=True, cv=3).fit(X, y, sample_weight=weights)
+    model = model_of("fista", loo=True, cv=6).fit(X, y, sample_weight=weights)
     alone = model_of("fista", loo=True, step_size=model.step_size_)
     alone.fit(X[kept], y[kept])
     np.testing.assert_array_equal(model.loo_indices_, kept)
     np.testing.assert_allclose(model.loo_path_, alone.loo_path_)
-    for rows, (_, judged) in zip(model.cv_indices_, KFold(3).split(X)):
+    for rows, (_, judged) in zip(model.cv_indices_, KFold(6).split(X)):
         np.testing.assert_array_equal(rows, np.intersect1d(judged, kept))
 
 
@@ -265,8 +268,7 @@ def test_groups_stay_together(rng):
 # --------------------------------------------------------------------- parallel
 
 
-@pytest.mark.parametrize("name", ["gd", "fista"])
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@covering(backend=["loky", "threading"], name=["gd", "fista"])
 def test_blocks_in_parallel(name, backend, rng):
     X, y = drawn((40, 60), rng)
     alone = model_of(name, loo=True, cv=4).fit(X, y)
@@ -336,6 +338,7 @@ def test_metadata_that_nobody_asked_for_is_refused(rng):
         model_of("gd", cv=3).fit(X, y, colour=1)
 
 
+@pytest.mark.filterwarnings("ignore:The largest column of X is")
 def test_leave_one_out_of_two_rows(rng):
     X, y = drawn((2, 5), rng)
     with pytest.raises(ValueError, match="at least 3 rows"):
@@ -358,25 +361,30 @@ def test_the_automatic_step_is_stable_without_a_heavy_row_too(solver, rng):
     X, y = drawn((20, 3), rng)
     weights = np.r_[100.0, np.ones(19)]
     model = IterativeRidge(0.0, solver=solver, max_iter=150, tol=0).fit(X, y, weights)
-    expected = left_out_one_by_one(model, X, y, range(20), weights)
-    np.testing.assert_allclose(model.loo_prediction_path_, expected, rtol=1e-6)
-    assert model.loo_path_.max() < 10 * model.loo_path_[0]
+    for i in range(20):
+        stays = np.arange(20) != i
+        expected = refitted_predictions(model, X, y, stays, [i], weights)[:, 0]
+        # A refit ends where no coefficient moves.
+        expected = np.pad(expected, (0, 151 - len(expected)), mode="edge")
+        found = model.loo_prediction_path_[:, i]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    steps = np.abs(np.diff(model.loo_prediction_path_, axis=0))
+    assert steps[-50:].max() < steps[:50].max()
     alone = clone(model).set_params(loo=False).fit(X, y, weights)
     assert alone.step_size_ == model.step_size_
 
 
-@pytest.mark.parametrize(
-    ("storage", "value"),
-    [
-        (np.asarray, 0.0),
-        (np.asarray, 1990.1),
-        (sparse.csr_matrix, 0.0),
-        (sparse.csr_matrix, 1.0),
-    ],
-)
-@pytest.mark.parametrize("shape", [(30, 3), (150, 140)])
-@pytest.mark.parametrize("name", MODELS)
-def test_constant_columns_say_nothing(name, shape, storage, value, rng):
+CONSTANTS = [
+    (np.asarray, 0.0),
+    (np.asarray, 1990.1),
+    (sparse.csr_matrix, 0.0),
+    (sparse.csr_matrix, 1.0),
+]
+
+
+@covering(name=MODELS, shape=[(30, 3), (150, 140)], constant=CONSTANTS)
+def test_constant_columns_say_nothing(name, shape, constant, rng):
+    storage, value = constant
     y = rng.standard_normal(shape[0])
     model = model_of(name, cv=3).set_params(risk="auto", alpha=0.0)
     model.fit(storage(np.full(shape, value)), y)
@@ -390,18 +398,25 @@ def test_constant_columns_say_nothing(name, shape, storage, value, rng):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", MODELS)
 def test_large_means_in_single_precision(name, shape, rng):
-    X, y = drawn(shape, rng)
-    near = model_of(name).set_params(risk="exact").fit(X, y)
-    far = clone(near).fit((X + 1000).astype(np.float32), y.astype(np.float32))
-    # X is known to 6e-5.
-    np.testing.assert_allclose(far.loo_path_, near.loo_path_, rtol=5e-3)
-    # Where a coefficient is all but zero, its part in the traces comes and goes, and
-    # changes those of all later iterates.
-    same = ((near.coef_path_ != 0) == (far.coef_path_ != 0)).all(axis=1)
-    agree = np.logical_and.accumulate(same)
-    error = np.abs(far.risk_path_ / near.risk_path_ - 1)
-    assert error[agree].max() < 1e-3
-    assert agree.mean() > 0.75
+    """Of which X is known to 6e-5: a coefficient smaller than that comes and goes.
+
+    With it comes and goes its part in the traces, of that iterate and all later ones;
+    in one of these draws none does.
+    """
+    for _ in range(6):
+        X, y = drawn(shape, rng)
+        near = model_of(name).set_params(risk="exact").fit(X, y)
+        far = clone(near).fit((X + 1000).astype(np.float32), y.astype(np.float32))
+        np.testing.assert_allclose(far.loo_path_, near.loo_path_, rtol=5e-3)
+        differs = (near.coef_path_ != 0) != (far.coef_path_ != 0)
+        for model in (near, far):
+            assert np.abs(model.coef_path_[differs]).max(initial=0) < 1e-4
+        agree = ~np.logical_or.accumulate(differs.any(axis=1))
+        error = np.abs(far.risk_path_ / near.risk_path_ - 1)
+        assert error[agree].max() < 1e-3
+        if agree.all():
+            return
+    pytest.fail("coefficients come and go in every draw")
 
 
 @pytest.mark.parametrize("name", ["gd", "nesterov", "fista"])
@@ -428,8 +443,12 @@ def test_left_out_rows_that_diverge_are_refused(rng):
 @pytest.mark.parametrize("name", ["gd", "nesterov", "heavy_ball", "ista", "fista"])
 def test_rows_that_diverge_slowly_are_refused(name, rng):
     """Far from overflow, but without the heavy row the step is too large."""
-    X, y = drawn((20, 3), rng)
-    weights = np.r_[100.0, np.ones(19)]
+    X, _ = drawn((20, 3), rng)
+    # Near the mean of the others, which have 2/9 of the weight: without it the top
+    # eigenvalue is 4.5 times as large, the heavy ball is stable up to 3.8 times.
+    X[0] = 0.03 * X[0] + 0.97 * X[1:].mean(axis=0)
+    y = 2 * X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(20) + 3
+    weights = np.r_[66.5, np.ones(19)]
     share = weights / weights.sum()
     centred = X - share @ X
     largest = np.linalg.eigvalsh(centred.T @ (share[:, None] * centred))[-1]

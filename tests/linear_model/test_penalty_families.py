@@ -1,5 +1,7 @@
 """Weights and groups of coefficients: what they are, and what is read along them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -13,6 +15,7 @@ from skacv import (
     approximate_loo,
 )
 from tests import oracles
+from tests.cases import covering
 from tests.oracles import left_out_one_by_one, refitted_predictions
 
 N_ROWS, N_FEATURES = 30, 8
@@ -49,9 +52,7 @@ def model_of(name, **params):
 # --------------------------------------------------------- what is read along them
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("name", MODELS)
+@covering(name=MODELS, fit_intercept=[False, True], weighted=[False, True])
 def test_leave_one_out_is_that_of_refits(name, fit_intercept, weighted, data, rng):
     X, y = data
     weights = rng.uniform(0.3, 3, N_ROWS) if weighted else None
@@ -151,6 +152,20 @@ def test_a_path_begins_where_all_that_is_penalised_is_zero(name, data):
     for factor, stays in ((1.001, True), (0.999, False)):
         model.set_params(alpha=factor * largest).fit(X, y)
         assert (model.coef_[held] == 0).all() == stays
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [TrajectoryLasso, TrajectoryElasticNet, partial(TrajectoryGroupLasso, groups=2)],
+)
+def test_no_rounding_moves_the_first_strength_of_a_path(cls, data):
+    """Beside means of 1e4 spreads gradients have lost four of their digits."""
+    X, y = data
+    for far in (0, 1e2, 1e3, 1e4):
+        model = cls(alpha="path", max_iter=5, loo=False, risk=False, cv=5)
+        model.fit(X + far * X.std(axis=0), 1e5 * (y + far))
+        assert model._phases[0].n_updates == 1
+        assert not model.coef_path_[1].any()
 
 
 def test_a_path_with_nothing_penalised_is_least_squares(data):

@@ -134,12 +134,14 @@ def test_several_targets(rng):
     check_same(model_of("nesterov"), X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:The largest column of X is")
 def test_means_far_from_zero_and_columns_of_uneven_size(rng):
     X, y = drawn(rng)
     X = (X + 1e3) * np.logspace(-2, 2, N_COLUMNS)
     check_same(model_of("nesterov"), X, 1e4 * (y + 1e3))
 
 
+@pytest.mark.filterwarnings("ignore:The largest column of X is")
 def test_columns_that_are_all_constant_leave_a_run_where_it_is(rng):
     X, y = np.tile([0.1, 1.3, 7.7], (N_ROWS, 1)), rng.random(N_ROWS)
     found = IterativeRidge(0.0, max_iter=10, loo=False).fit(summarised(X, y))
@@ -177,7 +179,8 @@ def test_errors_over_rows_are_those_of_a_sample(rng):
 
 
 def test_rows_of_uneven_norm_have_scales_from_the_sample(rng):
-    X = rng.standard_normal((3000, 100)) * np.sqrt(3 / rng.chisquare(3, (3000, 1)))
+    # Uneven, but no single row outweighs the others: a sample may miss that one.
+    X = rng.standard_normal((3000, 100)) * np.exp(rng.uniform(-2, 2, (3000, 1)))
     y = X.sum(axis=1) + 3 * rng.standard_normal(3000)
     model = IterativeRidge(0.0, solver="nesterov", max_iter=25, risk="exact", loo=False)
     plain = clone(model).fit(X, y)
@@ -196,8 +199,11 @@ def test_few_rows_are_all_kept(rng):
     model = model_of("lasso").set_params(loo=True, risk_row_scales=True)
     found, plain = clone(model).fit(summary), clone(model).fit(X, y)
     # The modes of residuals, which resolve 1e-7 of them, are in all of these.
-    np.testing.assert_allclose(found.risk_se_path_, plain.risk_se_path_, rtol=1e-6)
-    for name in ("coef_path_", "loo_path_", "loo_se_path_", "risk_path_"):
+    for name in ("risk_path_", "risk_se_path_"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(plain, name), rtol=1e-6
+        )
+    for name in ("coef_path_", "loo_path_", "loo_se_path_"):
         assert largest_difference(getattr(found, name), getattr(plain, name)) < EXACT
 
 
@@ -422,7 +428,8 @@ def test_rows_that_come_later_are_another_run(rng):
     model = IterativeRidge(1.0, max_iter=20, cv=np.int64(N_FOLDS))
     assert not model.fit_up_to(5, summary)
     summary.partial_fit(X[300:], y[300:])
-    model.fit_up_to(20, summary)
+    with pytest.warns(UserWarning, match="other data than before"):
+        model.fit_up_to(20, summary)
     expected = clone(model).fit(RowSummary(N_FOLDS).fit(X, y))
     assert largest_difference(model.train_path_[-1:], expected.train_path_[-1:]) < EXACT
 

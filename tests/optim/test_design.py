@@ -149,8 +149,8 @@ def test_eigenvalues(kind, shape, rng):
     size = shape[0] if design.side == "rows" else shape[1]
     if size <= EXACT_EIGENVALUE_SIZE:
         assert top == pytest.approx(expected[0])
-    else:  # a bound with a margin, from a few Lanczos iterations
-        assert expected[0] * 0.999 <= top <= expected[0] * 1.021
+    else:  # from Lanczos iterations that end within 10%, never above, plus 2%
+        assert expected[0] * 0.9 * 1.02 <= top <= expected[0] * 1.021
 
 
 @pytest.mark.parametrize("kind", [dense, csr, kernel, kernel_in_blocks])

@@ -242,7 +242,7 @@ def test_a_few_iterations_from_convergence(rng):
     model = ConvergedModel(
         problem=problem_of(X, y, every, loss),
         penalty=ElasticNet(l2 / 60, 0.0),
-        coef=fitted(every, max_iter=3)[:, None],
+        coef=fitted(every, max_iter=4)[:, None],
         penalty_shares=np.zeros(60),
     )
     assert model.relative_gradient() > 0.01
@@ -250,7 +250,8 @@ def test_a_few_iterations_from_convergence(rng):
     found = newton_step(model).predictor
     np.testing.assert_allclose(found, explicit(model), rtol=0, atol=1e-10)
     far = np.abs(model.predictor[:, 0] - exact).mean()
-    assert np.abs(found[:, 0] - exact).mean() < 0.05 * far
+    # Of second order in the distance.
+    assert np.abs(found[:, 0] - exact).mean() < 0.1 * far
     at_minimum = replace(model, coef=fitted(every)[:, None])
     assert at_minimum.relative_gradient() < 1e-6
 
@@ -335,24 +336,31 @@ def minimum(problem, penalty):
 
 
 @pytest.mark.parametrize("penalty", [L1(0.15), MCP(0.15, 8.0), SCAD(0.15, 8.0)])
-@pytest.mark.parametrize("loss", [SquaredError(), Logistic()])
-def test_penalties_with_kinks_against_refits(penalty, loss, rng):
-    """Convex or not, beside a mean; a refit starts where the fit did."""
-    X = rng.standard_normal((60, 8))
-    y = targets(loss, 3 * X[:, :3], rng)
-    problem = problem_of(X, y, np.ones(60), loss)
+@pytest.mark.parametrize(
+    ("loss", "size", "limit"), [(SquaredError(), 0.3, 1e-6), (Logistic(), 1.0, 0.02)]
+)
+def test_penalties_with_kinks_against_refits(penalty, loss, size, limit, rng):
+    """Convex or not, beside a mean; a refit starts where the fit did.
+
+    Two columns have a signal of twice the strength, six have noise of a third: the
+    refits have the same columns free, and a quadratic loss is exact.
+    """
+    n = 120
+    X = rng.standard_normal((n, 8))
+    y = size * targets(loss, 3 * X[:, :1] + 3 * X[:, 1:2], rng)
+    problem = problem_of(X, y, np.ones(n), loss)
     coef = minimum(problem, penalty)
     assert 0 < penalty.is_free(coef).mean() < 1
-    model = ConvergedModel(problem, penalty, coef, np.full(60, 1 / 60))
+    model = ConvergedModel(problem, penalty, coef, np.full(n, 1 / n))
     assert model.relative_gradient() < 1e-6
-    found = newton_step(model).predictor[:, 0]
-    exact = []
-    for i in range(60):
-        stay = np.arange(60) != i
-        rest = problem_of(X[stay], y[stay], np.ones(59), loss)
+    rows, exact = np.arange(0, n, 6), []
+    for i in rows:
+        stay = np.arange(n) != i
+        rest = problem_of(X[stay], y[stay], np.ones(n - 1), loss)
         exact.append(X[i] @ minimum(rest, penalty)[:, 0])
-    error, moved = np.abs(found - exact), np.abs(model.predictor[:, 0] - exact)
-    assert np.median(error) < 0.02 * np.median(moved)
+    found = newton_step(model).predictor[rows, 0]
+    error, moved = np.abs(found - exact), np.abs(model.predictor[rows, 0] - exact)
+    assert np.median(error) < limit * np.median(moved)
 
 
 # ------------------------------------------------------------------ random probes
@@ -390,11 +398,11 @@ def test_probes_do_not_mind_how_the_hessian_is_solved(rng, monkeypatch):
 
 
 def test_debiasing_takes_most_of_the_bias_out(rng):
-    model = model_of(SquaredError(), rng, n=200, p=120, l2=20.0)
+    model = model_of(SquaredError(), rng, n=300, p=180, l2=30.0)
     exact = model.cost(newton_step(model).predictor).mean()
     plain, mended = [], []
     for seed in range(20):
-        found = randomized_leverages(model, probes_of(model, 40, seed))
+        found = randomized_leverages(model, probes_of(model, 20, seed))
         plain.append(model.cost(found.predictor).mean() - exact)
         mended.append(plain[-1] + found.correction)
     assert np.mean(plain) > 4 * np.std(plain) / np.sqrt(20)
@@ -463,8 +471,9 @@ def test_hinge_against_refits(has_intercept, rng):
         exact.append(X[i] @ coef + intercept)
     error = np.abs(found - exact)
     moved = np.abs(model.predictor[:, 0] - exact)
-    assert np.median(error) < 0.02 * np.median(moved)
-    assert error.mean() < 0.05 * moved.mean()
+    # Exact while the support stays: some row joins or leaves it in most refits.
+    assert np.median(error) < 0.05 * np.median(moved)
+    assert error.mean() < 0.1 * moved.mean()
     outside = ~(model.on_margin | model.within)
     np.testing.assert_array_equal(found[outside], model.predictor[outside, 0])
     alike = support_stays(on(model, sparse.csr_matrix(A))).predictor[:, 0]

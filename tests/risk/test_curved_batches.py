@@ -31,6 +31,7 @@ from skacv.risk.memory.gradient_points import BatchPoints, GradientPoints, PassP
 from skacv.risk.reader import read
 from skacv.risk.refit import UNCENTRED
 from tests import curved_runs, oracles
+from tests.cases import covering
 from tests.curved_runs import (
     LOSSES,
     drawn,
@@ -38,6 +39,8 @@ from tests.curved_runs import (
     run_of,
     without_each_row,
 )
+
+from .test_curved_memory import assert_near_runs_without_each_row
 
 PENALTIES = curved_runs.PENALTIES
 N_ROWS = 24
@@ -158,19 +161,16 @@ def held_out_of_passes(X, problem, trajectory, scales):
     return found
 
 
-@pytest.mark.parametrize("p", [6, 28])
-@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize(
-    ("schedule", "textbook"),
-    [(random_batches, held_out_of_batches), (passes, held_out_of_passes)],
-)
-def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, textbook, p, rng):
+TEXTBOOKS = {random_batches: held_out_of_batches, passes: held_out_of_passes}
+
+
+@covering(loss=LOSSES, penalty=PENALTIES, schedule=TEXTBOOKS, p=[6, 28])
+def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, p, rng):
     """With weights and row scales of any kind."""
     X, y = drawn(loss, N_ROWS, p, rng)
     weights, scales = rng.uniform(0.5, 2, N_ROWS), rng.uniform(0.5, 1.5, N_ROWS)
     problem, trajectory = run_of(loss, X, y, penalty, schedule, 8, weights)
-    expected = textbook(X, problem, trajectory, scales)
+    expected = TEXTBOOKS[schedule](X, problem, trajectory, scales)
     found = held_out(problem, trajectory, scales)
     size = np.abs(expected - trajectory.predictor).max()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size)
@@ -241,11 +241,12 @@ def test_sparse_rows(loss, schedule, rng):
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize(
-    "schedule",
-    [lambda step: passes(step, 120, 40), lambda step: random_batches(step, 120, 40)],
-    ids=["passes", "batches"],
+@covering(
+    schedule=[
+        lambda step: passes(step, 120, 40),
+        lambda step: random_batches(step, 120, 40),
+    ],
+    loss=LOSSES,
 )
 def test_random_signs_are_right_on_average_and_say_their_error(loss, schedule, rng):
     """Over 30 draws: no bias beyond the noise, and the spread is as reported."""
@@ -265,26 +266,15 @@ def test_random_signs_are_right_on_average_and_say_their_error(loss, schedule, r
     assert 0.6 < np.median(ratio) < 1.6
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize(
-    "schedule",
-    [lambda step: passes(step, 160, 32), lambda step: random_batches(step, 160, 40)],
-    ids=["passes", "batches"],
+@covering(
+    schedule=[
+        lambda step: passes(step, 120, 24),
+        lambda step: random_batches(step, 120, 30),
+    ],
+    loss=LOSSES,
 )
 def test_beside_runs_without_each_row(loss, schedule, rng):
-    """Over 4 draws of Gaussian rows: the mean cost within 2%, and row by row."""
-    costs, ones = [], np.ones(160)
-    for _ in range(4):
-        X, y = drawn(loss, 160, 30, rng)
-        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), schedule, T=8)
-        exact = without_each_row(problem, trajectory)
-        found = held_out(problem, trajectory, ones)
-        recorded = trajectory.predictor
-        costs.append([problem.average_costs(z) for z in (found, exact, recorded)])
-        assert np.corrcoef(found[-1].ravel(), exact[-1].ravel())[0, 1] > 0.99
-    found, exact, recorded = np.mean(costs, axis=0)
-    np.testing.assert_allclose(found, exact, rtol=0.02)
-    assert recorded[-1] < 0.97 * exact[-1]
+    assert_near_runs_without_each_row(loss, schedule, 8, rng)
 
 
 @pytest.mark.parametrize("batch_size", [None, 40])

@@ -36,6 +36,7 @@ from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable, read
 from skacv.risk.refit import UNCENTRED
 from tests import oracles
+from tests.cases import covering, first
 from tests.curved_runs import (
     LOSSES,
     PENALTIES,
@@ -109,10 +110,7 @@ def held_out_by_textbook(X, problem, trajectory, scales, of_prox=None):
     return trajectory.predictor - lost
 
 
-@pytest.mark.parametrize("shape", [(30, 8), (20, 24)])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@covering(loss=LOSSES, penalty=PENALTIES, schedule=SCHEDULES, shape=[(30, 8), (20, 24)])
 def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, shape, rng):
     """With weights and row scales of any kind."""
     X, y = drawn(loss, *shape, rng)
@@ -126,13 +124,16 @@ def test_exact_traces_equal_dense_jacobians(loss, penalty, schedule, shape, rng)
 
 def test_groups_and_several_strengths(rng):
     """A prox that couples columns; momentum restarts where the strength changes."""
-    X, y = drawn(Logistic(), 30, 8, rng)
+    X, _ = drawn(Logistic(), 30, 8, rng)
+    y = (X[:, :1] > 0).astype(float)
     problem, _ = run_of(Logistic(), X, y)
     step = 0.8 / problem.smoothness
     groups, weights = np.repeat(np.arange(4), 2), np.full(4, np.sqrt(2))
     phases = [
         Phase(GroupL2(strength, groups, weights), Nesterov(step), 7)
-        for strength in (0.05, 0.01)
+        # The gradient of the first group is 0.4, of others 0.1; of these thresholds
+        # the first is 0.2.
+        for strength in (0.14, 0.01)
     ]
     trajectory = run(problem, phases, np.zeros((1, 8, 1)))
     assert 0 < np.count_nonzero(trajectory.coef[6]) < 8
@@ -277,22 +278,32 @@ def test_random_signs_are_right_on_average_and_say_their_error(loss, rng):
     assert all(each.n_probes == 10 for each in found)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_beside_runs_without_each_row(loss, rng):
-    """Over 6 draws of Gaussian rows: the mean cost within 2%, and row by row."""
-    costs, ones = [], np.ones(200)
-    for _ in range(6):
-        X, y = drawn(loss, 200, 40, rng)
-        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), Nesterov, T=20)
+def assert_near_runs_without_each_row(loss, schedule, n_updates, rng):
+    """Over 3 draws of Gaussian rows: what held-out rows lose, on average and each.
+
+    Errors are shares of what they lose, so that no correction errs by one.
+    """
+    n, costs, squares = 120, [], []
+    for _ in range(3):
+        X, y = drawn(loss, n, 24, rng)
+        y = np.clip(y, -4, 4)  # that no row of heavy tails decides a mean
+        problem, trajectory = run_of(loss, X, y, SquaredL2(0.02), schedule, n_updates)
         exact = without_each_row(problem, trajectory)
-        found = held_out(problem, trajectory, ones)
+        found = held_out(problem, trajectory, np.ones(n))
         recorded = trajectory.predictor
         costs.append([problem.average_costs(z) for z in (found, exact, recorded)])
-        for t in (1, 5, 20):
-            assert np.corrcoef(found[t].ravel(), exact[t].ravel())[0, 1] > 0.99
+        squares.append([np.sum((z - exact) ** 2) for z in (found, recorded)])
     found, exact, recorded = np.mean(costs, axis=0)
-    np.testing.assert_allclose(found, exact, rtol=0.02)
-    assert recorded[-1] < 0.97 * exact[-1]
+    lost = (exact - recorded)[-1]
+    assert lost > 0.1 * exact[-1]
+    np.testing.assert_allclose(found, exact, rtol=0, atol=0.2 * lost)
+    of_found, of_recorded = np.sum(squares, axis=0)
+    assert of_found < 0.6**2 * of_recorded
+
+
+@pytest.mark.parametrize("loss", first(3, LOSSES), ids=repr)
+def test_beside_runs_without_each_row(loss, rng):
+    assert_near_runs_without_each_row(loss, Nesterov, 20, rng)
 
 
 def test_row_scales_read_uneven_rows(rng):
@@ -319,8 +330,9 @@ def test_low_rank_factors_of_the_predictors(most, rng, monkeypatch):
     found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
     factors = found.predictors
     near = np.einsum("tk,kio->tio", factors.temporal, factors.spatial)
-    size = np.abs(expected).max(axis=(1, 2), keepdims=True)
-    assert np.abs((near - expected)[1:] / size[1:]).max() < 1e-3
+    # Modes of less than this share of the largest are left out.
+    limit = 2 * curved_run.PREDICTORS.kept * np.linalg.norm(expected[..., 0], 2)
+    assert np.linalg.norm((near - expected)[..., 0], axis=1).max() < limit
     assert len(factors.spatial) < 20
 
 

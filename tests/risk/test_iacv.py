@@ -38,6 +38,7 @@ from skacv.risk.left_out.correction import Correction
 from skacv.risk.left_out.linearised import leave_one_out
 from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.refit import Refit
+from tests.cases import covering, first
 from tests.oracles import iterates_without
 
 SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
@@ -52,7 +53,7 @@ def targets_of(loss, signal, rng):
         Huber: lambda: signal + rng.standard_t(2, signal.shape),
         Logistic: lambda: positive.astype(float),
         Multinomial: lambda: np.eye(3)[
-            (signal + rng.gumbel(size=(len(signal), 3)) * [0.7, 1, 1.3]).argmax(axis=1)
+            (signal * [1, 0, -1] + rng.gumbel(size=(len(signal), 3))).argmax(axis=1)
         ],
         SquaredHinge: lambda: 2.0 * positive - 1,
         SmoothedHinge: lambda: 2.0 * positive - 1,
@@ -135,10 +136,12 @@ def path_error(problem, left_out, found, expected):
 # -------------------------------------------------------------- a quadratic loss
 
 
-@pytest.mark.parametrize("refit", [MEAN, SUM])
-@pytest.mark.parametrize("shape", [(30, 8), (14, 40)])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda p: type(p).__name__)
+@covering(
+    penalty=PENALTIES,
+    schedule=SCHEDULES,
+    shape=[(30, 8), (14, 40)],
+    refit=[MEAN, SUM],
+)
 def test_exact_for_the_squared_error(penalty, schedule, shape, refit, rng):
     problem = problem_of(SquaredError(), shape, rng)
     trajectory = ran(problem, [penalty], schedule)
@@ -281,41 +284,47 @@ def test_correction_grows_with_the_square_of_the_deviations(rng):
     assert held.scale(point + 1)[2] == 0
 
 
-# The largest relative error of the path, with 80 rows and 8 columns: as published,
-# and corrected. Losses with kinks in their derivative gain less.
+def rms(deviations):
+    return np.sqrt(np.mean(deviations**2))
+
+
+# Root mean square errors of the predictors, over rows and iterates, with 80 rows and
+# 8 columns: the published of what leaving a row out moves, and the corrected of the
+# published. Losses with kinks in their derivative gain less.
 CURVED = [
-    (Logistic(), 5e-3, 5e-5),
-    (Multinomial(), 1e-2, 5e-5),
-    (Poisson(), 1e-2, 5e-4),
-    (Huber(), 2e-3, 1e-3),
-    (SquaredHinge(), 1e-2, 2e-3),
-    (SmoothedHinge(), 4e-2, 1e-2),
+    (Logistic(), 0.1, 0.02),
+    (Multinomial(), 0.2, 0.03),
+    (Poisson(), 0.1, 0.05),
+    (Huber(), 0.15, 0.2),
+    (SquaredHinge(), 0.25, 0.3),
+    (SmoothedHinge(), 0.9, 0.7),
 ]
 
 
-@pytest.mark.parametrize("schedule", [GradientDescent, Nesterov])
-@pytest.mark.parametrize(
-    ("loss", "published", "corrected"), CURVED, ids=lambda each: type(each).__name__
-)
-def test_curved_losses(loss, published, corrected, schedule, rng):
+@covering(expected_errors=CURVED, schedule=[GradientDescent, Nesterov])
+def test_curved_losses(expected_errors, schedule, rng):
+    loss, of_moved, of_published = expected_errors
     problem = problem_of(loss, (80, 8), rng)
     trajectory = ran(problem, [SquaredL2(0.01)], schedule, n_updates=150)
     left_out = left_out_of(problem, np.arange(80))
     expected, _ = brute_force(problem, trajectory, left_out)
-    error = partial(path_error, problem, left_out, expected=expected)
-    with_correction, _ = found_by(problem, trajectory, left_out)
+    found, _ = found_by(problem, trajectory, left_out)
     without, _ = found_by(problem, trajectory, left_out, correction=False)
-    assert error(with_correction) < corrected
-    assert corrected / 10 < error(without) < published
-    assert error(with_correction) < error(without)
+    published = rms(without - expected)
+    assert published < of_moved * rms(trajectory.predictor - expected)
+    assert rms(found - expected) < of_published * published
 
 
-@pytest.mark.parametrize("schedule", [GradientDescent, Nesterov])
-@pytest.mark.parametrize("loss", [Logistic(), Multinomial(), Poisson()])
-def test_exact_where_the_run_settles(loss, schedule, rng):
+@covering(
+    # Poisson's steps are short where a mean is large: it settles later.
+    until=[(Logistic(), 1500), (Multinomial(), 1500), (Poisson(), 3000)],
+    schedule=[GradientDescent, Nesterov],
+)
+def test_exact_where_the_run_settles(until, schedule, rng):
+    loss, n_updates = until
     problem = problem_of(loss, (60, 5), rng)
-    trajectory = ran(problem, [SquaredL2(0.1)], schedule, n_updates=1500)
-    left_out = left_out_of(problem, np.arange(0, 60, 4))
+    trajectory = ran(problem, [SquaredL2(0.1)], schedule, n_updates=n_updates)
+    left_out = left_out_of(problem, np.arange(0, 60, 6))
     _, expected = brute_force(problem, trajectory, left_out)
     _, found = found_by(problem, trajectory, left_out)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
@@ -331,35 +340,42 @@ def test_a_ringing_run_is_corrected_less(rng):
     expected, _ = brute_force(problem, trajectory, left_out)
     found, _ = found_by(problem, trajectory, left_out)
     without, _ = found_by(problem, trajectory, left_out, correction=False)
-    assert path_error(problem, left_out, found, expected) < 3e-3
-    assert path_error(problem, left_out, without, expected) > 1e-2
+    corrected = path_error(problem, left_out, found, expected)
+    published = path_error(problem, left_out, without, expected)
+    # Where nothing rings, it is a hundredth.
+    assert corrected < 0.5 * published
+    assert rms(found - expected) < 0.4 * rms(without - expected)
     assert path_error(problem, left_out, found[-100:], expected[-100:]) < 1e-8
 
 
-# The same in batches of 20, for 30 passes of which five are evaluated on batches.
+# The same in batches of 20, for 30 passes of which five are evaluated on batches; and
+# the steps. Poisson's curvature has no bound, and errors grow with the step.
 IN_BATCHES = [
-    (Logistic(), 2e-4, 1e-5),
-    (Multinomial(), 4e-3, 5e-5),
-    (Poisson(), 1e-2, 1e-3),
+    (Logistic(), 0.3, 0.02, 0.15),
+    (Multinomial(), 0.3, 0.05, 0.15),
+    (Poisson(), 0.1, 0.1, 0.3),
 ]
 
 
 @pytest.mark.parametrize("penalty", [SquaredL2(0.01), L1(0.02)])
 @pytest.mark.parametrize(
-    ("loss", "published", "corrected"), IN_BATCHES, ids=lambda each: type(each).__name__
+    ("loss", "step", "of_moved", "of_published"),
+    IN_BATCHES,
+    ids=lambda each: type(each).__name__,
 )
-def test_curved_losses_in_batches(loss, published, corrected, penalty, rng):
+def test_curved_losses_in_batches(loss, step, of_moved, of_published, penalty, rng):
     problem = problem_of(loss, (80, 8), rng, weighted=False)
     plan = [
-        Phase(except_last(penalty, problem.design.shape[1]), in_batches(0.3, 80), 30)
+        Phase(except_last(penalty, problem.design.shape[1]), in_batches(step, 80), 30)
     ]
     trajectory = ran_from(problem, plan)
     left_out = left_out_of(problem, np.arange(80), batches=True)
     expected, _ = brute_force(problem, trajectory, left_out)
     found, _ = found_by(problem, trajectory, left_out)
     without, _ = found_by(problem, trajectory, left_out, correction=False)
-    assert path_error(problem, left_out, found, expected) < corrected
-    assert 5 * corrected < path_error(problem, left_out, without, expected) < published
+    published = rms(without - expected)
+    assert published < of_moved * rms(trajectory.predictor - expected)
+    assert rms(found - expected) < of_published * published
     # The first two passes are evaluated on their own batches: exact.
     np.testing.assert_allclose(found[:3], expected[:3], rtol=0, atol=1e-12)
     assert np.abs(without[:3] - expected[:3]).max() > 1e-6
@@ -409,24 +425,23 @@ def wide_run(loss, share, penalties, schedule, rng, storage=np.asarray):
 
 FEW_COLUMNS = [
     ([L1(1.0)], GradientDescent),
-    ([L1(1.1), L1(0.8)], Nesterov),
-    ([ElasticNet(1.3, 0.8)], HeavyBall),
+    ([L1(1.2), L1(1.0)], Nesterov),
+    ([ElasticNet(1.3, 0.9)], HeavyBall),
     (
-        [L1(1.5)],
+        [L1(1.8)],
         partial(StochasticGradient, decay=1, n_rows=400, batch_size=200, seed=0),
     ),
 ]
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize(
-    ("loss", "share"), [(Logistic(), 0.2), (Multinomial(), 0.7), (Huber(), 0.2)]
+@covering(
+    plan=FEW_COLUMNS,
+    # Shares between the gradients of columns with no signal and of those with one.
+    drawn=[(Logistic(), 0.25), (Multinomial(), 0.3), (Huber(), 0.25)],
+    storage=[np.asarray, sparse.csr_matrix],
 )
-@pytest.mark.parametrize(("penalties", "schedule"), FEW_COLUMNS)
-def test_few_columns_give_what_all_give(
-    penalties, schedule, loss, share, storage, rng, monkeypatch
-):
-    problem, trajectory = wide_run(loss, share, penalties, schedule, rng, storage)
+def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
+    problem, trajectory = wide_run(*drawn, *plan, rng, storage)
     left_out = left_out_of(problem, np.arange(0, 400, 40), SUM)
     widths = counted(
         monkeypatch,
@@ -442,7 +457,7 @@ def test_few_columns_give_what_all_give(
     every = found_by(problem, trajectory, left_out)
     assert set(widths) == {150}
     n_used = np.count_nonzero(few[1].any(axis=(0, 2)))
-    assert n_used > 3
+    assert n_used > 2  # the intercept, and columns
     assert n_worked_on < 0.6 * sum(widths)
     for each, wanted in zip(few, every):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-11)
@@ -479,7 +494,8 @@ def test_bound_of_a_column_that_meets_it(rng):
         penalty_scale=np.array([0.9, 0.8]),
     )
     used, coef = np.array([0, 1, 3]), np.zeros((4, 1))
-    point = rng.standard_normal((3, 1, 2)) * [1, 4]
+    point = rng.standard_normal((3, 1, 2))
+    point *= [1, 8] / np.linalg.norm(point, axis=0)  # the second decides
     predictor = np.zeros((10, 1))
     part = replace(problem, design=problem.design.columns(used, float)).batch(rows)
     held = Correction.at(part, rows, predictor, place, point)
@@ -726,7 +742,7 @@ def separable_run(seed, schedule=Nesterov):
     return problem, run(problem, [phase], np.zeros((1, 40, 1)))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first(1, range(3)))
 def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkeypatch):
     problem, trajectory = separable_run(seed)
     rows = np.arange(150)

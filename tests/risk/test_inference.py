@@ -395,8 +395,11 @@ def test_directions_of_rows_see_these_and_little_else(how, rng):
     known = KnownCovariance(np.diag(np.arange(1.0, 6) ** 2), p)
     found = {"known": known, "nodewise": Nodewise()}[how].of_rows(X, row)
     seen = X.T @ found.vectors[:, 0]
-    np.testing.assert_allclose(seen, row[0], atol=0.12 * np.abs(row).max())
     variance = row[0] @ np.diag(np.arange(1.0, 6) ** -2) @ row[0]
+    # A lasso sees to it that others are seen little; else the draw of X decides.
+    errors = {"known": 5.0, "nodewise": 0.5}[how]
+    away = np.abs(seen - row[0]) / (np.arange(1, 6) * np.sqrt(variance / n))
+    assert away.max() < errors
     assert found.sizes[0] == pytest.approx(np.sqrt(variance) / n, rel=0.05)
 
 

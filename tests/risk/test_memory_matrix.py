@@ -15,6 +15,7 @@ from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_norms import uneven_rows_bias
 from skacv.risk.refit import Refit
 from tests import oracles
+from tests.cases import covering
 
 SCHEDULES = {
     "gradient_descent": GradientDescent,
@@ -63,11 +64,13 @@ def expected_gram(X, y, trajectory, sample_weight=None, fit_intercept=False):
     return oracles.risk_gram(A, residuals, fit_intercept)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("penalty", [*SMOOTH, *PROXIMAL])
+@covering(
+    penalty=[*SMOOTH, *PROXIMAL],
+    schedule=SCHEDULES,
+    shape=SHAPES,
+    weighted=[False, True],
+    fit_intercept=[False, True],
+)
 def test_exact_traces_equal_jacobians(
     penalty, schedule, shape, weighted, fit_intercept, rng
 ):
@@ -283,11 +286,11 @@ def test_probes_are_added_until_their_error_is_small(rng, monkeypatch):
         rng = np.random.default_rng(0)
         return estimate_risk(problem, trajectory, method="hutchinson", rng=rng)
 
-    few, many = with_share(1e6), with_share(0.4)
+    few, many = with_share(1e6), with_share(0.2)
     assert few.n_probes == traces.FIRST_ROUND < many.n_probes
     near = many.path <= 1.5 * many.path.min()
     relative = (many.mc_se_path / many.path)[near]
-    assert np.sqrt((relative**2).mean()) < 1.5 * 0.4 * np.sqrt(2 / 300)
+    assert np.sqrt((relative**2).mean()) < 1.5 * 0.2 * np.sqrt(2 / 300)
     exact = estimate_risk(problem, trajectory, method="exact").path
     best = exact.argmin()
     assert abs(many.path[best] - exact[best]) < 4 * many.mc_se_path[best]
@@ -305,15 +308,16 @@ def test_little_noise_needs_more_modes(penalty, noise, rng):
     problem, trajectory = run_on(X, y, phases)
     expected = np.diag(expected_gram(X, y, trajectory))
     estimate = estimate_risk(problem, trajectory)
-    tolerance = 1e-8 if penalty is Zero else 1e-3
-    np.testing.assert_allclose(estimate.path, expected, rtol=tolerance)
+    # The path errs by squares of what modes miss, of whatever E is to F.
+    missed = (traces.SPECTRAL if penalty is Zero else traces.COMPLETE).carried
+    np.testing.assert_allclose(estimate.path, expected, rtol=10 * missed**2)
 
 
 def test_a_complete_basis_where_probes_would_be_as_many(rng):
     """p > n and little noise: what probes leave is amplified beyond use."""
     X = rng.standard_normal((60, 100))
     y = X[:, :5].sum(axis=1, keepdims=True) + 1e-3 * rng.standard_normal((60, 1))
-    phases = phases_for(X, L1(5e-5), Nesterov, 200)
+    phases = phases_for(X, L1(5e-5), Nesterov, 400)  # to where rows are fitted
     problem, trajectory = run_on(X, y, phases)
     exact = estimate_risk(problem, trajectory, method="exact")
     rounds = estimate_risk(

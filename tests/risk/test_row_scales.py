@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import chi2
 
 from skacv import IterativeRidge, TrajectoryLasso
 from skacv.optim.arrays import design_of
@@ -16,6 +17,7 @@ from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows
 from skacv.risk.refit import Refit
 from tests import oracles
+from tests.cases import covering
 
 SCHEDULES = {
     "gradient_descent": GradientDescent,
@@ -24,14 +26,23 @@ SCHEDULES = {
 }
 PENALTIES = {"zero": Zero(), "ridge": SquaredL2(0.2), "l1": L1(0.05)}
 SHAPES = {"tall": (60, 20), "wide": (50, 75)}
-# Of the path, where traces are exact: what the span of the modes leaves. The
-# estimate itself errs by sqrt(2 / n), 18% at these sizes.
+# Of the path, where traces are exact: what the span of the modes leaves, if not more
+# is said. The estimate itself errs by sqrt(2 / n), 18% at these sizes.
 TOLERANCE = 5e-3
 
 
+def assert_near(estimate, expected):
+    """Off by little, or by what the estimate says itself."""
+    off = np.abs(estimate.path / expected - 1).max()
+    assert off <= max(TOLERANCE, 3 * estimate.row_scale_error)
+    return off
+
+
 def heavy_rows(shape, rng, degrees=5):
-    chi2 = rng.chisquare(degrees, (shape[0], 1))
-    return rng.standard_normal(shape) * np.sqrt((degrees - 2) / chi2)
+    """Of Student's t, with its quantiles in place of draws: uneven in every draw."""
+    quantiles = chi2.ppf((np.arange(shape[0]) + 0.5) / shape[0], degrees)
+    variance = (degrees - 2) / rng.permutation(quantiles)
+    return rng.standard_normal(shape) * np.sqrt(variance)[:, None]
 
 
 def sparse_regression(X, rng, n_targets=1):
@@ -67,10 +78,12 @@ def expected_paths(problem, trajectory, fit_intercept=False):
     return published, oracles.row_scaled_path(A, residuals, scales, fit_intercept)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("penalty", PENALTIES)
+@covering(
+    penalty=PENALTIES,
+    schedule=SCHEDULES,
+    shape=SHAPES,
+    fit_intercept=[False, True],
+)
 def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercept, rng):
     X = heavy_rows(SHAPES[shape], rng)
     y = sparse_regression(X, rng)
@@ -80,8 +93,8 @@ def test_exact_traces_equal_full_matrices(penalty, schedule, shape, fit_intercep
     estimate = estimate_risk(
         problem, trajectory, refit=Refit(recentres=fit_intercept), row_scales=True
     )
-    assert np.abs(published / expected - 1).max() > 10 * TOLERANCE
-    np.testing.assert_allclose(estimate.path, expected, rtol=TOLERANCE)
+    off = assert_near(estimate, expected)
+    assert off < 0.2 * np.abs(published / expected - 1).max()
 
 
 def test_a_path_of_strengths(rng):
@@ -92,29 +105,34 @@ def test_a_path_of_strengths(rng):
     problem, trajectory = run_on(X, y, phases)
     _, expected = expected_paths(problem, trajectory)
     estimate = estimate_risk(problem, trajectory, row_scales=True)
-    np.testing.assert_allclose(estimate.path, expected, rtol=TOLERANCE)
+    assert_near(estimate, expected)
 
 
 @pytest.mark.parametrize("method", ["hutchinson", 10])
 def test_probes_find_the_ratio(method, rng):
-    """The scaled path over the published one, to the 2% that probes leave."""
+    """The scaled path over the published one: on average over draws of the probes."""
     X = heavy_rows((100, 130), rng)
     y = sparse_regression(X, rng)
-    problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), GradientDescent))
+    phases = phases_for(X, L1(0.1), GradientDescent, n_updates=25)
+    problem, trajectory = run_on(X, y, phases)
     published, expected = expected_paths(problem, trajectory)
-    found = [
-        estimate_risk(
-            problem,
-            trajectory,
-            method=method,
-            row_scales=on,
-            rng=np.random.default_rng(0),
-        )
-        for on in (False, True)
-    ]
-    assert found[0].n_probes == found[1].n_probes > 0
-    ratio = found[1].path / found[0].path
-    np.testing.assert_allclose(ratio, expected / published, rtol=0.02)
+    ratios = []
+    for seed in range(8):
+        found = [
+            estimate_risk(
+                problem,
+                trajectory,
+                method=method,
+                row_scales=on,
+                rng=np.random.default_rng(seed),
+            )
+            for on in (False, True)
+        ]
+        assert found[0].n_probes == found[1].n_probes > 0
+        ratios.append(found[1].path / found[0].path)
+    expected = expected / published
+    off = np.abs(np.mean(ratios, axis=0) / expected - 1).max()
+    assert off < 0.15 * np.abs(expected - 1).max()
 
 
 def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
@@ -189,11 +207,13 @@ UNEVEN_ROWS = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("shape", [(120, 20), (80, 120)])
-@pytest.mark.parametrize("schedule", ["gradient_descent", "nesterov"])
-@pytest.mark.parametrize("penalty", ["zero", "l1"])
-@pytest.mark.parametrize("rows", UNEVEN_ROWS)
+@covering(
+    rows=UNEVEN_ROWS,
+    penalty=["zero", "l1"],
+    schedule=["gradient_descent", "nesterov"],
+    shape=[(120, 20), (80, 120)],
+    seed=[0, 1],
+)
 def test_the_span_errs_by_little_or_says_so(rows, penalty, schedule, shape, seed):
     """The estimate errs by some 15% at these sizes; what it says is of one order."""
     rng = np.random.default_rng(seed)
@@ -203,8 +223,7 @@ def test_the_span_errs_by_little_or_says_so(rows, penalty, schedule, shape, seed
     problem, trajectory = run_on(X, y, phases)
     _, expected = expected_paths(problem, trajectory)
     estimate = estimate_risk(problem, trajectory, row_scales=True)
-    off = np.abs(estimate.path / expected - 1).max()
-    assert off <= max(TOLERANCE, 3 * estimate.row_scale_error)
+    assert_near(estimate, expected)
 
 
 @pytest.mark.parametrize("rows", ["t3", "lognormal"])
@@ -347,7 +366,7 @@ def test_residuals_estimate_leave_one_out(rng):
 @pytest.mark.parametrize("penalty", ["zero", "l1"])
 def test_unbiased_on_heavy_rows(penalty, rng):
     """Mean of estimate over truth within its standard error; below it without."""
-    n, p, n_repeats = 200, 300, 40
+    n, p, n_repeats = 200, 300, 20
     ratios = {True: [], False: []}
     for _ in range(n_repeats):
         X = heavy_rows((n, p), rng)
@@ -394,7 +413,7 @@ def test_sparse_designs_with_empty_rows(rng):
 
 
 def test_estimators_can_do_without(rng):
-    X = heavy_rows((80, 40), rng)
+    X = heavy_rows((80, 60), rng, degrees=3)
     y = sparse_regression(X, rng)[:, 0]
     with pytest.warns(UserWarning, match="very uneven norms"):
         published = IterativeRidge(1.0, risk_row_scales=False).fit(X, y)

@@ -14,6 +14,7 @@ from .models import linear, log_loss, squared  # noqa: E402
 SGD = partial(torch.optim.SGD, lr=0.1)
 
 
+@pytest.mark.filterwarnings("ignore:Complex modules are a new feature")
 def test_parameters_are_floats(logistic_data):
     frozen = linear(5).requires_grad_(False)
     with pytest.raises(ValueError, match="but there are none"):

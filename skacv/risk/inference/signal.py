@@ -112,8 +112,11 @@ def by_random_coefficients(X, y):
     """
     scale = np.sqrt(np.mean(X**2, axis=0))
     scaled = X / np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    # The first is that of the constant, which centred columns leave out.
+    gram = scaled @ scaled.T
+    # The constant, which centred columns leave out, is made the first direction, the
+    # only one below zero: others may have no part in the columns either.
+    gram -= gram.trace() / len(y) ** 2
+    values, vectors = np.linalg.eigh(gram)
     values, squares = values[1:], (vectors[:, 1:].T @ y) ** 2
     values = values / values.mean()
 

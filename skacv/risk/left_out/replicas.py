@@ -92,7 +92,7 @@ def check_stable(problem, trajectory, weights, suspects):
         for phase in trajectory.phases:
             curvature = (scale[r] - 1) * phase.penalty.curvature
             smoothness = phase.smoothness(own) + curvature
-            stable = phase.schedule.largest_stable_step(smoothness)
+            stable = phase.largest_stable_step(smoothness)
             if phase.schedule.step_size > stable:
                 raise ValueError(
                     "The iterates diverge where rows are left out, with step_size="
