@@ -36,8 +36,6 @@ from .kernels import (
 from .scales import chosen_scale
 
 MEGABYTE = 1 << 20
-# By which share of what it was at the start an objective has to rise to be warned of.
-RISEN = 0.01
 
 
 class KernelModel(RecordedKernelModel, JudgedModel):
@@ -304,12 +302,16 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         }
 
     def _warn_of(self, trajectory, data):
-        """Warn where errors rise: of a positive definite kernel they only fall."""
+        """Warn where errors have risen by more than they were at the start.
+
+        Where a kernel is positive definite, those of whole gradients only fall, and
+        those of batches rise by less.
+        """
         first = len(trajectory.objective) - trajectory.phases[-1].n_updates
         last_phase = trajectory.objective[first:]
         least = first + int(last_phase.argmin())
         rise = last_phase[-1] - trajectory.objective[least]
-        if rise > RISEN * trajectory.objective[0]:
+        if rise > trajectory.objective[0]:
             warn(
                 f"The training error has risen since iterate {least}: to the rounding "
                 f"of {data.problem.design.dtype} the kernel is not positive definite. "
