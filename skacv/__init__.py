@@ -25,7 +25,12 @@ from .linear_model import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from .model_selection import TrajectoryEarlyStoppingCV, approximate_loo
+from .model_selection import (
+    SelfStoppingClassifier,
+    SelfStoppingRegressor,
+    TrajectoryEarlyStoppingCV,
+    approximate_loo,
+)
 
 __version__ = "0.1.0"
 
@@ -37,6 +42,8 @@ __all__ = [
     "KernelEigenProRegressor",
     "RiskPathDisplay",
     "RowSummary",
+    "SelfStoppingClassifier",
+    "SelfStoppingRegressor",
     "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

@@ -9,6 +9,8 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    SelfStoppingClassifier,
+    SelfStoppingRegressor,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -61,9 +63,8 @@ ESTIMATORS = [
     KernelEigenProRegressor(kernel="laplacian", batch_size=8, n_components=0, **FEW),
     KernelEigenProClassifier(),
     KernelEigenProClassifier(batch_size=8, **FEW),
-    TrajectoryEarlyStoppingCV(),
-    TrajectoryEarlyStoppingCV(task="regression"),
-    TrajectoryEarlyStoppingCV(task="classification"),
+    SelfStoppingRegressor(),
+    SelfStoppingClassifier(),
     TrajectoryEarlyStoppingCV(
         [
             ("lasso", TrajectoryLasso("path", max_iter=2)),

@@ -10,7 +10,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
-    TrajectoryEarlyStoppingCV,
+    SelfStoppingRegressor,
     TrajectoryElasticNet,
     TrajectoryHuberRegressor,
     TrajectoryLasso,
@@ -174,7 +174,7 @@ def error_of(model, name):
     return found.value
 
 
-@pytest.mark.parametrize("model", [IterativeRidge(), TrajectoryEarlyStoppingCV()])
+@pytest.mark.parametrize("model", [IterativeRidge(), SelfStoppingRegressor()])
 def test_missing_targets_among_objects_are_found(model, rng):
     X, y = rng.standard_normal((60, 3)), rng.standard_normal(60).astype(object)
     y[3] = None

@@ -1,7 +1,7 @@
 """From the data of a user to the problem of the algorithm, and back."""
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._compat import _check_sample_weight, is_foreign, on_host
 from ..optim.arrays import design_of
 from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in, there
 from ..optim.problem import Problem
+from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
 
@@ -141,10 +142,13 @@ class ColumnData(TrainingData):
     Attributes
     ----------
     center : ndarray of shape (n_features, 1)
-        Means of X, or zeros.
+        Means of the columns of the problem, or zeros.
+    columns : AsPassed or Standardized
+        What has been done to the columns of X.
     """
 
     center: np.ndarray
+    columns: AsPassed | Standardized
 
     def coefficients(self, coef):
         """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes.
@@ -158,6 +162,7 @@ class ColumnData(TrainingData):
             coef, intercept = coef[:, :-1], coef[:, -1]
         else:
             intercept = self.offset - self.center[:, 0] @ coef
+        coef, intercept = self.columns.to_passed(coef, intercept)
         if self.is_flat:
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
@@ -168,16 +173,20 @@ class ColumnData(TrainingData):
             coef = coef_path[:, :, None]
         else:
             coef = np.moveaxis(coef_path, 1, 2)
+        intercept = intercept_path.reshape(len(coef), -1)
+        coef, intercept = self.columns.from_passed(coef, intercept)
         if not self.has_constant:
             return coef
-        intercept = intercept_path.reshape(len(coef), 1, -1)
-        return np.concatenate([coef, intercept], axis=1)
+        return np.concatenate([coef, intercept[:, None]], axis=1)
 
     def without_rows(self, coef, shift, k):
         """Coefficients and intercepts of target k from those of replicas."""
         if self.has_constant:
-            return coef[:, :-1], coef[:, -1]
-        return coef, self.offset[0, k] - coef @ self.center[:, 0] + shift
+            coef, intercept = coef[:, :-1], coef[:, -1]
+        else:
+            intercept = self.offset[0, k] - coef @ self.center[:, 0] + shift
+        found = self.columns.to_passed(coef[:, :, None], intercept[:, None])
+        return tuple(part[..., 0] for part in found)
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,8 @@ class Samples:
     passed : as X, of shape (n_samples, n_features)
         All samples that were passed.
     names : dict
+    columns : AsPassed or Standardized
+        What has been done to the columns of X, not to those of ``passed``.
     """
 
     X: object
@@ -202,6 +213,12 @@ class Samples:
     rows: np.ndarray
     passed: object
     names: dict
+    columns: AsPassed | Standardized = AS_PASSED
+
+    def standardized(self, weights, has_intercept):
+        """The same samples with their columns standardised, by weights of the rows."""
+        columns = Standardized.of(self.X, weights, has_intercept)
+        return replace(self, X=columns.applied(self.X), columns=columns)
 
     @property
     def n_samples(self):
@@ -316,6 +333,7 @@ def column_data(samples, coded, fit_intercept):
         is_flat=coded.is_flat,
         names={**samples.names, **coded.names},
         center=center,
+        columns=samples.columns,
         offset=offset,
         is_centered=is_centered,
         has_constant=has_constant,

@@ -173,7 +173,7 @@ class DebiasesCoefficients:
         """The features of all rows, centred where there is an intercept."""
         data = self._data
         columns = np.arange(self.n_features_in_)
-        X = data.observed.design.dense_columns(columns, np.float64)
+        X = data.observed.design.dense_columns(columns, np.float64) * data.columns.scale
         return X - X.mean(axis=0) if data.has_constant else X
 
     def _check_columns(self, X, index):
@@ -189,9 +189,11 @@ class DebiasesCoefficients:
     def _feature_means(self):
         """Means of the features, before they are centred."""
         data, columns = self._data, np.arange(self.n_features_in_)
-        if data.is_centered:
-            return data.center[:, 0].astype(np.float64)
-        return data.observed.design.dense_columns(columns, np.float64).mean(axis=0)
+        means = data.center[:, 0].astype(np.float64)
+        if not data.is_centered:
+            X = data.observed.design.dense_columns(columns, np.float64)
+            means = X.mean(axis=0)
+        return means * data.columns.scale + data.columns.mean
 
     def _table(self, index, found):
         """What is said of every asked column, as arrays."""

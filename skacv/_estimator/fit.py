@@ -88,7 +88,7 @@ class TrajectoryModel(
     def _prepared(self, X, y, sample_weight):
         """Validated data as a problem."""
         samples, coded = self._coded_samples(X, y, sample_weight)
-        return column_data(samples, coded, self.fit_intercept)
+        return self._column_data(samples, coded)
 
     # ------------------------------------------------------------------ fit
 
@@ -184,7 +184,9 @@ class TrajectoryModel(
         seed = self._batch_seed(resume)
         data, folds = rows.problem(self, params, seed, resume)
         start, done = self._start(data, resume)
-        plan = as_recorded(self._plan(data, seed), done, data.problem.design.dtype)
+        plan = as_recorded(
+            self._plan(data, seed, folds), done, data.problem.design.dtype
+        )
         self._check_record([*done, *plan])
         # There is no record of folds to go on from.
         carried = None if done else self._carried(data, plan, folds, seed)
@@ -222,8 +224,14 @@ class TrajectoryModel(
 
         ``folds`` are rows of the samples.
         """
-        data = column_data(samples, coded, self.fit_intercept)
+        data = self._column_data(samples, coded)
         return on_smaller_side(self, data, folds, resume)
+
+    def _column_data(self, samples, coded):
+        """The problem that samples make, on the columns of a run."""
+        if self.standardize:
+            samples = samples.standardized(coded.weights, self.fit_intercept)
+        return column_data(samples, coded, self.fit_intercept)
 
     def _start(self, data, resume):
         """Coefficients to start from, and the phases that led there."""
@@ -253,7 +261,8 @@ class TrajectoryModel(
 
     def _refit(self, data):
         """What this fit would be without some of its rows."""
-        return Refit(recentres=data.is_centered, is_sum=self._is_sum)
+        columns = data.columns if self.standardize else None
+        return Refit(recentres=data.is_centered, is_sum=self._is_sum, columns=columns)
 
     def _check_record(self, phases):
         """Raise where recorded and planned phases do not go together in one record."""

@@ -1,14 +1,23 @@
 """Folds of ``cv``: the splitter, what is passed on to it, and the folds of a fit."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
+    get_routing_for_object,
     process_routing,
 )
 
@@ -30,12 +39,16 @@ class ShuffledFolds:
     rows : ndarray of int or None
         Rows that are in the folds; None is all of them.
     n_splits : int
-        Fewer where there are fewer rows, or where no class has so many.
+        Fewer where there are fewer rows, or where no class, or not so many groups,
+        have as many.
+    has_groups : bool
+        Whether rows of a group stay together.
     """
 
     stratified: bool
     rows: np.ndarray | None = None
     n_splits: int = 5
+    has_groups: bool = False
 
     @classmethod
     def of(cls, estimator, sample_weight):
@@ -48,16 +61,35 @@ class ShuffledFolds:
 
     def split(self, X, y, groups=None):
         """Rows to fit on and rows to judge by, the same for the same data."""
-        y, rows = np.asarray(y), self.rows
-        if rows is None:
-            yield from self._splitter(y).split(y, y)
-            return
-        for fitted, judged in self._splitter(y[rows]).split(rows, y[rows]):
+        y = np.asarray(y)
+        rows = np.arange(len(y)) if self.rows is None else self.rows
+        if self.has_groups:
+            splits = self._splits_of_groups(y[rows], _groups_of(groups, len(y))[rows])
+        else:
+            splits = self._splitter(y[rows]).split(rows, y[rows])
+        for fitted, judged in splits:
             yield rows[fitted], rows[judged]
 
     def get_n_splits(self, X=None, y=None, groups=None):
         """How many folds there are at most."""
         return self.n_splits
+
+    def with_groups(self):
+        """The same, with rows of a group together."""
+        return replace(self, has_groups=True)
+
+    def _splits_of_groups(self, y, groups):
+        n_groups = len(np.unique(groups))
+        if n_groups < 2:
+            raise ValueError("groups must be at least two, got one.")
+        labels = y if self.stratified else np.zeros(len(y), int)
+        splitter = StratifiedGroupKFold(
+            min(self.n_splits, n_groups), shuffle=True, random_state=0
+        )
+        with warnings.catch_warnings():
+            # Classes may have fewer rows than there are folds.
+            warnings.filterwarnings("ignore", "The least populated class")
+            yield from splitter.split(labels, labels, groups)
 
     def _splitter(self, y):
         largest = np.unique(y, return_counts=True)[1].max() if self.stratified else 1
@@ -82,7 +114,7 @@ def splitter_of(estimator, y, params):
     splitter : cross-validation splitter or None
     split_params : dict
     """
-    cv = estimator.cv
+    cv, params = estimator.cv, {k: v for k, v in params.items() if v is not None}
     if get_config()["enable_metadata_routing"]:
         params = process_routing(estimator, "fit", **params).splitter.split
     elif set(params) - {"groups"}:
@@ -92,7 +124,47 @@ def splitter_of(estimator, y, params):
         raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
     if cv is None:
         return None, {}
-    return check_cv(cv, y, classifier=is_classifier(estimator)), params
+    is_of_classes = is_classifier(estimator)
+    if "groups" in params:
+        cv = _for_groups(cv, is_of_classes)
+    return check_cv(cv, y, classifier=is_of_classes), params
+
+
+def _groups_of(groups, n_rows):
+    """The group of every row.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer.
+    """
+    groups = column_or_1d(groups)
+    check_consistent_length(groups, np.empty(n_rows))
+    return groups
+
+
+def _for_groups(cv, is_of_classes):
+    """The splitter of ``cv`` where ``fit`` is passed groups.
+
+    Raises
+    ------
+    ValueError
+        If it would ignore them.
+    """
+    if isinstance(cv, Integral):
+        return ShuffledFolds(is_of_classes, None, int(cv), has_groups=True)
+    if hasattr(cv, "with_groups"):
+        return cv.with_groups()
+    splitter = check_cv(cv)
+    # A splitter that says nothing of metadata may use them.
+    if hasattr(splitter, "get_metadata_routing") and not (
+        get_routing_for_object(splitter).split.requests.get("groups")
+    ):
+        raise ValueError(
+            f"fit was passed groups, which cv={cv!r} ignores: take cv=GroupKFold() or "
+            "another splitter of groups, or a number of folds."
+        )
+    return cv
 
 
 class RoutesToFolds:

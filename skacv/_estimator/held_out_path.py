@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..optim.fits import Fits
 from ..risk.left_out.replicas import replayed
 from .array_path import ArrayPath
 
@@ -60,7 +61,9 @@ def _fitted(problem, trajectory, weights):
         For centred rows.
     """
     row, coef, intercept = problem.design.rows([0]), [], []
+    fits = Fits(problem, weights)
     for own, predictor in replayed(problem, trajectory, weights):
+        own = fits.of_design(own)
         linear = row.dot(own.reshape(len(own), -1)).reshape(own.shape[1:])
         coef.append(own)
         intercept.append(predictor[0] - linear)

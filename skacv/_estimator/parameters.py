@@ -9,6 +9,7 @@ from .._compat import Interval, StrOptions
 # Parameters that all estimators have.
 RUN_CONSTRAINTS = {
     "fit_intercept": ["boolean"],
+    "standardize": ["boolean"],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "step_size": [

@@ -6,8 +6,11 @@ from math import ceil
 import numpy as np
 
 from ..optim.phases import Phase, smoothness_under
+from ..optim.trajectory import Trajectory
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
+from ..risk.left_out.replicas import largest_stable_steps
+from ..risk.refit import stays_in
 from .collections import is_collection
 from .left_out import FEWEST_ROWS
 from .strengths import PenaltyStrengths
@@ -54,8 +57,11 @@ class PlannedModel(PenaltyStrengths):
         """``loo_correction``, where there is that parameter."""
         return getattr(self, "loo_correction", True)
 
-    def _plan(self, data, seed):
-        """All phases that the parameters ask for."""
+    def _plan(self, data, seed, folds=()):
+        """All phases that the parameters ask for, with an automatic step for all folds.
+
+        What is read from a run has no part in its step.
+        """
         problem, n_columns = data.problem, data.problem.design.shape[1]
         # Numbers of Python: those of NumPy would make single precision double.
         strengths = [float(strength) for strength in self._strengths(data)]
@@ -63,7 +69,30 @@ class PlannedModel(PenaltyStrengths):
         schedule = self._schedule(1.0, problem, seed)
         step_size = float(self._step_size(penalties, problem, schedule))
         schedule = replace(schedule, step_size=step_size)
-        return [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
+        plan = [Phase(penalty, schedule, self.max_iter) for penalty in penalties]
+        if not folds or self.step_size != "auto":
+            return plan
+        # The strongest penalty has the largest curvature.
+        strongest = max(plan, key=lambda phase: phase.penalty.curvature)
+        step_size = min(step_size, self._stable_step(data, strongest, folds))
+        schedule = replace(schedule, step_size=step_size)
+        return [replace(phase, schedule=schedule) for phase in plan]
+
+    def _stable_step(self, data, phase, folds):
+        """A step at which no fold diverges: any, where that is certain beforehand."""
+        problem = data.problem
+        refit = self._refit(data).of_run(Trajectory(None, None, None, [phase]))
+        weights = refit.without(problem, stays_in(folds, len(problem.target)))
+        # Without a fold, L is at most L over the share of the weight that stays.
+        larger = weights.rows.max() / problem.row_weights.max()
+        bound = phase.largest_stable_step(max(larger, 1.0) * phase.smoothness(problem))
+        if weights.columns is None and phase.schedule.step_size <= bound:
+            return np.inf
+        return min(
+            float(stable)
+            for r in range(len(folds))
+            for _, stable in largest_stable_steps(problem, [phase], weights, r)
+        )
 
     def _schedule(self, step_size, problem, seed):
         return self._solvers[self.solver](step_size)
@@ -71,8 +100,7 @@ class PlannedModel(PenaltyStrengths):
     def _step_size(self, penalties, problem, schedule):
         """The automatic step, or the largest that is stable without any single row.
 
-        That raises L to at most L over the share of the weight that stays. What is
-        read from a run has no part in its step.
+        That raises L to at most L over the share of the weight that stays.
         """
         if self.step_size != "auto":
             return float(self.step_size)

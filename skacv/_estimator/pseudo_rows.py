@@ -14,6 +14,7 @@ import numpy as np
 
 from ..optim.arrays import design_of
 from ..optim.problem import Problem
+from ..risk.refit import stays_in
 from .data import ColumnData
 from .held_out_path import HeldOutPath
 from .moments import merged, moments_of, pseudo_rows, varying
@@ -65,9 +66,7 @@ class PseudoRowData(ColumnData):
 
     def held_out(self, run, predictors):
         """Held-out predictions of the samples, computed when they are asked for."""
-        stays = np.zeros((len(self.problem.target), len(run.folds)), dtype=bool)
-        for number, (fitted, _) in enumerate(run.folds):
-            stays[fitted, number] = True
+        stays = stays_in(run.folds, len(self.problem.target))
         refit = run.estimator._refit(self).of_run(run.trajectory)
         weights = refit.without(self.problem, stays)
         return HeldOutPath(self, run.trajectory, weights)

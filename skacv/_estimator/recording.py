@@ -140,6 +140,26 @@ class RecordsTrajectory(Protocol):
         """
         return {}
 
+    def _left_to_compare(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> list[dict[str, Any]]:
+        """Values of parameters that are left to us, among which held-out rows choose.
+
+        Each is run, and judged as combinations of ``param_grid`` are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        list of dict
+            By default one, without any parameter.
+        """
+        return [{}]
+
     def _leaves_one_out_cheaply(self, X: Any, y: Any) -> bool:
         """Whether leave-one-out of every row is cheap, for any run.
 
@@ -261,7 +281,9 @@ class RecordsTrajectory(Protocol):
         return None
 
     @staticmethod
-    def _share_work(candidates: list[Any], X: Any, y: Any) -> None:
+    def _share_work(
+        candidates: list[Any], X: Any, y: Any, sample_weight: Any = None
+    ) -> None:
         """Share computations between fits to the same data; by default nothing.
 
         Called once before the runs of ``param_grid``.
@@ -271,6 +293,7 @@ class RecordsTrajectory(Protocol):
         candidates : list of estimators of this class
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
         """
 
     def _release(self) -> None:
@@ -292,7 +315,32 @@ METHODS = [
 ]
 
 
-def check_records_trajectory(estimator, owner):
+# By the name of a class of other packages, the one of ours to take instead.
+INSTEAD = {
+    "Lasso": "TrajectoryLasso",
+    "LassoCV": "TrajectoryLasso('path')",
+    "ElasticNet": "TrajectoryElasticNet",
+    "ElasticNetCV": "TrajectoryElasticNet('path')",
+    "Ridge": "IterativeRidge",
+    "RidgeCV": "IterativeRidge('path')",
+    "LinearRegression": "IterativeRidge(0.0)",
+    "SGDRegressor": "IterativeRidge(0.0, solver='sgd')",
+    "HuberRegressor": "TrajectoryHuberRegressor",
+    "PoissonRegressor": "TrajectoryPoissonRegressor",
+    "LogisticRegression": "TrajectoryLogisticRegression",
+    "LogisticRegressionCV": "TrajectoryLogisticRegression('path')",
+    "SGDClassifier": "TrajectoryLogisticRegression(solver='sgd')",
+    "RidgeClassifier": "TrajectoryLogisticRegression",
+    "LinearSVC": "TrajectoryLinearSVC",
+    "SVC": "KernelEigenProClassifier",
+    "SVR": "KernelEigenProRegressor",
+    "KernelRidge": "KernelEigenProRegressor",
+    "GaussianProcessRegressor": "KernelEigenProRegressor",
+    "GaussianProcessClassifier": "KernelEigenProClassifier",
+}
+
+
+def check_records_trajectory(estimator, owner, member=None):
     """Raise where an estimator lacks what a stopping estimator asks of it.
 
     Parameters
@@ -300,23 +348,28 @@ def check_records_trajectory(estimator, owner):
     estimator : object
     owner : str
         The class that asks.
+    member : str, default=None
+        Its name, where it is one of several.
 
     Raises
     ------
     ValueError
         It names the methods that the class has to write; the others if it has those.
     """
+    which = f"The member {member!r}" if member is not None else "The 'estimator'"
     for names in (REQUIRED, METHODS):
         missing = [name for name in names if not callable(getattr(estimator, name, 0))]
         if missing and hasattr(estimator, "named_steps"):
             raise ValueError(
-                f"The 'estimator' of {owner} is a pipeline: make {owner} the last step "
-                "of the pipeline instead."
+                f"{which} of {owner} is a pipeline: make {owner} the last step of the "
+                "pipeline instead."
             )
         if missing:
+            kind = type(estimator).__name__
+            instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
             raise ValueError(
-                f"The 'estimator' of {owner} must be an estimator that records its "
-                "trajectory, such as those of skacv.linear_model and skacv.kernel, but "
-                f"{type(estimator).__name__} has no {', '.join(missing)} (see "
-                "skacv.model_selection.RecordsTrajectory)."
+                f"{which} of {owner} must be an estimator that records its trajectory, "
+                "such as those of skacv.linear_model and skacv.kernel, but "
+                f"{kind} has no {', '.join(missing)} (see "
+                f"skacv.model_selection.RecordsTrajectory){instead}."
             )

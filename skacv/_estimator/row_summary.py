@@ -449,17 +449,19 @@ class RowSummary(BaseEstimator):
         (2,)
         """
         check_is_fitted(self)
-        n_columns = self.n_features_in_
-        total = self._total()
-        mean = total.mean[:n_columns]
-        scaler = _fitted_scaler(self, total)
-        shift, scale = np.zeros(len(total.mean)), np.ones(len(total.mean))
-        shift[:n_columns], scale[:n_columns] = mean, scaler.scale_
+        scaler = _fitted_scaler(self, self._total())
+        return scaler, self._mapped(scaler.mean_, scaler.scale_)
+
+    def _mapped(self, mean, scale_of_columns):
+        """The same summary for columns (x - mean) / scale."""
+        n_columns, width = self.n_features_in_, self.n_features_in_ + self._n_targets
+        shift, scale = np.zeros(width), np.ones(width)
+        shift[:n_columns], scale[:n_columns] = mean, scale_of_columns
         found = deepcopy(self)
         found._moments = [shifted(each, shift, scale) for each in self._moments]
         rows = (self._sample.rows - shift) / scale
         found._sample = replace(self._sample, rows=rows)
-        return scaler, found
+        return found
 
     def _total(self):
         """The moments of all rows.

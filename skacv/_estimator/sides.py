@@ -86,6 +86,9 @@ class AskedRun:
 
     def is_of_row_space(self):
         """Whether it, and all that is read from it, is the same in their row space."""
+        # Folds that scale columns for themselves each have a row space of their own.
+        if self.folds and self.estimator.standardize:
+            return False
         return self.estimator._is_of_row_space(_shape(self.data), self.done) and all(
             estimate.is_rotation_invariant for estimate in self._estimates()
         )

@@ -16,6 +16,7 @@ from .parameters import plain
 from .pseudo_rows import PseudoProblem, unexplained_share
 from .readers import ESTIMATES
 from .sides import sees_moments_alone
+from .standardized import AS_PASSED, Standardized
 
 # Moments in double precision leave so many digits of what X does not explain of y:
 # with less, a user is warned.
@@ -119,7 +120,7 @@ class SummarisedRows:
             )
         self._check_estimates(estimator)
         n_folds = n_folds_of(estimator.cv, self.summary)
-        data, fold = summary_data(self, estimator.fit_intercept, n_folds > 1)
+        data, fold = summary_data(self, estimator, n_folds > 1)
         folds = [
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
             for k in range(n_folds)
@@ -170,13 +171,13 @@ def n_folds_of(cv, summary):
     return cv
 
 
-def summary_data(rows, fit_intercept, by_fold):
+def summary_data(rows, estimator, by_fold):
     """The data of a summary, and the fold of every row of their problem.
 
     Parameters
     ----------
     rows : SummarisedRows
-    fit_intercept : bool
+    estimator : TrajectoryModel
     by_fold : bool
         Whether the rows of every fold are stood for by rows of their own.
 
@@ -185,8 +186,15 @@ def summary_data(rows, fit_intercept, by_fold):
     SummaryData
     fold : ndarray of int, shape (n_rows,)
     """
-    summary = rows.summary
+    summary, columns = rows.summary, AS_PASSED
     n_columns, n_targets = summary.n_features_in_, summary._n_targets
+    fit_intercept = bool(estimator.fit_intercept)
+    if estimator.standardize:
+        scaler, _ = summary.standardized()
+        columns = Standardized(
+            scaler.mean_ * fit_intercept, scaler.scale_, fit_intercept
+        )
+        summary = summary._mapped(columns.mean, columns.scale)
     total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
     values, weights, fold = summary._rows_about(mean, by_fold, total)
@@ -214,8 +222,9 @@ def summary_data(rows, fit_intercept, by_fold):
         is_flat=not summary._target_shape,
         names=summary._names(),
         center=mean[:n_columns, None],
+        columns=columns,
         offset=offset[None],
-        is_centered=bool(fit_intercept),
+        is_centered=fit_intercept,
         has_constant=False,
     )
     return data, fold

@@ -1,10 +1,11 @@
 """From rows in Dask collections to a problem on workers, and back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dask
 import numpy as np
 from dask import delayed
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -12,10 +13,11 @@ from .._compat import class_weights
 from .._estimator.collections import is_collection
 from .._estimator.data import NAMES, ColumnData, with_column
 from .._estimator.decisions import check_class_weights, targets_of
+from .._estimator.standardized import AS_PASSED, Standardized
 from ..optim.arrays import design_of
 from ..optim.problem import Problem
 from ..risk.refit import Refit
-from .block_sums import joined_moments, moments_of
+from .block_sums import added, joined_moments, moments_of, slices
 from .folds import Labels, folds_of
 from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
 from .rows import RowGroups
@@ -90,8 +92,44 @@ def data_of(estimator, X, y, sample_weight):
     n_folds = 0 if folds is None else folds.n_folds
     moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     _check_moments(moments, loss, n_folds)
-    names = {**_names_of(groups), **names}
-    return _centred(estimator, groups, moments, loss, n_folds, names, coder)
+    names, columns = {**_names_of(groups), **names}, AS_PASSED
+    if estimator.standardize:
+        columns = _standardized(groups, moments, estimator.fit_intercept)
+        groups = groups.coded(_on_columns, columns)
+        moments = groups.sum(moments_of, n_folds, combine=joined_moments)
+    data = _centred(estimator, groups, moments, loss, n_folds, names, coder)
+    return replace(data, columns=columns)
+
+
+def _standardized(groups, moments, has_intercept):
+    """Means and standard deviations of the columns, over all rows.
+
+    Folds have the same: with so many rows they differ by next to nothing.
+    """
+    mean = moments.X.sum(axis=1) / moments.weight.sum()
+    (squares,) = groups.sum(_squares, mean, combine=added)
+    variance = squares / moments.weight.sum()
+    centers = has_intercept and not sparse.issparse(groups.take(np.array([0])).X)
+    is_constant = moments.least[0] == moments.largest[0]
+    scale = np.sqrt(np.where(is_constant, 1.0, variance))
+    return Standardized(mean * centers, scale, bool(centers))
+
+
+def _squares(block, mean):
+    """Weighted squares about means, summed over the rows of a block."""
+    weights = block.weight.astype(np.float64)
+    if sparse.issparse(block.X):
+        X = block.X.astype(np.float64)
+        found = X.multiply(X).T @ weights - 2 * mean * (X.T @ weights)
+        return (found + mean**2 * weights.sum(),)
+    return (
+        sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X)),
+    )
+
+
+def _on_columns(block, columns):
+    """A block with its columns standardised."""
+    return block._replace(X=columns.applied(block.X))
 
 
 def _centred(estimator, groups, moments, loss, n_folds, names, coder):
@@ -137,6 +175,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
         is_centered=is_centered,
         has_constant=has_constant,
         center=center,
+        columns=AS_PASSED,
         shown=shown,
         fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
         fold_weights=folds.weight[:n_folds] / weight,

@@ -7,8 +7,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
+from .._estimator.collections import is_collection
 from .._estimator.left_out import FEWEST_ROWS
 from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS, plain
+from .._estimator.standardized import AS_PASSED
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
@@ -33,7 +35,7 @@ from .kernels import (
     check_squares,
     scale_gamma,
 )
-from .scales import chosen_scale
+from .scales import MOST_ROWS, chosen_scale, gammas_of
 
 MEGABYTE = 1 << 20
 
@@ -91,6 +93,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         coef0=1.0,
         alpha=0.0,
         fit_intercept=True,
+        standardize=False,
         solver="auto",
         n_components="auto",
         subsample_size="auto",
@@ -115,6 +118,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         self.coef0 = coef0
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.solver = solver
         self.n_components = n_components
         self.subsample_size = subsample_size
@@ -155,16 +159,28 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     def _kernel_on(self, samples, folds, seed):
         """What a prediction needs besides coefficients; the kernel; what it takes."""
-        X, numbers = samples.X, samples.rows[:, None]
+        numbers = samples.rows[:, None]
         if self._is_precomputed():
             check_precomputed(samples.passed)
-            basis = {"X_fit_": None, "_kernel": None}
+            if self.standardize:
+                raise ValueError(
+                    'standardize=True needs columns, and kernel="precomputed" has none.'
+                )
+            basis = {"X_fit_": None, "_kernel": None, "_columns": AS_PASSED}
             return basis, Precomputed(samples.passed), numbers
+        samples = self._on_columns(samples)
         basis, kernel = self._kernel_of(samples, folds, seed)
-        basis = {"X_fit_": samples.passed, "_kernel": kernel, **basis}
+        basis |= {"X_fit_": samples.passed, "_kernel": kernel}
+        basis["_columns"] = samples.columns
         if self._distances is not None:
             return basis, OfDistances(kernel, self._distances), numbers
-        return basis, kernel, rows_of(X)
+        return basis, kernel, rows_of(samples.X)
+
+    def _on_columns(self, samples):
+        """Samples as the kernel takes them."""
+        if not self.standardize:
+            return samples
+        return samples.standardized(samples.weights, has_intercept=True)
 
     def _kernel_of(self, samples, folds, seed):
         """The kernel, and its fitted attributes."""
@@ -322,8 +338,34 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     # -------------------------------------------------- what others ask for
 
+    def _left_to_compare(self, X, y, sample_weight=None):
+        """The values of gamma, where it is left to us and rows are few.
+
+        Chosen by the rows that judge the run, gamma would make the run look better than
+        it is, the more the fewer rows there are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        list of dict
+        """
+        is_left_to_us = isinstance(self.gamma, str) and self.gamma == "auto"
+        has_scale = isinstance(self.kernel, str) and not self._is_precomputed()
+        if not (is_left_to_us and has_scale) or is_collection(X):
+            return [{}]
+        samples = self._rows(X, y, sample_weight).samples
+        if len(samples.y) > MOST_ROWS:
+            return [{}]
+        X = self._on_columns(samples).X
+        return [{"gamma": gamma} for gamma in gammas_of(self.kernel, X)]
+
     @staticmethod
-    def _share_work(candidates, X, y):
+    def _share_work(candidates, X, y, sample_weight=None):
         """Share distances between fits to the same rows, if these fit in memory.
 
         Not on a device, where they take little.
@@ -333,11 +375,16 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         candidates : list of estimators of this class
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
         """
         candidates = [c for c in candidates if c._is_radial()]
         if len(candidates) < 2 or is_foreign(X):
             return
-        rows = rows_of(candidates[0]._coded_samples(X, y, None)[0].passed)
+        if len({c.standardize for c in candidates}) > 1:
+            return
+        samples, _ = candidates[0]._coded_samples(X, y, sample_weight)
+        samples = candidates[0]._on_columns(samples)
+        rows = rows_of(samples.columns.applied(samples.passed))
         budget = min(candidate._budget() for candidate in candidates)
         # The kernel matrix of one of them is kept beside the distances.
         distances = KernelMatrix(

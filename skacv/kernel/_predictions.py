@@ -62,14 +62,18 @@ class RecordedKernelModel(RecordedModel):
         if self._kernel is None:  # X is the kernel between its rows and those
             found = X @ flat
         else:
-            X, Z = (as_dtype(rows, flat.dtype) for rows in (X, self.X_fit_))
+            X, Z = (
+                as_dtype(self._columns.applied(rows), flat.dtype)
+                for rows in (X, self.X_fit_)
+            )
             found = product(self._kernel, X, Z, flat, self._map)
         return found.reshape(len(found), *dual_coef.shape[1:])
 
     def _run_without_rows(self):
         """Dual coefficients and intercepts without each row left out, by output."""
         away, n_rows = self._data, len(self._data.rows)
-        X = rows_in(as_dtype(self.X_fit_, working_dtype(n_rows)), away.rows)
+        X = self._columns.applied(rows_in(self.X_fit_, away.rows))
+        X = as_dtype(X, working_dtype(n_rows))
         matrix = KernelMatrix(
             self._kernel, X, working_dtype(n_rows), self._budget(), self._map
         )

@@ -53,6 +53,10 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept: by centring the kernel and the targets
         for the squared error, by separate updates for the log loss.
+    standardize : bool, default=False
+        Whether the kernel is one of columns with mean zero and variance one (sparse
+        ones are scaled and not centred), those of all rows. Rows are passed in units of
+        X in any case. Not with "precomputed".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
@@ -265,6 +269,7 @@ default="rbf"
         loss="squared_error",
         alpha=0.0,
         fit_intercept=True,
+        standardize=False,
         class_weight=None,
         solver="auto",
         n_components="auto",
@@ -291,6 +296,7 @@ default="rbf"
             coef0=coef0,
             alpha=alpha,
             fit_intercept=fit_intercept,
+            standardize=standardize,
             solver=solver,
             n_components=n_components,
             subsample_size=subsample_size,

@@ -47,6 +47,10 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept: by centring the kernel and the targets
         for the squared error, by separate updates for other losses.
+    standardize : bool, default=False
+        Whether the kernel is one of columns with mean zero and variance one (sparse
+        ones are scaled and not centred), those of all rows. Rows are passed in units of
+        X in any case. Not with "precomputed".
     solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
         EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two use
         all rows in every update, and no subsample. "auto" is "nesterov" where

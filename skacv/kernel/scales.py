@@ -81,7 +81,7 @@ def chosen_scale(estimator, samples, folds, seed):
     rng = np.random.RandomState(seed)
     rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
     data = here(rows_in(samples.X, rows)), samples.y[rows], samples.weights[rows]
-    gammas = np.array([scale_gamma(estimator.kernel, samples.X, f) for f in FACTORS])
+    gammas = gammas_of(estimator.kernel, samples.X)
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in SHARED if name in settings}
     splits = _folds_of(rows, folds, len(samples.y), rng)
@@ -90,6 +90,11 @@ def chosen_scale(estimator, samples, folds, seed):
     _share_distances(candidates, estimator, *data[:2], samples.rows[rows])
     best, scores = _halved(candidates, data)
     return ChosenScale(float(gammas[best]), gammas, scores)
+
+
+def gammas_of(kernel, X):
+    """Values of gamma that are tried, (n_scales,)."""
+    return np.array([scale_gamma(kernel, X, factor) for factor in FACTORS])
 
 
 def _halved(candidates, data):

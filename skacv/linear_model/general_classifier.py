@@ -59,6 +59,13 @@ default="nesterov"
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones
         that is added to X. Convergence is faster with centred features.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. They stay the same when rows are
         left out.
@@ -238,6 +245,7 @@ default="nesterov"
         penalty="l2",
         schedule="nesterov",
         fit_intercept=True,
+        standardize=False,
         class_weight=None,
         max_iter=200,
         tol=1e-6,
@@ -258,6 +266,7 @@ default="nesterov"
         self.penalty = penalty
         self.schedule = schedule
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol

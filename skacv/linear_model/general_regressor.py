@@ -53,6 +53,13 @@ default="nesterov"
         Whether to fit an intercept. With the squared error X and y are centred by their
         (weighted) means; otherwise it is the unpenalised coefficient of a column of
         ones that is added to X.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     max_iter : int, default=200
         Maximum number of updates at each value of alpha. Reaching it is normal.
     tol : float, default=1e-6
@@ -188,6 +195,7 @@ default="nesterov"
         penalty="l1",
         schedule="nesterov",
         fit_intercept=True,
+        standardize=False,
         max_iter=200,
         tol=1e-6,
         step_size="auto",
@@ -207,6 +215,7 @@ default="nesterov"
         self.penalty = penalty
         self.schedule = schedule
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.max_iter = max_iter
         self.tol = tol
         self.step_size = step_size

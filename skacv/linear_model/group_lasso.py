@@ -39,6 +39,13 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept, by centring X and y by their (weighted) means. X is
         not copied.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     solver : {"fista", "ista"}, default="fista"
         Accelerated or plain proximal gradient descent.
     max_iter : int, default=200
@@ -149,6 +156,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         groups=1,
         group_weights=None,
         fit_intercept=True,
+        standardize=False,
         solver="fista",
         max_iter=200,
         tol=1e-6,
@@ -167,6 +175,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         self.groups = groups
         self.group_weights = group_weights
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol

@@ -40,6 +40,13 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones
         that is added to X. Convergence is faster with centred features.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     solver : {"nesterov", "gd", "sgd"}, default="nesterov"
         Accelerated gradient descent, gradient descent, or stochastic gradient
         descent in batches.
@@ -225,6 +232,7 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         epsilon=1.35,
         scale="auto",
         fit_intercept=True,
+        standardize=False,
         solver="nesterov",
         max_iter=200,
         tol=1e-6,
@@ -246,6 +254,7 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         self.epsilon = epsilon
         self.scale = scale
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol

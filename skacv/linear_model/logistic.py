@@ -38,6 +38,13 @@ class TrajectoryLogisticRegression(
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones
         that is added to X. Convergence is faster with centred features.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. They stay the same when rows are
         left out.
@@ -231,6 +238,7 @@ class TrajectoryLogisticRegression(
         *,
         l1_ratio=0.0,
         fit_intercept=True,
+        standardize=False,
         class_weight=None,
         solver="fista",
         max_iter=200,
@@ -252,6 +260,7 @@ class TrajectoryLogisticRegression(
         self.C = C
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.class_weight = class_weight
         self.solver = solver
         self.max_iter = max_iter

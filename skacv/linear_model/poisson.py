@@ -27,6 +27,13 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones
         that is added to X. Convergence is faster with centred features.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
         Accelerated gradient descent, gradient descent, Newton's method (for few
         columns and small counts: from a start at zero it takes about as many
@@ -205,6 +212,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         alpha=1.0,
         *,
         fit_intercept=True,
+        standardize=False,
         solver="nesterov",
         max_iter=200,
         tol=1e-6,
@@ -224,6 +232,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol

@@ -52,6 +52,13 @@ class IterativeRidge(SquaredErrorRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept, by centring X and y by their (weighted) means. X is
         not copied.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     solver : {"gd", "nesterov", "heavy_ball", "eigenpro"}, default="gd"
         Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or EigenPro:
         gradients are multiplied by a preconditioner that reduces the largest
@@ -203,6 +210,7 @@ class IterativeRidge(SquaredErrorRegressor):
         alpha=1.0,
         *,
         fit_intercept=True,
+        standardize=False,
         solver="gd",
         momentum=0.9,
         n_components="auto",
@@ -223,6 +231,7 @@ class IterativeRidge(SquaredErrorRegressor):
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.solver = solver
         self.momentum = momentum
         self.n_components = n_components

@@ -35,6 +35,13 @@ class TrajectoryLinearSVC(InverselyPenalized):
     fit_intercept : bool, default=True
         Whether to fit an intercept: the unpenalised coefficient of a column of ones
         that is added to X. Convergence is faster with centred features.
+    standardize : bool, default=False
+        Whether the run is on columns of mean zero and variance one, so that the penalty
+        weighs coefficients in units of standard deviations. ``coef_``, paths and
+        intervals are in units of X all the same. Folds of ``cv`` standardise by their
+        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
+        have the scales of all rows. Sparse columns are scaled and not centred; constant
+        columns stay as they are.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn. They stay the same when rows are
         left out. With several classes a row has the same weight in all one-vs-rest
@@ -217,6 +224,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
         loss="squared_hinge",
         smoothing=0.5,
         fit_intercept=True,
+        standardize=False,
         class_weight=None,
         solver="nesterov",
         max_iter=200,
@@ -239,6 +247,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
         self.loss = loss
         self.smoothing = smoothing
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.class_weight = class_weight
         self.solver = solver
         self.max_iter = max_iter

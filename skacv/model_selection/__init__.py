@@ -9,12 +9,15 @@ from .._estimator.readers import (
 from .._estimator.recording import RecordsTrajectory
 from .approximate_loo import ApproximateLOO, approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
+from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor
 
 __all__ = [
     "ApproximateLOO",
     "Estimate",
     "FinishedRun",
     "RecordsTrajectory",
+    "SelfStoppingClassifier",
+    "SelfStoppingRegressor",
     "TrajectoryEarlyStoppingCV",
     "approximate_loo",
     "register_estimate",

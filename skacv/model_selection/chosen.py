@@ -136,17 +136,20 @@ class ChosenIterate:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float, default=0.9
-            Nominal probability that an interval contains the target of an unseen row.
-        method : {"auto", "jackknife+", "loo", "cv", "risk"}, default="auto"
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that an interval contains the target of an unseen row;
+            with several there is an interval for each.
+        method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
-            need an estimator with ``cv`` or ``risk`` on, or that criterion, the others
-            one with ``loo`` on; "jackknife+" also needs ``keep_data=True``.
+            need an estimator with ``cv`` or ``risk`` on, or that criterion, "scaled"
+            one with any of these on, the others one with ``loo`` on; "jackknife+" and
+            "scaled" also need ``keep_data=True``.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y.
+            Lower and upper ends, in units of y; with several coverages
+            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
 
         Raises
         ------

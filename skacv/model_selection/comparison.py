@@ -1,6 +1,6 @@
 """Runs side by side, and the best iterate of all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ RESULTS = (
     "score",
     "n_iter",
     "fit_time",
+    "left_out",
 )
 
 
@@ -66,6 +67,8 @@ class Comparison:
         does.
     paired : PairedErrors or None
         Where members are in an order of preference, what an earlier one is given up by.
+    left_out : dict of str to str
+        Why members of the portfolio were not run, by their names.
     """
 
     candidates: list
@@ -74,6 +77,7 @@ class Comparison:
     rule: object
     between: object = None
     paired: object = None
+    left_out: dict = field(default_factory=dict)
 
     @cached_property
     def choices(self):
@@ -190,7 +194,20 @@ class Comparison:
                     other = choice_of(estimator, path, own, self.rule)
                     chosen[name] = (*other, np.nan)
             rows += [
-                (member, params, name, *each, estimator.n_iter_, run.seconds)
+                (
+                    member,
+                    run.parameters_at(params, each[0]),
+                    name,
+                    *each,
+                    estimator.n_iter_,
+                    run.seconds,
+                    "",
+                )
                 for name, each in chosen.items()
             ]
+        nothing = (np.nan,) * (len(RESULTS) - 4)
+        rows += [
+            (member, {}, self.judge.name, *nothing, why)
+            for member, why in self.left_out.items()
+        ]
         return dict(zip(RESULTS, map(list, zip(*rows))))

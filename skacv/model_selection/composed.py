@@ -1,6 +1,9 @@
 """An estimator that is made of members: which they are, and what is passed to them."""
 
+from numbers import Integral
+
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import (
@@ -46,40 +49,80 @@ class ComposedOfMembers(Composition):
         return self.estimator is None or isinstance(self.estimator, list)
 
     def _members_for(self, X, y):
-        """Those that run on these data, their names and kinds checked."""
+        """Those that run on these data, checked, and why others do not.
+
+        Returns
+        -------
+        members : list of (str, estimator)
+        left_out : dict of str to str
+        """
         if self.estimator is None:
-            members = self._default_for(X, y)
+            members, left_out = self._default_for(X, y)
         else:
-            members = self._members()
+            members, left_out = self._members(), {}
         if self._is_portfolio():
             check_names(self, [name for name, _ in members])
-        check_members(members, type(self).__name__)
-        return members
+        check_members(members, self)
+        return members, left_out
 
     def _default_for(self, X, y):
         """Members of the default portfolio that can run on these data."""
         task = task_of(X, y) if self.task == "auto" else self.task
-        members = that_take(PORTFOLIOS[task](), X, y)
+        members, left_out = that_take(PORTFOLIOS[task](), X, y)
         if self.criterion not in tuple(ESTIMATES):
-            return members
-        offered = ESTIMATES[self.criterion].is_offered_by
-        return [pair for pair in members if offered(pair[1])]
+            return members, left_out
+        offered, why = ESTIMATES[self.criterion].is_offered_by, f"no {self.criterion}"
+        left_out |= {name: why for name, each in members if not offered(each)}
+        return [pair for pair in members if offered(pair[1])], left_out
 
-    def _candidates(self, members):
-        """An estimator of every member and combination, its parameters checked."""
+    def _candidates(self, members, X, y, fit_params):
+        """An estimator of every member and combination, its parameters checked.
+
+        What a member leaves to us is compared as combinations are.
+        """
         grid = self.param_grid
-        if not self._is_portfolio():
-            (name, member), *_ = members
-            return [
-                candidate_of(name, member, combination)
-                for combination in ParameterGrid(grid or {})
-            ]
-        check_grid(grid, [name for name, _ in members])
-        return [
+        if self._is_portfolio():
+            check_grid(grid, [name for name, _ in members])
+        candidates = [
             candidate_of(name, member, combination)
             for name, member in members
-            for combination in combinations(grid, name)
+            for combination in self._combinations(name)
         ]
+        self._give_folds(candidates)
+        return [
+            candidate_of(name, estimator, {**combination, **values})
+            for name, combination, estimator in candidates
+            for values in estimator._left_to_compare(
+                X, y, fit_params[name].get("sample_weight")
+            )
+        ]
+
+    def _combinations(self, name):
+        """Those of ``param_grid`` of one member."""
+        if self._is_portfolio():
+            return combinations(self.param_grid, name)
+        return list(ParameterGrid(self.param_grid or {}))
+
+    def _give_folds(self, candidates):
+        """Let ``cv`` be that of all candidates.
+
+        Raises
+        ------
+        ValueError
+            If one has no folds, or has its own.
+        """
+        if self.cv is None:
+            return
+        is_iterable = not (isinstance(self.cv, Integral) or hasattr(self.cv, "split"))
+        cv = list(self.cv) if is_iterable else self.cv
+        for each in candidates:
+            ESTIMATES["cv"].check_offered(each.estimator, "cv")
+            if ESTIMATES["cv"].is_on(each.estimator):
+                raise ValueError(
+                    f"cv is given twice, to {type(self).__name__} and to its estimator "
+                    f"{each.member!r}: give it to one of them."
+                )
+            each.estimator.set_params(cv=cv)
 
     def _receiver(self, name):
         """What the member of that name is called where metadata are routed."""
@@ -110,6 +153,8 @@ class ComposedOfMembers(Composition):
         if self.estimator is None and self.task == "auto":  # any that fit may take
             members = [pair for members in PORTFOLIOS.values() for pair in members()]
         for name, member in members:
+            if self.cv is not None:
+                member = clone(member).set_params(cv=self.cv)
             receiver = {self._receiver(name): member}
             router.add(method_mapping=mapping, **receiver)
         if self.criterion not in ("auto", *ESTIMATES):
@@ -123,6 +168,8 @@ class ComposedOfMembers(Composition):
         # Members that run by default are those that can take the data.
         needs = any if self.estimator is None else all
         tags = tags_of(self._members(), super().__sklearn_tags__(), needs)
-        if self.estimator is None and self.task == "auto":  # it may become one
-            tags.classifier_tags = ClassifierTags()
+        if self.estimator is None and self.task == "auto" and "task_" not in vars(self):
+            # It may become one. Cross-validation then splits by classes where y has
+            # some, and numbers as they come.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags

@@ -24,6 +24,7 @@ from .._estimator.collections import is_collection
 from .._estimator.following import followed
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
+from .advice import names_keywords, warn_of_last_iterate, warn_of_left_out
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
@@ -36,7 +37,7 @@ from .members import (
     losses_of,
     usual_scorer,
 )
-from .portfolios import PORTFOLIOS, task_of_estimator
+from .portfolios import PORTFOLIOS, members_without_room, task_of_estimator
 from .preference import PairedErrors
 from .read_once import read_once
 from .rules import RULES
@@ -210,6 +211,7 @@ default=None
     _parameter_constraints = {
         "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
+        "cv": ["cv_object"],
         "rule": [StrOptions(set(RULES))],
         "patience": [
             StrOptions({"auto"}),
@@ -222,11 +224,13 @@ default=None
         "random_state": ["random_state"],
     }
 
+    @names_keywords
     def __init__(
         self,
         estimator=None,
         *,
         criterion="auto",
+        cv=None,
         rule="min",
         patience="auto",
         param_grid=None,
@@ -236,6 +240,7 @@ default=None
     ):
         self.estimator = estimator
         self.criterion = criterion
+        self.cv = cv
         self.rule = rule
         self.patience = patience
         self.param_grid = param_grid
@@ -275,19 +280,20 @@ default=None
         if not is_collection(X):
             y = on_host(y)
             params = {name: on_host(value) for name, value in params.items()}
-        members = self._members_for(X, y)
+        params = {name: value for name, value in params.items() if value is not None}
+        members, left_out = self._members_for(X, y)
         X, y, params = read_once(members, X, y, params)
-        candidates = self._candidates(members)
+        fit_params = {
+            name: self._routed(self._receiver(name), "fit", params)
+            for name, _ in members
+        }
+        candidates = self._candidates(members, X, y, fit_params)
         if is_collection(X):
             check_collections(self, losses_of(candidates, X, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
             judge_alike(candidates, rng)
         judge = self._judge(candidates, X, y, params)
-        fit_params = {
-            name: self._routed(self._receiver(name), "fit", params)
-            for name, _ in members
-        }
         self._prepare(members, candidates, judge.estimate, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
         losses = losses_of(candidates, X, y)
@@ -297,12 +303,22 @@ default=None
         rule, paired = RULES[self.rule], None
         if not is_collection(X):
             paired = self._paired(candidates, fit_params, y)
-        compared = Comparison(candidates, runs, judge, rule, between, paired)
+        compared = Comparison(candidates, runs, judge, rule, between, paired, left_out)
         self._keep(compared, compared.corrected_score(rng))
+        self._advise(compared, X, y, rng)
         self.estimator_ = followed(self.estimator_, X, passed_y)
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
         return self
+
+    def _advise(self, compared, X, y, rng):
+        """Warn where another call is likely to do better."""
+        _, run, choice = compared.best
+        if self.estimator is not None:
+            warn_of_last_iterate(run, choice, compared.judge.sign)
+        left_out = members_without_room(compared.left_out, X, self.task_)
+        if left_out and compared.paired is not None:
+            warn_of_left_out(self, left_out, X, y, compared.paired, rng)
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
         """Have all compute what they are judged by, and share splits and work."""
@@ -314,11 +330,11 @@ default=None
         draw_once([each.estimator for each in candidates], origins, X, y, draws)
         for name, member in members:
             own = [each.estimator for each in candidates if each.member == name]
-            member._share_work(own, X, y)
+            member._share_work(own, X, y, fit_params[name].get("sample_weight"))
 
     def _cv_of(self, candidates):
         """What the ``cv`` of every candidate is a copy of."""
-        if self._is_portfolio():  # one for all
+        if self._is_portfolio() or self.cv is not None:  # one for all
             return [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
         own = ESTIMATES["cv"].setting(self.estimator)
         return [each.params.get("cv", own) for each in candidates]
@@ -345,14 +361,15 @@ default=None
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
         criterion, estimators = self.criterion, [each.estimator for each in candidates]
+        needs_folds = self._needs_folds(params)
         if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
             raise ValueError(
                 "With a summary of rows the criterion must be 'auto' or one of "
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
         if isinstance(criterion, str) and criterion == "auto":
-            is_one = not self._is_portfolio()
-            estimate = automatic(estimators, X, y) if is_one else ESTIMATES["cv"]
+            has_folds = needs_folds or self._is_portfolio()
+            estimate = ESTIMATES["cv"] if has_folds else automatic(estimators, X, y)
             criterion = estimate.name
         if isinstance(criterion, str) and criterion in ESTIMATES:
             if self.criterion != "auto":
@@ -361,11 +378,28 @@ default=None
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("criterion", "score", params)
-        is_one = not self._is_portfolio()
-        names = WITH_PREDICTIONS if is_one else ("cv",)
+        has_folds = needs_folds or self._is_portfolio()
+        names = ("cv",) if has_folds else WITH_PREDICTIONS
         held_out = automatic(estimators, X, y, names)
         members = {each.member: each.estimator for each in candidates}.values()
         return ScorerJudge.of(criterion, held_out, members, X, y, routed)
+
+    def _needs_folds(self, params):
+        """Whether it is said how rows are to be held out.
+
+        Raises
+        ------
+        ValueError
+            If the criterion would hold them out otherwise.
+        """
+        given = [name for name in ("groups",) if name in params]
+        given += ["cv"] if self.cv is not None else []
+        if given and self.criterion in set(ESTIMATES) - {"cv"}:
+            raise ValueError(
+                f"criterion={self.criterion!r} would ignore {' and '.join(given)}: "
+                "take criterion='cv'."
+            )
+        return bool(given)
 
     def _between(self, candidates, losses, X, y):
         """What compares the choices of members where their losses differ, else None."""

@@ -13,6 +13,7 @@ from .._estimator.readers import ESTIMATES
 from .._estimator.recording import check_records_trajectory
 
 LARGEST_SEED = 2**31 - 1
+KINDS = {"regression": "regressor", "classification": "classifier"}
 
 
 class Candidate(NamedTuple):
@@ -55,21 +56,25 @@ def check_members(members, owner):
     Parameters
     ----------
     members : list of (str, estimator)
-    owner : str
-        The class that asks.
+    owner : ComposedOfMembers
+        The estimator that asks.
 
     Raises
     ------
     ValueError
     """
-    for _, member in members:
-        check_records_trajectory(member, owner)
+    asked = type(owner).__name__
+    for name, member in members:
+        is_of_list = isinstance(owner.estimator, list)
+        check_records_trajectory(member, asked, name if is_of_list else None)
     kinds = {name: get_tags(member).estimator_type for name, member in members}
+    said = ", ".join(f"{name!r} is a {kind}" for name, kind in kinds.items())
     if len(set(kinds.values())) > 1:
-        said = ", ".join(f"{name!r} is a {kind}" for name, kind in kinds.items())
         raise ValueError(
             f"Members must be all regressors or all classifiers, but {said}."
         )
+    if owner.task != "auto" and {KINDS[owner.task]} != set(kinds.values()):
+        raise ValueError(f"{asked} is for {owner.task}, but {said}.")
 
 
 def check_collections(stopping, losses):

@@ -16,14 +16,18 @@ from ..linear_model import (
     TrajectoryLogisticRegression,
 )
 
-# A kernel matrix of more rows takes longer than all other members together.
-MOST_KERNEL_ROWS = 5000
-# Integers are labels where there are at most so many values, each so often.
-MOST_LABELS = 20
-FEWEST_OF_A_LABEL = 5
+# A kernel machine on more rows takes more than some ten seconds on one core.
+MOST_KERNEL_ROWS = 10_000
+TOO_MANY = f"X has more than {MOST_KERNEL_ROWS} rows"
+SAY_WHICH = (
+    "take SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "
+    "task='classification'"
+)
 # At one strength of several an iterate need not be more exact than that: the next
 # strength goes on from there. Where rows are many this saves updates.
 SETTLED = 1e-4
+# Members of the user's own choice take the columns as they are.
+COLUMNS = {"standardize": True}
 
 
 def regression():
@@ -34,10 +38,16 @@ def regression():
     list of (str, estimator)
     """
     return [
-        ("lasso", TrajectoryLasso("path", max_iter=20)),
-        ("elastic net", TrajectoryElasticNet("path", l1_ratio=0.5, max_iter=20)),
-        ("least squares", IterativeRidge(0.0, solver="nesterov", max_iter=300)),
-        ("kernel", KernelEigenProRegressor()),
+        ("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
+        (
+            "elastic net",
+            TrajectoryElasticNet("path", l1_ratio=0.5, max_iter=20, **COLUMNS),
+        ),
+        (
+            "least squares",
+            IterativeRidge(0.0, solver="nesterov", max_iter=300, **COLUMNS),
+        ),
+        ("kernel", KernelEigenProRegressor(**COLUMNS)),
     ]
 
 
@@ -49,9 +59,15 @@ def classification():
     list of (str, estimator)
     """
     return [
-        ("logistic", TrajectoryLogisticRegression("path", max_iter=30, tol=SETTLED)),
-        ("logistic, no penalty", TrajectoryLogisticRegression(np.inf, max_iter=200)),
-        ("kernel", KernelEigenProClassifier()),
+        (
+            "logistic",
+            TrajectoryLogisticRegression("path", max_iter=30, tol=SETTLED, **COLUMNS),
+        ),
+        (
+            "logistic, no penalty",
+            TrajectoryLogisticRegression(np.inf, max_iter=200, **COLUMNS),
+        ),
+        ("kernel", KernelEigenProClassifier(**COLUMNS)),
     ]
 
 
@@ -59,11 +75,9 @@ PORTFOLIOS = {"regression": regression, "classification": classification}
 
 
 def task_of(X, y):
-    """Whether targets are numbers or classes.
+    """Whether targets are numbers or classes, where they leave no doubt.
 
-    Strings, booleans and any two values are classes, and so are whole numbers, as
-    integers or as floats, where there are at most 20 values and each is there five
-    times; all else are numbers.
+    Strings and booleans are classes, and what is not whole is numbers.
 
     Parameters
     ----------
@@ -75,27 +89,32 @@ def task_of(X, y):
     Returns
     -------
     {"regression", "classification"}
+
+    Raises
+    ------
+    ValueError
+        If y has whole numbers, which may be either, or is not in memory.
     """
     if isinstance(X, RowSummary):
         return "regression"
     if is_collection(y):
-        raise ValueError(
-            "task='auto' depends on y, which is not in memory with Dask input: set "
-            "task='regression' or task='classification'."
-        )
-    if np.asarray(y).dtype.kind in "fO":
+        raise ValueError(f"y is not in memory with Dask input: {SAY_WHICH}.")
+    y = np.asarray(y)
+    if y.dtype.kind in "fO":
         assert_all_finite(y, input_name="y")
     kind = type_of_target(y)
-    if kind not in ("binary", "multiclass"):
-        return "regression"
-    y = np.asarray(y)
-    values, counts = np.unique(y, return_counts=True)
-    if not len(values):  # what is wrong with y is said where it is validated
-        return "regression"
-    are_labels = len(values) <= MOST_LABELS and counts.min() >= FEWEST_OF_A_LABEL
-    if kind == "binary" or y.dtype.kind not in "fiu" or are_labels:
+    if y.dtype.kind in "bUS" or (y.dtype.kind == "O" and _are_labels(y)):
         return "classification"
-    return "regression"
+    if kind.startswith("continuous") or not y.size:  # of none, fit says what is wrong
+        return "regression"
+    raise ValueError(
+        f"y has whole numbers, which may be numbers or labels of classes: {SAY_WHICH}."
+    )
+
+
+def _are_labels(y):
+    """Whether objects are strings or booleans, not numbers."""
+    return all(isinstance(value, str | bool | np.bool_) for value in y.flat)
 
 
 def task_of_estimator(estimator):
@@ -104,7 +123,7 @@ def task_of_estimator(estimator):
 
 
 def that_take(members, X, y):
-    """The members that can take such data.
+    """The members that can take such data, and why the others cannot.
 
     Parameters
     ----------
@@ -115,21 +134,48 @@ def that_take(members, X, y):
 
     Returns
     -------
-    list of (str, estimator)
+    taken : list of (str, estimator)
+    left_out : dict of str to str
+        By the names of the others, why they are none of these.
     """
     if isinstance(X, RowSummary):
-        has_kernel_rows, is_one = False, X._n_targets == 1
+        no_kernel, is_one = "a kernel needs rows in memory", X._n_targets == 1
     elif is_collection(X):
-        has_kernel_rows, is_one = False, y.ndim == 1
+        no_kernel, is_one = "a kernel needs rows in memory", y.ndim == 1
     else:
         n_rows, *_ = _shape(X)
-        has_kernel_rows = not sparse.issparse(X) and n_rows <= MOST_KERNEL_ROWS
+        no_kernel = "X is sparse" if sparse.issparse(X) else None
+        if n_rows > MOST_KERNEL_ROWS:
+            no_kernel = TOO_MANY
         is_one = not any(n > 1 for n in _shape(y)[1:])
+    taken, left_out = [], {}
+    for name, member in members:
+        if no_kernel and "kernel" in member.get_params(deep=False):
+            left_out[name] = no_kernel
+        elif not (is_one or get_tags(member).target_tags.multi_output):
+            left_out[name] = "y has several targets"
+        else:
+            taken.append((name, member))
+    return taken, left_out
+
+
+def members_without_room(left_out, X, task):
+    """Members that were left out for the number of rows, of which some can be tried.
+
+    Parameters
+    ----------
+    left_out : dict of str to str
+    X : array-like of shape (n_samples, n_features)
+    task : {"regression", "classification"}
+
+    Returns
+    -------
+    list of (str, estimator)
+    """
     return [
         (name, member)
-        for name, member in members
-        if (has_kernel_rows or "kernel" not in member.get_params(deep=False))
-        and (is_one or get_tags(member).target_tags.multi_output)
+        for name, member in PORTFOLIOS[task]()
+        if left_out.get(name) == TOO_MANY and not sparse.issparse(X)
     ]
 
 

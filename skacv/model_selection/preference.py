@@ -46,6 +46,11 @@ class PairedErrors:
         with np.errstate(invalid="ignore"):
             return np.bincount(rows, error, minlength=len(y)) / counts
 
+    def on(self, rows):
+        """The same of some rows alone."""
+        y, weights = np.asarray(self.y)[rows], self.weights[rows]
+        return PairedErrors(y, weights, self.are_labels)
+
     def is_worse(self, errors, others):
         """Whether errors are larger than others by more than chance.
 

@@ -37,6 +37,10 @@ class DrawnSplits:
         """How many there are."""
         return len(self.splits)
 
+    def with_groups(self):
+        """The same: groups have had their part when they were drawn."""
+        return self
+
     def get_metadata_routing(self):
         """Metadata routing of what it stands for."""
         return get_routing_for_object(check_cv(self.cv))

@@ -79,6 +79,10 @@ class Run(NamedTuple):
     path: np.ndarray
     seconds: float
 
+    def parameters_at(self, params, t):
+        """A combination of parameters, with those that change along the run."""
+        return {**params, **self.estimator._parameters_at(t)}
+
 
 class Choice(NamedTuple):
     """The iterate that a rule picks, its value and the standard error of that."""

@@ -108,6 +108,16 @@ class DenseDesign(MatrixDesign):
         norms = [np.einsum("ij,ij->i", block, block) for _, block in blocks]
         return np.concatenate(norms)
 
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
+        found = np.zeros((self.shape[1], weights.shape[1]), self.dtype)
+        for rows, block in self._arrays(_block_size(self.shape[1])):
+            found += (block**2).T @ weights[rows]
+        return found
+
+    def _scaled_columns(self, factor):
+        return self.X * factor
+
     def column_sizes(self):
         """Euclidean norm and largest absolute entry of every column.
 

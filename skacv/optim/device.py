@@ -145,6 +145,17 @@ class DeviceDesign(MatrixDesign):
         sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
         return np.concatenate([self._here(each) for each in sums])
 
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
+        total, transposed = 0.0, self._namespace.matrix_transpose
+        for rows, block in self._arrays():
+            share = self._there(weights[rows].astype(self.dtype))
+            total = total + transposed(block**2) @ share
+        return self._here(total)
+
+    def _scaled_columns(self, factor):
+        return self.X * self._there(factor.astype(self.dtype)[None])
+
     def column_sizes(self):
         """Euclidean norm and largest absolute entry of every column."""
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .column_maps import ColumnMaps
 from .matrix import slices
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
@@ -30,11 +31,14 @@ class Weights:
     recentres : bool
         Whether every fit centres X and the target by the means of its own rows. The
         problem is centred by those of all rows then.
+    columns : ColumnMaps or None
+        The columns of every fit, where it standardises them by its own rows.
     """
 
     rows: np.ndarray
     penalty_scale: float | np.ndarray = 1.0
     recentres: bool = False
+    columns: ColumnMaps | None = None
 
 
 class Fits:
@@ -60,6 +64,7 @@ class Fits:
         if np.ndim(self.penalty_scale):
             self.penalty_scale = self.penalty_scale.astype(dtype)
         self.target = problem.target[:, :, None] if target is None else target
+        self.columns = weights.columns and weights.columns.as_dtype(dtype)
         if self.recentres:
             self._shares = self.row_weights / self.row_weights.sum(axis=0)
 
@@ -75,7 +80,16 @@ class Fits:
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
         if not coef.any():  # as most runs start: no product is needed
             return np.zeros((len(self.target), *coef.shape[1:]), coef.dtype)
-        return _side_by_side(self.problem.design.dot, coef)
+        if self.columns is None:
+            return _side_by_side(self.problem.design.dot, coef)
+        coef = self.columns.coefficients(coef)
+        product = _side_by_side(self.problem.design.dot, coef)
+        product += self.columns.intercepts(coef)
+        return product
+
+    def of_design(self, coef):
+        """Coefficients of every fit, as those of the design's own columns."""
+        return coef if self.columns is None else self.columns.coefficients(coef)
 
     def predictor(self, coef):
         """Linear predictors, with the intercepts of fits that centre for themselves."""
@@ -91,7 +105,15 @@ class Fits:
 
     def gradient_of(self, slopes):
         """The gradient where these are the :meth:`slopes`."""
-        return _side_by_side(self.problem.design.t_dot, slopes)
+        found = _side_by_side(self.problem.design.t_dot, slopes)
+        return found if self.columns is None else self.columns.gradient(found, slopes)
+
+    def column_norms(self):
+        """Norms of the columns, or bounds of them: (1, n), or those of every fit."""
+        norms = self.problem.column_norms
+        if self.columns is None:
+            return norms[None]
+        return self.columns.norms(norms, len(self.target))
 
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
@@ -107,20 +129,25 @@ class Fits:
     def alone(self, r):
         """The problem of one fit, centred by its own means where it does so."""
         weights, design = self.row_weights[:, :, r], self.problem.design
+        if self.columns is not None:
+            design = self.columns.design(design, r)
         if self.recentres:
             design = design.centered(weights)
         return replace(self.problem, design=design, row_weights=weights)
 
-    def on(self, design):
-        """The same fits on another design of the same rows: of some columns."""
+    def on(self, design, index):
+        """The same fits on another design of the same rows: of the columns in index."""
         fits = copy(self)
         fits.problem = replace(self.problem, design=design)
+        fits.columns = self.columns and self.columns.of_columns(index)
         return fits
 
     def batch(self, rows):
         """The fits on some rows; their gradients are those of all on average."""
         share = len(self.target) / len(rows)
-        weights = Weights(self.row_weights[rows, 0] * share, self.penalty_scale)
+        weights = Weights(
+            self.row_weights[rows, 0] * share, self.penalty_scale, columns=self.columns
+        )
         return Fits(self.problem.batch(rows), weights, self.target[rows])
 
     def slopes(self, predictor):

@@ -58,6 +58,8 @@ class Loss:
         What it calls the two classes, as a loss of classification.
     cost_factor : float
         What the paths report of a row, over the value.
+    target_range : tuple of float
+        The least and the largest value that a target of regression can have.
     """
 
     name = "loss"
@@ -67,6 +69,7 @@ class Loss:
     is_coupled = False
     is_of_residual = False
     cost_factor = 1.0
+    target_range = -np.inf, np.inf
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """The cost of every entry, or of every row where outputs are coupled."""
@@ -95,6 +98,10 @@ class Loss:
     def predictor(self, mean: np.ndarray) -> np.ndarray:
         """The linear predictor of what :meth:`mean` says."""
         return mean
+
+    def spread(self, mean: np.ndarray) -> np.ndarray:
+        """How far targets lie from a mean as a rule, up to a factor: of its shape."""
+        return np.ones_like(mean)
 
     def check_target(self, target: np.ndarray) -> None:
         """Raise a ValueError where these are no targets of this loss."""
@@ -315,12 +322,17 @@ class Poisson(Loss):
     """Half the Poisson deviance under a log link, exp(z) - y z + y log y - y."""
 
     name = "half Poisson deviance"
+    target_range = 0.0, np.inf
 
     def mean(self, predictor):
         return np.exp(predictor)
 
     def predictor(self, mean):
         return np.log(mean)
+
+    def spread(self, mean):
+        """The standard deviation of counts, positive also where a mean underflows."""
+        return np.sqrt(np.maximum(mean, np.finfo(mean.dtype).tiny))
 
     def check_target(self, target):
         if (target < 0).any():

@@ -69,6 +69,36 @@ class MatrixDesign(ColumnDesign):
         return self._of(self.X, center.astype(self.dtype), self.row_scale)
 
     @abstractmethod
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, k)
+
+        Returns
+        -------
+        ndarray of shape (n_columns, k)
+        """
+
+    def mapped_columns(self, factor, center):
+        """The design whose columns are factor (column - center), a new array.
+
+        Parameters
+        ----------
+        factor, center : ndarray of shape (n_columns,)
+        """
+        total = (
+            center[:, None] if self.center is None else center[:, None] + self.center
+        )
+        center = (factor[:, None] * total).astype(self.dtype) if total.any() else None
+        return self._of(self._scaled_columns(factor), center, self.row_scale)
+
+    @abstractmethod
+    def _scaled_columns(self, factor):
+        """X with every column times a number, a new array."""
+
+    @abstractmethod
     def _times(self, coef):
         """X coef, a new array."""
 

@@ -58,18 +58,20 @@ class KnownDirections:
 
     Parameters
     ----------
-    problem : Problem
+    fits : Fits
     n_vectors : int
-        Slopes side by side, each with directions of its own.
+        Slopes side by side, output after output those of all fits, each with
+        directions of its own.
     """
 
-    def __init__(self, problem, n_vectors):
-        design = problem.design
+    def __init__(self, fits, n_vectors):
+        design, norms = fits.problem.design, fits.column_norms()
         n_rows, n_columns = design.shape
         # No more than a quarter of X in memory, where there are many fits.
         share = n_rows * n_columns // (4 * (n_rows + n_columns) * n_vectors)
         self._n_most = int(np.clip(share, 4, MOST_DIRECTIONS))
-        self._design, self._norms = design, problem.column_norms
+        self._design = design
+        self._norms = np.tile(norms, (n_vectors // len(norms), 1))
         shape = n_vectors, self._n_most
         self._directions = np.empty((*shape, n_rows), design.dtype)
         self._products = np.empty((*shape, n_columns), design.dtype)
@@ -233,7 +235,7 @@ class Screen:
         self._n_taken += 1
         slopes_of = np.ascontiguousarray(slopes.reshape(len(slopes), -1).T)
         if self._known is None:
-            self._known = KnownDirections(self.fits.problem, len(slopes_of))
+            self._known = KnownDirections(self.fits, len(slopes_of))
         moves = self._moved(update, penalty, slopes_of)
         if self._working is not None:
             moves[self._working.index] = False
@@ -275,7 +277,7 @@ class Screen:
             self._n_products += 2 * len(index)
 
     def _work_on(self, working):
-        self._working, self._fits = working, self.fits.on(working)
+        self._working, self._fits = working, self.fits.on(working, working.index)
         self._penalty_on = OnColumns(working.index)
 
     def _pause_now(self):

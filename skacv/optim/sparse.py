@@ -68,6 +68,21 @@ class SparseDesign(MatrixDesign):
             norms = norms * self.row_scale**2
         return norms.ravel()
 
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
+        if self.row_scale is not None:
+            weights = weights * self.row_scale**2
+        found = self.X.multiply(self.X).T @ weights
+        if self.center is not None:
+            found -= 2 * self.center * (self.X.T @ weights)
+            found += self.center**2 * weights.sum(axis=0)
+        return found
+
+    def _scaled_columns(self, factor):
+        X = self.X.copy()
+        X.data *= factor[X.indices].astype(self.dtype)
+        return X
+
     def column_sizes(self):
         """Upper bounds of the norm and of the largest absolute entry of every column.
 

@@ -4,12 +4,52 @@ With R_i the absolute residual of row i for the iterate that never saw it, and
 mu_{-i} that iterate's prediction, the jackknife+ (Barber, Candes, Ramdas &
 Tibshirani 2021, eq. 1.5) takes quantiles of mu_{-i}(x) -+ R_i. Its coverage is
 at least 1 - 2 alpha for exchangeable rows, and close to 1 - alpha as a rule.
+
+Where targets spread more around some predictions than around others, residuals come
+divided by that spread, and are multiplied by the one of a new row. The jackknife+
+keeps its bound (Gupta, Kuchibhotla & Ramdas 2022, nested conformal prediction): the
+spread is a function of the same mu_{-i}.
 """
 
 import numpy as np
 
 # What is a whole number but for rounding is that number.
 ROUNDING = 1e-9
+
+
+def checked_coverage(coverage):
+    """One coverage or several, as an array.
+
+    Raises
+    ------
+    ValueError
+        If one is not in (0, 1), or if there is none.
+    """
+    coverage = np.asarray(coverage)
+    for each in coverage.ravel():
+        if not 0 < each < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {each}.")
+    if not coverage.size:
+        raise ValueError("coverage must be a number or several, got none.")
+    return coverage
+
+
+def ends_of(interval, predictions, residuals, ranks, spread):
+    """Lower and upper ends of an interval for every rank, along a last axis.
+
+    Parameters
+    ----------
+    interval : callable
+        :func:`around_predictions` or :func:`jackknife_plus`, whose arguments the
+        others are.
+    ranks : list of int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, ..., 2, n_ranks)
+    """
+    ends = [interval(predictions, residuals, rank, spread) for rank in ranks]
+    return np.stack(ends, axis=-1)
 
 
 def rank_of(coverage, n_rows):
@@ -30,26 +70,29 @@ def rank_of(coverage, n_rows):
     return rank
 
 
-def around_predictions(predictions, residuals, rank):
+def around_predictions(predictions, residuals, rank, spread=1.0):
     """Predictions plus and minus one of the ordered absolute residuals.
 
     Parameters
     ----------
     predictions : ndarray of shape (n_samples, ...)
     residuals : ndarray of shape (n_rows, ...)
+        In units of the spread at their own rows.
     rank : int
         From :func:`rank_of`.
+    spread : float or ndarray of shape (n_samples, ...), default=1.0
+        What the residual is multiplied by.
 
     Returns
     -------
     ndarray of shape (n_samples, ..., 2)
         Lower and upper end.
     """
-    width = _ranked(np.abs(residuals), rank)
+    width = _ranked(np.abs(residuals), rank) * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
 
 
-def jackknife_plus(predictions, residuals, rank):
+def jackknife_plus(predictions, residuals, rank, spread=1.0):
     """Quantiles of the predictions without each row, moved by its residual.
 
     Ends may cross where the rank is below half the rows; never above.
@@ -59,15 +102,18 @@ def jackknife_plus(predictions, residuals, rank):
     predictions : ndarray of shape (n_rows, n_samples)
         For every sample, by the iterate without each row.
     residuals : ndarray of shape (n_rows,)
+        In units of the spread at their own rows.
     rank : int
         From :func:`rank_of`.
+    spread : float or ndarray of shape (n_rows, n_samples), default=1.0
+        What the residuals are multiplied by, around each of the predictions.
 
     Returns
     -------
     ndarray of shape (n_samples, 2)
         Lower and upper end.
     """
-    width = np.abs(residuals)[:, None]
+    width = np.abs(residuals)[:, None] * spread
     lower = _ranked(predictions - width, len(residuals) + 1 - rank)
     upper = _ranked(predictions + width, rank)
     return np.stack([lower, upper], axis=-1)

@@ -28,11 +28,15 @@ class Refit:
         over the rows, as in the lasso, it does not.
     renormalises : bool
         Whether the weights of the rows that stay are brought back to a sum of one.
+    columns : object or None
+        What refits do to the columns of the run: ``of_fits(design, weights)`` gives
+        the :class:`ColumnMaps` of fits whose rows have these weights. None: nothing.
     """
 
     recentres: bool = False
     is_sum: bool = False
     renormalises: bool = True
+    columns: object = None
 
     def of_run(self, trajectory):
         """What it is for a run, which may be in batches or have a preconditioner."""
@@ -69,7 +73,23 @@ class Refit:
             rows=weights * self.loss_scale(share),
             penalty_scale=self.penalty_scale(share),
             recentres=self.recentres,
+            columns=self.columns and self.columns.of_fits(problem.design, weights),
         )
+
+
+def stays_in(folds, n_rows):
+    """Which rows every fold is fitted on, bool of shape (n_rows, n_folds).
+
+    Parameters
+    ----------
+    folds : list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by.
+    n_rows : int
+    """
+    stays = np.zeros((n_rows, len(folds)), dtype=bool)
+    for number, (fitted, _) in enumerate(folds):
+        stays[fitted, number] = True
+    return stays
 
 
 # A mean over the rows, whose intercept is not fitted by centring.

@@ -557,17 +557,23 @@ def test_jackknife_plus_of_curved_losses(name, shape, rng):
             for fitted, _ in LeaveOneOut().split(X)
         ]
     )
-    residuals = np.abs(model.loo_prediction_path_[-1] - y)[:, None]
+    # Counts spread as the root of their mean, and are not negative.
+    spread = np.sqrt if name == "poisson" else np.ones_like
+    least = 0 if name == "poisson" else -np.inf
+    held_out_mean = model.loo_prediction_path_[-1]
+    residuals = (np.abs(held_out_mean - y) / spread(held_out_mean))[:, None]
+    widths = residuals * spread(replicas)
     rank = int(np.ceil(0.8 * (len(y) + 1)))
-    lower = np.sort(replicas - residuals, axis=0)[len(y) - rank]
-    upper = np.sort(replicas + residuals, axis=0)[rank - 1]
-    np.testing.assert_allclose(found, np.stack([lower, upper], axis=1), rtol=1e-4)
+    lower = np.sort(replicas - widths, axis=0)[len(y) - rank]
+    upper = np.sort(replicas + widths, axis=0)[rank - 1]
+    expected = np.maximum(np.stack([lower, upper], axis=1), least)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
     around = model.predict_interval(X[:5], coverage=0.8, method="risk")
-    residuals = np.sort(np.abs(y - model.risk_prediction_path_[-1]))
-    prediction = model.predict(X[:5])
-    expected = np.stack([prediction - residuals[rank - 1]] * 2, axis=1)
-    expected[:, 1] = prediction + residuals[rank - 1]
-    np.testing.assert_allclose(around, expected)
+    held_out_mean, prediction = model.risk_prediction_path_[-1], model.predict(X[:5])
+    residuals = np.sort(np.abs(y - held_out_mean) / spread(held_out_mean))
+    width = residuals[rank - 1] * spread(prediction)
+    expected = np.stack([prediction - width, prediction + width], axis=1)
+    np.testing.assert_allclose(around, np.maximum(expected, least))
 
 
 # ------------------------------------------------------------------ bad input

@@ -16,6 +16,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
     RowSummary,
+    SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
@@ -448,14 +449,14 @@ def test_an_estimate_that_is_not_registered_is_no_method(rng, monkeypatch):
 
 def test_a_default_that_stops_itself_has_intervals(rng):
     X, y, X_new = drawn((60, 4), rng)
-    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+    model = SelfStoppingRegressor(random_state=0).fit(X, y)
     assert model.criterion_ == "cv"
     low, high = model.predict_interval(X_new, method="cv").T
     np.testing.assert_allclose((low + high) / 2, model.predict(X_new))
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("model", [IterativeRidge(), TrajectoryEarlyStoppingCV()])
+@pytest.mark.parametrize("model", [IterativeRidge(), SelfStoppingRegressor()])
 def test_not_fitted(model, method):
     with pytest.raises(NotFittedError):
         model.predict_interval([[0.0]], method=method)

@@ -39,6 +39,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
     RowSummary,
+    SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryLasso,
@@ -220,7 +221,7 @@ def test_in_grid_search(data):
         search.best_estimator_.estimator_.alpha
         == search.best_params_["estimator__alpha"]
     )
-    assert cross_val_score(TrajectoryEarlyStoppingCV(), X, y).mean() > 0.4
+    assert cross_val_score(SelfStoppingRegressor(), X, y).mean() > 0.4
 
 
 def test_clone_and_pickle(data):
@@ -862,7 +863,7 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             path = getattr(fitted, f"{name}_path_")
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
-    assert pd.DataFrame(results).shape == (8, 9)
+    assert pd.DataFrame(results).shape == (8, 10)
 
 
 def test_groups_reach_the_splitter(data):

@@ -23,6 +23,7 @@ from sklearn.preprocessing import scale
 from skacv import (
     IterativeRidge,
     KernelEigenProRegressor,
+    SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
     TrajectoryHuberRegressor,
@@ -126,7 +127,7 @@ def test_members_are_compared_on_the_rows_that_all_have_held_out(criterion, rng)
     """The rows of a preconditioner's subsample are judged by nobody."""
     X = rng.standard_normal((150, 5))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
-    kernel = KernelEigenProRegressor(n_components=2, random_state=3)
+    kernel = KernelEigenProRegressor(gamma="scale", n_components=2, random_state=3)
     ridge = IterativeRidge(0.0, max_iter=40)
     model = TrajectoryEarlyStoppingCV(
         [("ridge", ridge), ("kernel", kernel)], criterion=criterion
@@ -163,7 +164,7 @@ def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
     """Costs of many rows are not drawn from again and again, but still averaged."""
     X = rng.standard_normal((150, 5))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(150)
-    kernel = KernelEigenProRegressor(n_components=2, random_state=3)
+    kernel = KernelEigenProRegressor(gamma="scale", n_components=2, random_state=3)
     members = [("ridge", IterativeRidge(0.0, max_iter=40)), ("kernel", kernel)]
     few = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     assert np.isfinite(few.best_score_corrected_)
@@ -284,6 +285,8 @@ def test_a_grid_changes_the_member_it_names(data):
     ]
     model = TrajectoryEarlyStoppingCV(members(), param_grid=grid).fit(X, y)
     ran = list(zip(model.results_["member"], model.results_["params"]))
+    alphas = [params.pop("alpha") for name, params in ran if name == "lasso"]
+    assert all(alpha > 0 for alpha in alphas)
     assert ran == [
         ("lasso", {"max_iter": 5, "solver": "ista"}),
         ("lasso", {"max_iter": 10, "solver": "ista"}),
@@ -410,8 +413,7 @@ def test_classifiers_of_different_losses_by_one_criterion():
 
 def test_the_default_for_numbers():
     X, y = load_diabetes(return_X_y=True)
-    X = scale(X)
-    model = TrajectoryEarlyStoppingCV(random_state=0)
+    model = SelfStoppingRegressor(random_state=0)
     assert is_regressor(model)
     model.fit(X, y)
     assert is_regressor(model)
@@ -423,9 +425,10 @@ def test_the_default_for_numbers():
 @pytest.mark.parametrize("task", ["auto", "classification"])
 def test_the_default_for_classes(task):
     X, y = load_iris(return_X_y=True)
-    X, y = scale(X), np.array(["a", "b", "c"])[y]
+    y = np.array(["a", "b", "c"])[y]
     model = TrajectoryEarlyStoppingCV(task=task, random_state=0)
-    assert is_classifier(model) == (task == "classification")
+    # Before it is known, so that cross-validation splits by classes where there are.
+    assert is_classifier(model)
     model.fit(X, y)
     assert is_classifier(model)
     assert model.task_ == "classification"
@@ -453,8 +456,9 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     assert model.predict(X).shape == (80, 2)
     assert not kernels_of(model.set_params(criterion="risk").fit(X, y))
     for n_rows, there in ((MOST_KERNEL_ROWS, 1), (MOST_KERNEL_ROWS + 1, 0)):
-        kept = that_take(PORTFOLIOS["regression"](), np.zeros((n_rows, 2)), y)
+        kept, why = that_take(PORTFOLIOS["regression"](), np.zeros((n_rows, 2)), y)
         assert [name for name, _ in kept].count("kernel") == there
+        assert ("kernel" in why) == (not there)
 
 
 @pytest.mark.parametrize("n_rows", [10, 15, 25])
@@ -472,32 +476,48 @@ def test_few_rows(n_rows, data):
     [
         (np.linspace(0, 1, 50), "regression"),
         (np.linspace(0, 1, 50).reshape(25, 2), "regression"),
-        (np.arange(50), "regression"),
-        (np.arange(50.0), "regression"),
-        (np.arange(50).reshape(25, 2), "regression"),
-        (np.arange(50) % 2, "classification"),
-        (np.arange(50) % 2 + 0.0, "classification"),
         (np.arange(50) % 2 == 0, "classification"),
         (np.array(["a", "b", "c"])[np.arange(50) % 3], "classification"),
-        (np.arange(50) % 10, "classification"),
-        (np.arange(50) % 10 + 0.0, "classification"),
-        (np.arange(50) % 11, "regression"),  # four times one of them
-        (np.arange(200) % 20, "classification"),
-        (np.arange(200) % 21, "regression"),
         (np.array(["a", "b", "c"] + ["d"] * 40), "classification"),
         (pd.Series(["a", "b", "c"] * 9, dtype="category"), "classification"),
-        ((np.arange(50) % 3).reshape(-1, 1), "classification"),
+        (np.array([True, False] * 9, dtype=object), "classification"),
     ],
 )
-def test_what_targets_are(y, expected):
+def test_what_targets_are_without_a_doubt(y, expected):
     assert task_of(None, y) == expected
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.arange(50),
+        np.arange(50.0),
+        np.arange(50).reshape(25, 2),
+        np.arange(50) % 2,
+        np.arange(50) % 2 + 0.0,
+        np.arange(50) % 4,  # counts, or classes
+        np.arange(50) % 10 + 0.0,
+        (np.arange(50) % 3).reshape(-1, 1),
+        pd.Series(np.arange(50) % 3).astype(object),
+    ],
+    ids=range(9),
+)
+def test_whole_numbers_are_asked_about(y):
+    with pytest.raises(ValueError, match="SelfStoppingRegressor or SelfStoppingCl"):
+        task_of(None, y)
+    model = TrajectoryEarlyStoppingCV()
+    with pytest.raises(ValueError, match="may be numbers or labels of classes"):
+        model.fit(np.arange(2.0 * len(y)).reshape(len(y), 2), y)
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def test_the_default_is_told_apart_by_y_anew():
     X, y = load_iris(return_X_y=True)
-    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+    names = np.array(["a", "b", "c"])[y]
+    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, names)
     assert model.task_ == "classification"
     assert model.fit(X[:, :3], X[:, 3]).task_ == "regression"
+    assert is_regressor(model)
     assert not hasattr(model, "predict_proba")
     assert model.set_params(task="classification").fit(X, y > 0).score(X, y > 0) == 1
 
@@ -595,8 +615,8 @@ def test_a_later_member_of_the_default_has_to_be_better_by_more_than_chance():
     for seed, n_rows in ((0, 60), (1, 60), (2, 442), (3, 20)):
         X, y = load_diabetes(return_X_y=True)
         rows = np.random.default_rng(seed).permutation(len(y))[:n_rows]
-        X, y = scale(X[rows]), y[rows]
-        model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, y)
+        X, y = X[rows], y[rows]
+        model = SelfStoppingRegressor(random_state=0).fit(X, y)
         errors = {}
         for name, member in PORTFOLIOS["regression"]():
             alone = TrajectoryEarlyStoppingCV([(name, member)], random_state=0)

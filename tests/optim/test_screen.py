@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim import screen
+from skacv.optim.fits import Fits
 from skacv.optim.arrays import design_of
 from skacv.optim.families import GroupL2, Weighted, except_last
 from skacv.optim.fits import Fits
@@ -289,7 +290,7 @@ def test_a_penalty_may_tell_signs_apart(rng):
 def test_bounds_are_bounds(dtype, rng):
     """Also where slopes hardly differ from those that are known, or not at all."""
     problem = sparse_problem(rng, dtype=dtype)
-    known = screen.KnownDirections(problem, 2)
+    known = screen.KnownDirections(Fits(problem), 2)
     slopes = rng.standard_normal((2, N)).astype(dtype)
     for k in range(3 * screen.MOST_DIRECTIONS):
         exact = np.abs(

@@ -12,6 +12,7 @@ import numpy as np
 from ...optim.fits import Fits, Weights
 from ...optim.growing import with_room
 from ...optim.updates import Iterate
+from ..refit import stays_in
 from .labels import LeaveOneOut
 from .replicas import check_stable
 
@@ -45,9 +46,7 @@ class LabelsAndFolds:
         if labels.shape[1]:
             # Self-influences are those of the weights and means of the run.
             refit = replace(refit, recentres=False, renormalises=False)
-        stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
-        for number, (fitted, _) in enumerate(folds):
-            stays[fitted, number] = True
+        stays = stays_in(folds, len(problem.target))
         self._refits = refit.without(problem, stays)
         self._problem, self.left_out = problem, None
         self._begun = self._ended = None
@@ -74,14 +73,19 @@ class LabelsAndFolds:
         if self._is_coupled:
             weights = np.concatenate([own, refits.rows], axis=1)
             scale = np.concatenate([scale, refits.penalty_scale])
-            return Fits(problem, Weights(weights, scale, refits.recentres))
+            columns = refits.columns and refits.columns.beside_the_run(1, 1)
+            return Fits(problem, Weights(weights, scale, refits.recentres, columns))
         n_outputs, n_labels = self._n_outputs, self.labels.shape[1]
         n_whole = n_outputs + n_labels
         weights = [own] * n_whole + [np.repeat(refits.rows, n_outputs, axis=1)]
         scales = [scale] * n_whole + [np.repeat(refits.penalty_scale, n_outputs)]
         target = [problem.target, -self.labels, *[problem.target] * len(self.folds)]
+        columns = refits.columns
         weights = Weights(
-            np.concatenate(weights, axis=1), np.concatenate(scales), refits.recentres
+            np.concatenate(weights, axis=1),
+            np.concatenate(scales),
+            refits.recentres,
+            columns and columns.beside_the_run(n_whole, n_outputs),
         )
         return Fits(problem, weights, np.concatenate(target, axis=1)[:, None, :])
 

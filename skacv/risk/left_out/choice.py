@@ -7,12 +7,13 @@ left out. Folds are replicas of the run, exact for any update and any loss.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from ..reader import read
+from ..refit import stays_in
 from .methods import COEFFICIENT_METHODS, method_for
 from .replicas import check_stable, held_out_predictors, replicas_at_a_time
 from .rows import Request, check_unseen
@@ -54,11 +55,13 @@ class LeaveOneOut:
 
     def request(self, problem, trajectory, refit):
         """The rows, as a method takes them."""
+        # One row more or less hardly changes how columns are scaled.
+        refit = replace(refit.of_run(trajectory), columns=None)
         return Request(
             problem=problem,
             trajectory=trajectory,
             rows=self.rows,
-            refit=refit.of_run(trajectory),
+            refit=refit,
             correction=self.correction,
             n_blocks=self.n_blocks,
             map=self.map,
@@ -173,9 +176,7 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
 
 def _folds_left_out(problem, trajectory, refit, folds):
     """One block of folds; their predictors one after the other."""
-    stays = np.zeros((len(problem.target), len(folds)), dtype=bool)
-    for fold, (fitted, _) in enumerate(folds):
-        stays[fitted, fold] = True
+    stays = stays_in(folds, len(problem.target))
     judged = [judged for _, judged in folds]
     return held_out_predictors(problem, trajectory, refit, stays, judged)
 

@@ -85,14 +85,10 @@ def check_stable(problem, trajectory, weights, suspects):
     On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
     replicas whose training error has risen.
     """
-    fits = Fits(problem, weights)
-    scale = np.broadcast_to(weights.penalty_scale, fits.n_fits)
     for r in suspects:
-        own = fits.alone(r)
-        for phase in trajectory.phases:
-            curvature = (scale[r] - 1) * phase.penalty.curvature
-            smoothness = phase.smoothness(own) + curvature
-            stable = phase.largest_stable_step(smoothness)
+        for phase, stable in largest_stable_steps(
+            problem, trajectory.phases, weights, r
+        ):
             if phase.schedule.step_size > stable:
                 raise ValueError(
                     "The iterates diverge where rows are left out, with step_size="
@@ -100,6 +96,21 @@ def check_stable(problem, trajectory, weights, suspects):
                     f"the largest stable step is {stable:.6g} there. Set "
                     "step_size to that or less, or leave fewer rows out."
                 )
+
+
+def largest_stable_steps(problem, phases, weights, r):
+    """The largest step of every phase at which replica r does not diverge.
+
+    Yields
+    ------
+    phase : Phase
+    step : float
+    """
+    fits = Fits(problem, weights)
+    own, scale = fits.alone(r), np.broadcast_to(weights.penalty_scale, fits.n_fits)[r]
+    for phase in phases:
+        curvature = (scale - 1) * phase.penalty.curvature
+        yield phase, phase.largest_stable_step(phase.smoothness(own) + curvature)
 
 
 def replicas_at_a_time(problem):

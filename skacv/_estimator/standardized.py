@@ -1,0 +1,151 @@
+"""Columns standardised for a run, whose iterates are in units of X as it was passed.
+
+Gradient methods need columns of about one size. A run on (x - mean) / scale has other
+coefficients than those of x; what is here goes from one to the other, and says what a
+fit to some of the rows would do.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_axis
+
+from ..optim.arrays import design_of
+from ..optim.column_maps import ColumnMaps
+from ..optim.namespaces import as_dtype, dtype_of, is_away, there
+from .moments import CONSTANT
+
+
+class AsPassed:
+    """Columns as they were passed: nothing to be done, here or in a refit."""
+
+    mean, scale = 0.0, 1.0
+
+    def applied(self, X):
+        """X as a run has it."""
+        return X
+
+    def to_passed(self, coef, intercept):
+        """Coefficients (t, n_features, k), intercepts (t, k), of columns as passed."""
+        return coef, intercept
+
+    def from_passed(self, coef, intercept):
+        """The same the other way round."""
+        return coef, intercept
+
+    def of_fits(self, design, weights):
+        """None: every fit has the columns of the run."""
+
+
+AS_PASSED = AsPassed()
+
+
+@dataclass(frozen=True, eq=False)
+class Standardized:
+    """Columns of mean zero and variance one, but for what is said below.
+
+    Sparse columns keep their zeros and so their means, and so do those of a model
+    without an intercept. Constant columns are not scaled.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        What is subtracted.
+    scale : ndarray of shape (n_features,)
+        Standard deviations.
+    centers : bool
+        Whether means are subtracted.
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    centers: bool
+
+    @classmethod
+    def of(cls, X, weights, has_intercept):
+        """As rows and their weights have it.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix, array of another namespace} of shape \
+(n_rows, n_features)
+        weights : ndarray of shape (n_rows,)
+        has_intercept : bool
+        """
+        mean, variance = _mean_and_variance(X, weights)
+        centers = has_intercept and not sparse.issparse(X)
+        rounding = CONSTANT * np.finfo(float).eps + np.finfo(dtype_of(X)).eps
+        is_constant = variance <= (rounding * mean) ** 2
+        scale = np.sqrt(np.where(is_constant, 1.0, variance))
+        return cls(mean * centers, scale, centers)
+
+    def applied(self, X):
+        """X as a run has it, a new array."""
+        dtype = dtype_of(X)
+        if sparse.issparse(X):
+            X = X.copy()
+            inplace_csr_column_scale(X, 1 / self.scale.astype(dtype))
+            return X
+        if is_away(X):
+            mean, scale = (there(part[None], X) for part in (self.mean, self.scale))
+            return as_dtype((X - mean) / scale, dtype)
+        found = np.empty(X.shape, dtype)
+        np.subtract(X, self.mean, out=found, casting="same_kind")
+        return np.divide(found, self.scale, out=found, casting="same_kind")
+
+    def to_passed(self, coef, intercept):
+        """Coefficients (t, n_features, k), intercepts (t, k), of columns as passed."""
+        found = coef / self.scale[:, None]
+        intercept = intercept - self.mean @ found
+        return found.astype(coef.dtype), intercept.astype(coef.dtype)
+
+    def from_passed(self, coef, intercept):
+        """The same the other way round."""
+        intercept = intercept + self.mean @ coef
+        found = coef * self.scale[:, None]
+        return found.astype(coef.dtype), intercept.astype(coef.dtype)
+
+    def of_fits(self, design, weights):
+        """How fits that standardise by their own rows have the columns of a run.
+
+        Parameters
+        ----------
+        design : MatrixDesign
+            Columns beyond the features, such as one for the intercept, stay.
+        weights : ndarray of shape (n_rows, n_fits)
+
+        Returns
+        -------
+        ColumnMaps
+        """
+        shares = (weights / weights.sum(axis=0)).astype(design.dtype)
+        mean, squares = design.t_dot(shares), design.squares_t_dot(shares)
+        n_features = len(self.scale)
+        mean, squares = (
+            part[:n_features].astype(np.float64) for part in (mean, squares)
+        )
+        variance = squares - mean**2
+        # As of all rows, a column that is constant is not scaled, in its own units.
+        is_constant = variance <= CONSTANT * np.finfo(design.dtype).eps * squares
+        spread = np.where(
+            is_constant,
+            1 / self.scale[:, None],
+            np.sqrt(np.where(is_constant, 1.0, variance)),
+        )
+        factor = np.ones((design.shape[1], shares.shape[1]))
+        center = np.zeros_like(factor)
+        factor[:n_features] = 1 / spread
+        center[:n_features] = mean * self.centers
+        return ColumnMaps(factor, center)
+
+
+def _mean_and_variance(X, weights):
+    """Weighted mean and variance of every column, in double precision."""
+    if sparse.issparse(X):
+        found = mean_variance_axis(X, axis=0, weights=weights.astype(X.dtype))
+        return tuple(part.astype(np.float64) for part in found)
+    shares = (weights / weights.sum())[:, None]
+    design = design_of(X).centered(shares)
+    sizes, _ = design.scaled_rows(np.sqrt(shares)).column_sizes()
+    return design.center[:, 0].astype(np.float64), sizes**2

@@ -1,0 +1,192 @@
+"""The front door: a regressor and a classifier that need no settings."""
+
+from .advice import names_keywords
+from .early_stopping import TrajectoryEarlyStoppingCV
+
+
+def _without_task(constraints):
+    return {name: each for name, each in constraints.items() if name != "task"}
+
+
+class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
+    """Regression that chooses among iterative models, and where to stop.
+
+    Each model is run once; the error of every iterate on unseen rows is estimated from
+    folds that are fitted beside it, and the best iterate of all is kept. Columns are
+    standardised inside, and all results are in units of X. No rows are set aside.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
+        A model, or several that are compared, as in
+        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None compares a path
+        of the lasso, a path of the elastic net, least squares and, up to 10,000 rows,
+        a kernel machine; a later one replaces the earlier ones only if its held-out
+        predictions are better by more than one standard error.
+    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
+        The estimate that is minimised, or a scorer that is maximised.
+    cv : int, splitter or iterable, default=None
+        The folds that all models are judged by. None: five random ones, of whole
+        groups if ``groups`` are passed to ``fit``.
+    rule : {"min", "one_se"}, default="min"
+        "one_se" chooses the earliest iterate within one standard error of the best.
+    patience : {"auto"}, int or None, default="auto"
+        Updates without an improvement after which a run stops.
+    param_grid : dict or list of dicts, default=None
+        Values of parameters of ``estimator`` that are compared.
+    n_jobs : int, default=None
+        Number of runs in parallel.
+    random_state : int, RandomState instance or None, default=None
+        Controls subsamples and the bootstrap of ``best_score_corrected_``.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The chosen model, set to the chosen iterate.
+    best_member_ : str
+        Its name.
+    best_iter_ : int
+        Index of the chosen iterate.
+    best_score_ : float
+        Its estimated mean squared error on unseen rows.
+    best_score_corrected_ : float
+        The same, corrected for having been chosen: what to expect of new rows.
+    results_ : dict of lists
+        What was compared, and what was left out and why.
+
+    See Also
+    --------
+    SelfStoppingClassifier : The same for classes.
+    TrajectoryEarlyStoppingCV : Every parameter and attribute in full.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import SelfStoppingRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    >>> model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    >>> model.best_member_
+    'lasso'
+    >>> model.predict(X[:2]).shape
+    (2,)
+    """
+
+    task = "regression"
+    _parameter_constraints = _without_task(
+        TrajectoryEarlyStoppingCV._parameter_constraints
+    )
+
+    @names_keywords
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        criterion="auto",
+        cv=None,
+        rule="min",
+        patience="auto",
+        param_grid=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.patience = patience
+        self.param_grid = param_grid
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+
+class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
+    """Classification that chooses among iterative models, and where to stop.
+
+    Each model is run once; what every iterate costs on unseen rows is estimated from
+    folds that are fitted beside it, and the best iterate of all is kept. Columns are
+    standardised inside, and all results are in units of X. No rows are set aside.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
+        A model, or several that are compared, as in
+        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None compares a path
+        of logistic regression, logistic regression without a penalty and, up to 10,000
+        rows, a kernel machine; a later one replaces the earlier ones only if its
+        held-out predictions are better by more than one standard error.
+    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
+        The estimate that is minimised, or a scorer that is maximised.
+    cv : int, splitter or iterable, default=None
+        The folds that all models are judged by. None: five random ones, stratified, of
+        whole groups if ``groups`` are passed to ``fit``.
+    rule : {"min", "one_se"}, default="min"
+        "one_se" chooses the earliest iterate within one standard error of the best.
+    patience : {"auto"}, int or None, default="auto"
+        Updates without an improvement after which a run stops.
+    param_grid : dict or list of dicts, default=None
+        Values of parameters of ``estimator`` that are compared.
+    n_jobs : int, default=None
+        Number of runs in parallel.
+    random_state : int, RandomState instance or None, default=None
+        Controls subsamples and the bootstrap of ``best_score_corrected_``.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The chosen model, set to the chosen iterate.
+    best_member_ : str
+        Its name.
+    best_iter_ : int
+        Index of the chosen iterate.
+    best_score_ : float
+        What it is estimated to cost on unseen rows, by its loss.
+    best_score_corrected_ : float
+        The same, corrected for having been chosen: what to expect of new rows.
+    results_ : dict of lists
+        What was compared, and what was left out and why.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes.
+
+    See Also
+    --------
+    SelfStoppingRegressor : The same for numbers.
+    TrajectoryEarlyStoppingCV : Every parameter and attribute in full.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skacv import SelfStoppingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SelfStoppingClassifier(random_state=0).fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    task = "classification"
+    _parameter_constraints = _without_task(
+        TrajectoryEarlyStoppingCV._parameter_constraints
+    )
+
+    @names_keywords
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        criterion="auto",
+        cv=None,
+        rule="min",
+        patience="auto",
+        param_grid=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.patience = patience
+        self.param_grid = param_grid
+        self.n_jobs = n_jobs
+        self.random_state = random_state

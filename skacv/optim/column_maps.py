@@ -1,0 +1,60 @@
+"""Columns as every fit has them, where fits standardise them by their own rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ColumnMaps:
+    """Columns of a design as every fit has them: factor (x - center).
+
+    Attributes
+    ----------
+    factor, center : ndarray of shape (n_columns, n_fits)
+    """
+
+    factor: np.ndarray
+    center: np.ndarray
+
+    def as_dtype(self, dtype):
+        """The same in the precision of a design."""
+        return ColumnMaps(self.factor.astype(dtype), self.center.astype(dtype))
+
+    def of_columns(self, index):
+        """Those of some columns."""
+        return ColumnMaps(self.factor[index], self.center[index])
+
+    def beside_the_run(self, n_before, n_each):
+        """Those of ``n_before`` fits that have the design as it is, then of refits.
+
+        Each refit has ``n_each`` columns, one for every output.
+        """
+        own = np.ones((len(self.factor), n_before))
+        return ColumnMaps(
+            np.concatenate([own, np.repeat(self.factor, n_each, axis=1)], axis=1),
+            np.concatenate([0 * own, np.repeat(self.center, n_each, axis=1)], axis=1),
+        )
+
+    def coefficients(self, coef):
+        """Coefficients (n_columns, n_outputs, n_fits) of the design's own columns."""
+        return coef * self.factor[:, None]
+
+    def intercepts(self, coef):
+        """What coefficients of the design's own columns add, (n_outputs, n_fits)."""
+        return -np.einsum("jf,jkf->kf", self.center, coef)
+
+    def gradient(self, products, slopes):
+        """The gradient, from the design's products with slopes, in their place."""
+        products -= self.center[:, None] * slopes.sum(axis=0)
+        products *= self.factor[:, None]
+        return products
+
+    def norms(self, norms, n_rows):
+        """Bounds of the norms of every fit's columns, (n_fits, n_columns)."""
+        bounds = norms[:, None] + np.sqrt(n_rows) * np.abs(self.center)
+        return (bounds * self.factor).T
+
+    def design(self, design, r):
+        """The design of fit r alone."""
+        return design.mapped_columns(self.factor[:, r], self.center[:, r])
