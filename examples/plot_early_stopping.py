@@ -2,10 +2,11 @@
 Models that stop themselves
 ===========================
 
-``TrajectoryEarlyStoppingCV()`` with nothing set runs a few iterative models once, each
-on all rows, and keeps the best iterate of all: which model, which strength of the
-penalty and which iteration is chosen by folds that run beside, in the same products.
-Here it stands beside what is usual today, on data that ship with scikit-learn:
+``SelfStoppingRegressor()`` and ``SelfStoppingClassifier()`` run a few iterative models
+once, each on all rows, and keep the best iterate of all: which model, which strength of
+the penalty and which iteration is chosen by folds that run beside, in the same
+products. Here they stand beside what is usual today, on data that ship with
+scikit-learn:
 
 * **Diabetes**, 442 patients, with all products of their ten features: a tie.
   The lasso is the right model, and ``LassoCV`` has it too.
@@ -37,31 +38,37 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from skacv import RiskPathDisplay, TrajectoryEarlyStoppingCV
+from skacv import RiskPathDisplay, SelfStoppingClassifier, SelfStoppingRegressor
 
 GAMMAS = [0.001, 0.01, 0.03]
 
 
+def scaled(model):
+    return make_pipeline(StandardScaler(), model)
+
+
 def lasso():
-    return LassoCV(cv=5, max_iter=10_000)
+    return scaled(LassoCV(cv=5, max_iter=10_000))
 
 
 def kernel_ridge():
     """Of centred targets: it has no intercept."""
     grid = {"gamma": GAMMAS, "alpha": np.logspace(-3, 1, 5)}
     search = GridSearchCV(KernelRidge(kernel="rbf"), grid)
-    return TransformedTargetRegressor(search, transformer=StandardScaler())
+    return scaled(TransformedTargetRegressor(search, transformer=StandardScaler()))
 
 
 def svc():
-    return GridSearchCV(SVC(), {"gamma": GAMMAS, "C": np.logspace(-1, 2, 4)})
+    return scaled(GridSearchCV(SVC(), {"gamma": GAMMAS, "C": np.logspace(-1, 2, 4)}))
 
 
 def logistic():
-    return GridSearchCV(LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 4, 9)})
+    grid = {"C": np.logspace(-4, 4, 9)}
+    return scaled(GridSearchCV(LogisticRegression(max_iter=1000), grid))
 
 
-OURS, LAST = "TrajectoryEarlyStoppingCV()", "    the last iterate of its run"
+OURS = {"regression": SelfStoppingRegressor, "classification": SelfStoppingClassifier}
+LAST = "    the last iterate of its run"
 PEERS = {
     "LassoCV": lasso,
     "GridSearchCV(KernelRidge)": kernel_ridge,
@@ -94,8 +101,8 @@ def error(model, X, y, task):
 
 def timed_fit(model, X, y):
     begun = perf_counter()
-    pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
-    return pipeline, perf_counter() - begun
+    model.fit(X, y)
+    return model, perf_counter() - begun
 
 
 def fitted_on(splits, make_model, task):
@@ -103,7 +110,7 @@ def fitted_on(splits, make_model, task):
 
     Returns
     -------
-    list of Pipeline, float, float
+    list of estimators, float, float
     """
     fitted, seconds = zip(*(timed_fit(make_model(), X, y) for X, _, y, _ in splits))
     errors = [error(model, X, y, task) for model, (_, X, _, y) in zip(fitted, splits)]
@@ -126,22 +133,22 @@ def report(name, X, y, task, n_splits, ax):
         print(f"{mean:14.4g}{seconds:9.2f}", flush=True)
         return models
 
-    ours = row(OURS, partial(TrajectoryEarlyStoppingCV, task=task, random_state=0))
+    ours = row(f"{OURS[task].__name__}()", partial(OURS[task], random_state=0))
     last = [
-        error(make_pipeline(model[0], model[-1].at_iteration(-1)), X, y, task)
+        error(model.at_iteration(-1), X, y, task)
         for model, (_, X, _, y) in zip(ours, splits)
     ]
     print(f"{LAST:34}{np.mean(last):14.4g}")
     for peer in REGRESSION if task == "regression" else CLASSIFICATION:
         row(peer, PEERS[peer])
-    members = [model[-1].best_member_ for model in ours]
+    members = [model.best_member_ for model in ours]
     chosen = {member: members.count(member) for member in dict.fromkeys(members)}
     said = ", ".join(f"{member} ({times})" for member, times in chosen.items())
     print(f"chosen: {said if n_splits > 1 else members[0]}")
     usual = members.index(max(chosen, key=chosen.get))
     _, X_test, _, y_test = splits[usual]
-    RiskPathDisplay.from_estimator(ours[usual], X_test, y_test, ax=ax)
-    stopped = ours[usual][-1]
+    stopped = ours[usual]
+    RiskPathDisplay.from_estimator(stopped, X_test, y_test, ax=ax)
     title = f"{name}: {stopped.best_member_}, stopped at {stopped.best_iter_}"
     ax.set_title(title, loc="left")
 

@@ -106,7 +106,11 @@ class DebiasesCoefficients:
         }
         missing = [setting for setting, is_there in there.items() if not is_there]
         if missing:
-            raise ValueError(f"Debiased coefficients need {' and '.join(missing)}.")
+            raise ValueError(
+                f"Debiased coefficients need {' and '.join(missing)}: fit "
+                f"{type(self).__name__}({', '.join(missing)}), alone or as estimator "
+                "of TrajectoryEarlyStoppingCV."
+            )
 
     def _scored_run(self, iteration):
         """The run up to an iterate, with its scores.
@@ -229,6 +233,17 @@ class DebiasesCoefficients:
         index, found = self._debiased(columns, iterations, covariance, X_unlabelled)
         for each in found:
             yield self._interval_table(index, each, coverage)
+
+
+def as_frame(table):
+    """A table as a DataFrame where pandas is installed and cells are numbers."""
+    if any(np.ndim(column) > 1 for column in table.values()):
+        return table
+    try:
+        import pandas as pd
+    except ImportError:
+        return table
+    return pd.DataFrame(table)
 
 
 def check_coverage(coverage):

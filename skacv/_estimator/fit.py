@@ -161,7 +161,7 @@ class TrajectoryModel(
         run = begun.finished(former)
         attributes = read(run)
         attributes["step_size_"] = begun.plan[0].schedule.step_size
-        progress.finish(run.trajectory.coef[-1])
+        progress.finish(run.trajectory.coef[-1], attributes)
         begun.warn(self, run)
         attributes |= self._kept(run.trajectory, begun)
         self._replace_fitted(self._following(attributes, X, passed_y))
@@ -282,10 +282,12 @@ class TrajectoryModel(
             found |= {**data.names, "_loss": data.problem.loss}
             return self._following(found, X, y)
 
+        n_planned = sum(phase.n_updates for phase in begun.plan)
+        left = n_planned_updates(begun.plan, begun.live.phases)
         return FitProgress(
             self,
-            n_done=begun.live.t,
             n_planned=n_planned_updates(planned, begun.live.phases),
+            n_total=max(n_planned, begun.live.t + left),
             X=X,
             y=y,
             sample_weight=sample_weight,

@@ -127,7 +127,27 @@ def splitter_of(estimator, y, params):
     is_of_classes = is_classifier(estimator)
     if "groups" in params:
         cv = _for_groups(cv, is_of_classes)
-    return check_cv(cv, y, classifier=is_of_classes), params
+    splitter = check_cv(cv, y, classifier=is_of_classes)
+    if _takes_groups(splitter) and "groups" not in params:
+        raise ValueError(
+            f"cv={cv!r} needs groups: pass fit(X, y, groups=...). Inside "
+            "cross_val_score or GridSearchCV they arrive with "
+            "sklearn.set_config(enable_metadata_routing=True) and "
+            "params={'groups': groups}."
+        )
+    return splitter, params
+
+
+def _said(cv):
+    """A splitter, for messages."""
+    return cv if hasattr(cv, "split") else "an iterable of splits"
+
+
+def _takes_groups(splitter):
+    """Whether a splitter says that it needs groups."""
+    if not hasattr(splitter, "get_metadata_routing"):
+        return False
+    return bool(get_routing_for_object(splitter).split.requests.get("groups"))
 
 
 def _groups_of(groups, n_rows):
@@ -157,12 +177,10 @@ def _for_groups(cv, is_of_classes):
         return cv.with_groups()
     splitter = check_cv(cv)
     # A splitter that says nothing of metadata may use them.
-    if hasattr(splitter, "get_metadata_routing") and not (
-        get_routing_for_object(splitter).split.requests.get("groups")
-    ):
+    if hasattr(splitter, "get_metadata_routing") and not _takes_groups(splitter):
         raise ValueError(
-            f"fit was passed groups, which cv={cv!r} ignores: take cv=GroupKFold() or "
-            "another splitter of groups, or a number of folds."
+            f"fit was passed groups, which cv={_said(cv)} ignores: take "
+            "cv=GroupKFold() or another splitter of groups, or a number of folds."
         )
     return cv
 

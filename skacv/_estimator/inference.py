@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import on_host
-from .debiasing import DebiasesCoefficients, check_coverage
+from .debiasing import DebiasesCoefficients, as_frame, check_coverage
 from .following import of_record, of_rows
 
 
@@ -130,12 +130,12 @@ default="nodewise"
 
         Returns
         -------
-        dict of ndarray
+        DataFrame, or dict of ndarray
             ``column`` (names if X had them), ``coef`` of the iterate, the debiased
             ``estimate``, its ``standard_error``, ``z`` and ``p_value`` for the
             hypothesis that the coefficient is zero, and the ends ``lower`` and
             ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
-            n_targets). For one target it can be passed to :class:`pandas.DataFrame`.
+            n_targets). A dict without pandas, or with several targets.
 
         Raises
         ------
@@ -145,7 +145,7 @@ default="nodewise"
         (table,) = self._interval_tables(
             columns, coverage, [iteration], covariance, X_unlabelled
         )
-        return table
+        return as_frame(table)
 
     @of_rows
     def predict_mean_interval(
@@ -251,11 +251,11 @@ default="nodewise"
 
         Returns
         -------
-        dict of ndarray of shape (n_columns,)
+        DataFrame, or dict of ndarray of shape (n_columns,)
             ``column`` (names if X had them), ``coef`` of the iterate, the debiased
             ``estimate`` up to a common factor, its ``standard_error``, ``z`` and the
-            two-sided ``p_value`` for the hypothesis that the coefficient is zero. It
-            can be passed to :class:`pandas.DataFrame`.
+            two-sided ``p_value`` for the hypothesis that the coefficient is zero. A
+            dict without pandas.
 
         Raises
         ------
@@ -271,4 +271,4 @@ default="nodewise"
                M-estimators", arXiv:2204.06990.
         """
         index, (found,) = self._debiased(columns, [iteration], covariance, X_unlabelled)
-        return self._table(index, found)
+        return as_frame(self._table(index, found))

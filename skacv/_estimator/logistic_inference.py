@@ -7,7 +7,7 @@ from ..risk.inference.debiased import Scaled
 from ..risk.inference.label_effects import LabelEffects
 from ..risk.inference.scores import N_PROBES
 from ..risk.inference.single_index import ScaleByStrength
-from .debiasing import DebiasesCoefficients
+from .debiasing import DebiasesCoefficients, as_frame
 from .following import of_record
 
 
@@ -132,13 +132,12 @@ default="nodewise"
 
         Returns
         -------
-        dict of ndarray of shape (n_columns,)
+        DataFrame, or dict of ndarray of shape (n_columns,)
             ``column`` (names if X had them), ``coef`` of the iterate, the debiased
             ``estimate``, its ``standard_error`` for a known scale c_t, ``z`` and
             ``p_value`` for the hypothesis that the coefficient is zero, which do not
             depend on c_t, and the ends ``lower`` and ``upper`` of the interval, which
-            include the uncertainty of c_t. It can be passed to
-            :class:`pandas.DataFrame`.
+            include the uncertainty of c_t. A dict without pandas.
 
         Raises
         ------
@@ -148,7 +147,7 @@ default="nodewise"
         (table,) = self._interval_tables(
             columns, coverage, [iteration], covariance, X_unlabelled
         )
-        return table
+        return as_frame(table)
 
     def _on_its_scale(self, found, run, X, known):
         """Debiased coefficients over the multiple of the truth that they are about."""

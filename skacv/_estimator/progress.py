@@ -1,6 +1,7 @@
 """Progress of a fit: scikit-learn's callbacks, and printed lines."""
 
 from .._compat import callback_context, has_callbacks
+from .readers import ESTIMATES
 
 PRINTED_LINES = 10
 
@@ -11,8 +12,8 @@ class FitProgress:
     Parameters
     ----------
     estimator : estimator being fitted
-    n_done, n_planned : int
-        Updates recorded before this fit, and how many it may add.
+    n_planned, n_total : int
+        Updates that this fit may add, and that the whole run may have.
     X, y, sample_weight : as passed to fit
         What callbacks may score.
     reconstruct : callable
@@ -20,11 +21,11 @@ class FitProgress:
         predict, as if fit had stopped there.
     """
 
-    def __init__(self, estimator, n_done, n_planned, X, y, sample_weight, reconstruct):
+    def __init__(self, estimator, n_planned, n_total, X, y, sample_weight, reconstruct):
         self.estimator = estimator
-        self.n_total = n_done + n_planned
+        self.n_total = n_total
         self.reconstruct = reconstruct
-        self.every = max(1, n_planned // PRINTED_LINES)
+        self.every = max(1, n_total // PRINTED_LINES)
         self.context = None
         if has_callbacks(estimator):
             metadata = (
@@ -39,10 +40,7 @@ class FitProgress:
     def __call__(self, t, coef, objective):
         """After update ``t``; true if a callback asks to stop."""
         if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):
-            name = type(self.estimator).__name__
-            print(
-                f"[{name}] iteration {t} of {self.n_total}, objective {objective:.6g}"
-            )
+            self._print(f"iteration {t} of {self.n_total}, objective {objective:.6g}")
         if self.context is None:
             return False
         task = self.context.subcontext(task_name="update")
@@ -53,8 +51,19 @@ class FitProgress:
             **self.data,
         )
 
-    def finish(self, coef):
-        """After the run, with its last coefficients."""
+    def _print(self, said):
+        print(f"[{type(self.estimator).__name__}] {said}")
+
+    def finish(self, coef, attributes):
+        """After the run, with its last coefficients and what has been read from it."""
+        if self.estimator.verbose:
+            for estimate in ESTIMATES.values():
+                if estimate.path in attributes:
+                    path = attributes[estimate.path]
+                    self._print(
+                        f"after {len(path) - 1} of {self.n_total}, {estimate.label} "
+                        f"{path[-1]:.6g}, least {path.min():.6g} at {path.argmin()}"
+                    )
         if self.context is not None:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator,

@@ -204,7 +204,7 @@ class ChosenIterate:
 
         Returns
         -------
-        dict of ndarray
+        DataFrame, or dict of ndarray
             As :meth:`TrajectoryLasso.coef_table` gives it, or a classifier's own.
 
         Raises

@@ -6,6 +6,7 @@ the held-out predictions of one of them.
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from types import FunctionType
 
 import numpy as np
 from sklearn.metrics import get_scorer
@@ -178,7 +179,7 @@ N_GROUPS = 20
 def scorer_of(scoring):
     """The scorer of a name, or the callable itself."""
     if callable(scoring):
-        return scoring
+        return _checked(scoring)
     try:
         return get_scorer(scoring)
     except ValueError as error:
@@ -187,6 +188,21 @@ def scorer_of(scoring):
             f"criterion must be one of {known}, a callable or the name of a "
             f"scikit-learn scorer, got {scoring!r}."
         ) from error
+
+
+def _checked(scorer):
+    """A callable, if it is not one of scikit-learn's metrics."""
+    module = getattr(scorer, "__module__", "") or ""
+    is_metric = module.startswith("sklearn.metrics.") and isinstance(
+        scorer, FunctionType
+    )
+    if is_metric:
+        raise ValueError(
+            f"criterion={scorer.__name__} is a metric of two arrays: take the name of "
+            "its scorer (sklearn.metrics.get_scorer_names() lists them), or "
+            f"make_scorer({scorer.__name__})."
+        )
+    return scorer
 
 
 @dataclass(frozen=True, eq=False)

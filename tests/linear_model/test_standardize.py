@@ -73,9 +73,7 @@ def scaler_of(X, weights=None):
     return StandardScaler(with_mean=centers).fit(X, sample_weight=weights)
 
 
-@covering(
-    name=MODELS, kind=["dense", "sparse", "float32"], weighted=[False, True]
-)
+@covering(name=MODELS, kind=["dense", "sparse", "float32"], weighted=[False, True])
 def test_it_is_the_model_of_a_pipeline_with_a_scaler(name, kind, weighted, rng):
     X, y = drawn(rng, name)
     X = {"dense": X, "sparse": with_zeros(X, rng), "float32": X.astype("f4")}[kind]

@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 
 from skacv.optim import screen
-from skacv.optim.fits import Fits
 from skacv.optim.arrays import design_of
 from skacv.optim.families import GroupL2, Weighted, except_last
 from skacv.optim.fits import Fits

@@ -1,0 +1,299 @@
+"""Every keyword of every estimator changes what comes of a fit, or is refused."""
+
+import inspect
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+from sklearn.model_selection import GroupKFold, KFold
+
+import skacv
+from skacv._compat import StrOptions
+
+CLASSES = [
+    getattr(skacv, name)
+    for name in skacv.__all__
+    if hasattr(getattr(skacv, name), "get_params")
+    and hasattr(getattr(skacv, name), "predict")
+]
+STOPPING = [each for each in CLASSES if hasattr(each(), "param_grid")]
+MODELS = [each for each in CLASSES if each not in STOPPING]
+
+# What every fit starts from, where a class has it.
+SETTINGS = {
+    "max_iter": 15,
+    "loo": True,
+    "cv": 3,
+    "random_state": 0,
+    "tol": 0.0,
+    "patience": None,
+}
+# Another value of each keyword, and what it has to be set beside to matter.
+OTHER = {
+    "alpha": (0.3, {}),
+    "C": (0.1, {}),
+    "batch_size": (20, {"solver": "sgd", "n_components": 2}),
+    "class_weight": ({0: 1.0, 1: 3.0}, {}),
+    "coef0": (2.0, {"kernel": "polynomial"}),
+    "cv": (4, {}),
+    "degree": (2, {"kernel": "polynomial"}),
+    "epsilon": (2.0, {}),
+    "fit_intercept": (False, {}),
+    "gamma": (0.01, {}),
+    "group_weights": ([3.0, 1.0, 1.0, 1.0], {"alpha": 0.1}),
+    "groups": (2, {"alpha": 0.1}),
+    "keep_data": (True, {}),
+    "kernel": ("laplacian", {}),
+    "l1_ratio": (0.9, {"C": 1.0, "alpha": 0.1}),
+    "loo": (10, {}),
+    "loo_correction": (False, {"loss": "huber"}),
+    "loss": (None, {}),
+    "max_iter": (9, {}),
+    "memory_budget": (0.001, {"loo": "auto"}),
+    "momentum": (0.2, {"solver": "heavy_ball"}),
+    "n_components": (2, {"solver": "eigenpro"}),
+    "n_probes": (10, {"batch_size": 30}),
+    "patience": (1, {"max_iter": 100}),
+    "penalty": ("elasticnet", {"alpha": 0.1}),
+    "penalty_weights": ([1.0, 0.0, 2.0, 3.0], {"alpha": 0.1}),
+    "power_t": (0.5, {"solver": "sgd"}),
+    "random_state": (5, {"batch_size": 30, "loo": 10, "solver": "sgd"}),
+    "risk": (False, {"risk": True}),
+    "risk_row_scales": (False, {"risk": True}),
+    "scale": (3.0, {}),
+    "schedule": ("gd", {}),
+    "smoothing": (0.1, {"loss": "smoothed_hinge"}),
+    "solver": (None, {}),
+    "standardize": (True, {}),
+    "step_size": (1e-4, {}),
+    "store_every": (4, {}),
+    "subsample_size": (12, {"solver": "eigenpro", "n_components": 2}),
+    "tol": (0.3, {"patience": 1, "max_iter": 100}),
+}
+LOSSES = {
+    "TrajectoryRegressor": "huber",
+    "TrajectoryClassifier": "squared_hinge",
+    "TrajectoryLinearSVC": "smoothed_hinge",
+    "KernelEigenProClassifier": "log",
+}
+# Keywords of where and how a fit is computed, which the fit does not depend on: other
+# tests are of them.
+HOW = {"n_jobs", "verbose", "warm_start"}
+
+
+def table(rng, model, n_rows=60):
+    X = rng.standard_normal((n_rows, 4)) * [1.0, 2.0, 0.5, 1.0] + [0, 1.0, 0, -1]
+    X *= np.exp(rng.standard_normal((n_rows, 1)))  # rows of very different leverage
+    signal = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n_rows) + 1
+    if is_classifier(model):
+        return X, (signal > 0).astype(int)
+    return X, np.abs(np.rint(signal)) if "Poisson" in type(model).__name__ else signal
+
+
+def observed(model):
+    """Everything that a fit leaves, by name."""
+    found = {
+        name: joblib.hash(value)
+        for name, value in vars(model).items()
+        if name.endswith("_") and not name.startswith("_")
+    }
+    return {**found, "keeps data": vars(model).get("_data") is not None}
+
+
+def settings_for(cls, name, beside):
+    own = inspect.signature(cls).parameters
+    settings = {**SETTINGS, **beside}
+    if name == "risk":
+        settings = {**settings, "risk": True}
+    settings = {key: value for key, value in settings.items() if key in own}
+    if settings.get("solver") not in solvers_of(cls):
+        settings.pop("solver", None)
+    if "n_components" in settings and "eigenpro" in solvers_of(cls):
+        settings["solver"] = "eigenpro"
+    if settings.get("loss") not in names_of(cls, "loss"):
+        settings.pop("loss", None)
+    return settings
+
+
+def solvers_of(cls):
+    return names_of(cls, "solver")
+
+
+def names_of(cls, keyword):
+    """The names that a keyword takes."""
+    names = cls._parameter_constraints.get(keyword, [StrOptions(set())])[0]
+    return sorted(names.options)
+
+
+def other_value(cls, name):
+    if name == "loss":
+        return LOSSES[cls.__name__]
+    if name == "solver":
+        default = inspect.signature(cls).parameters["solver"].default
+        others = {default, "auto", "sgd", "eigenpro"}
+        return next(each for each in solvers_of(cls) if each not in others)
+    return OTHER[name][0]
+
+
+def keywords(classes):
+    return [
+        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+        for cls in classes
+        for name in inspect.signature(cls).parameters
+        if name not in HOW
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("cls", "name"), keywords(MODELS))
+def test_every_keyword_of_a_model_matters(cls, name, rng):
+    settings = settings_for(cls, name, OTHER[name][1])
+    X, y = table(rng, cls())
+    plain = observed(cls(**settings).fit(X, y))
+    other = observed(cls(**{**settings, name: other_value(cls, name)}).fit(X, y))
+    assert plain != other, f"{name} has changed nothing"
+
+
+STOPPING_OTHER = {
+    "estimator": "a list",
+    "criterion": "neg_mean_absolute_error",
+    "cv": KFold(3),
+    "rule": "one_se",
+    "patience": 3,
+    "param_grid": {"max_iter": [30, 40]},
+    "random_state": 3,
+    "task": "regression",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("cls", "name"), keywords(STOPPING))
+def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
+    is_of_classes = cls.__name__ == "SelfStoppingClassifier"
+    model, grid = skacv.IterativeRidge(0.0, max_iter=80), STOPPING_OTHER
+    if is_of_classes:
+        model = skacv.TrajectoryLogisticRegression(10.0, max_iter=80)
+    X, y = table(rng, model)
+    X = np.hstack([X, rng.standard_normal((len(y), 40))])
+    value = [("a", model), ("b", model)] if name == "estimator" else grid[name]
+    if name == "task":
+        with pytest.raises(ValueError, match="may be numbers or labels"):
+            cls().fit(X, np.rint(y))
+        assert cls(task=value).fit(X, np.rint(y)).task_ == value
+        return
+    plain = cls(model, random_state=0).fit(X, y)
+    if name == "criterion" and is_of_classes:
+        value = "accuracy"
+    settings = {"estimator": model, "random_state": 0, name: value}
+    other = cls(**settings).fit(X, y)
+    facts = [
+        (
+            each.best_iter_,
+            each.best_score_,
+            each.best_score_corrected_,
+            str(each.best_params_),
+            len(each.path_),
+            list(each.member_paths_),
+            each.criterion_,
+        )
+        for each in (plain, other)
+    ]
+    assert facts[0] != facts[1], f"{name} has changed nothing"
+
+
+# ------------------------------------------------------------------- what fit takes
+
+
+def fitted_by(cls, X, y, **params):
+    settings = {"max_iter": 15, "random_state": 0, "cv": 3}
+    own = inspect.signature(cls).parameters
+    model = cls(**{key: value for key, value in settings.items() if key in own})
+    if cls.__name__ == "TrajectoryEarlyStoppingCV":
+        model.set_params(task="regression")
+    return model.fit(X, y, **params)
+
+
+def of_class(cls):
+    return cls.__name__ if cls is not skacv.TrajectoryEarlyStoppingCV else "stopping"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cls", CLASSES, ids=of_class)
+def test_unknown_keywords_of_fit_are_refused(cls, rng):
+    X, y = table(rng, cls())
+    y = y + 0.5 if cls is skacv.TrajectoryEarlyStoppingCV else y
+    with pytest.raises(TypeError, match="colour"):
+        fitted_by(cls, X, y, colour=np.ones(len(y)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cls", CLASSES, ids=of_class)
+def test_weights_and_groups_are_used(cls, rng):
+    X, y = table(rng, cls())
+    if cls is skacv.TrajectoryEarlyStoppingCV:
+        y = np.abs(y) + 0.5 * rng.uniform(size=len(y))
+    plain = fitted_by(cls, X, y)
+    weighted = fitted_by(cls, X, y, sample_weight=rng.uniform(0.1, 3, len(y)))
+    grouped = fitted_by(cls, X, y, groups=np.repeat(np.arange(15), 4))
+    paths = []
+    for model in (plain, weighted, grouped):
+        chosen = getattr(model, "estimator_", model)
+        paths.append(chosen.cv_path_)
+    shortest = min(map(len, paths))
+    for other in paths[1:]:
+        assert not np.allclose(paths[0][:shortest], other[:shortest], rtol=1e-6)
+    folds = [set(fold) for fold in getattr(grouped, "estimator_", grouped).cv_indices_]
+    for group in np.arange(60).reshape(15, 4):
+        assert any(set(group) & fold == set(group) for fold in folds) or not any(
+            set(group) & fold for fold in folds
+        )
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=of_class)
+@pytest.mark.parametrize("cv", [KFold(3), list(KFold(3).split(np.zeros(60)))])
+def test_groups_that_a_splitter_ignores_are_refused(cls, cv, rng):
+    X, y = table(rng, cls())
+    y = y + 0.5 if cls is skacv.TrajectoryEarlyStoppingCV else y
+    model = cls(cv=cv)
+    with pytest.raises(ValueError, match="groups, which cv=.* ignores"):
+        model.fit(X, y, groups=np.repeat(np.arange(15), 4))
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=of_class)
+def test_splitters_of_groups_ask_for_groups(cls, rng):
+    X, y = table(rng, cls())
+    y = y + 0.5 if cls is skacv.TrajectoryEarlyStoppingCV else y
+    with pytest.raises(ValueError, match="needs groups: pass fit"):
+        cls(cv=GroupKFold(3)).fit(X, y)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "risk"])
+def test_criteria_without_folds_refuse_groups_and_folds(criterion, rng):
+    X, y = table(rng, skacv.IterativeRidge())
+    model = skacv.TrajectoryEarlyStoppingCV(skacv.IterativeRidge(), criterion=criterion)
+    with pytest.raises(ValueError, match="would ignore groups: take criterion='cv'"):
+        model.fit(X, y, groups=np.repeat(np.arange(15), 4))
+    with pytest.raises(ValueError, match="would ignore cv"):
+        model.set_params(cv=3).fit(X, y)
+
+
+def test_folds_are_given_once(rng):
+    X, y = table(rng, skacv.IterativeRidge())
+    for estimator in (
+        skacv.IterativeRidge(cv=3),
+        [("a", skacv.IterativeRidge()), ("b", skacv.IterativeRidge(cv=3))],
+    ):
+        model = skacv.TrajectoryEarlyStoppingCV(estimator, cv=4)
+        with pytest.raises(ValueError, match="cv is given twice"):
+            model.fit(X, y)
+
+
+@pytest.mark.parametrize("cls", STOPPING, ids=of_class)
+@pytest.mark.parametrize("keyword", ["scoring", "verbose", "class_weight", "groups"])
+def test_keywords_of_other_packages_say_what_to_write(cls, keyword):
+    with pytest.raises(TypeError, match=f"has no parameter '{keyword}': .+"):
+        cls(**{keyword: 1})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        cls(colour=1)
