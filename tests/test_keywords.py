@@ -171,7 +171,7 @@ STOPPING_OTHER = {
 @pytest.mark.parametrize(("cls", "name"), keywords(STOPPING))
 def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
     is_of_classes = cls.__name__ == "SelfStoppingClassifier"
-    model, grid = skacv.IterativeRidge(0.0, max_iter=80), STOPPING_OTHER
+    model, grid = skacv.IterativeRidge(0.0, max_iter=900), STOPPING_OTHER
     if is_of_classes:
         model = skacv.TrajectoryLogisticRegression(10.0, max_iter=80)
     X, y = table(rng, model)
@@ -256,7 +256,7 @@ def test_groups_that_a_splitter_ignores_are_refused(cls, cv, rng):
     X, y = table(rng, cls())
     y = y + 0.5 if cls is skacv.TrajectoryEarlyStoppingCV else y
     model = cls(cv=cv)
-    with pytest.raises(ValueError, match="groups, which cv=.* ignores"):
+    with pytest.raises(ValueError, match=r"groups, which cv=.* ignores"):
         model.fit(X, y, groups=np.repeat(np.arange(15), 4))
     assert not [name for name in vars(model) if name.endswith("_")]
 

@@ -1,6 +1,7 @@
 """What a user is told: keywords of other packages, and choices that fall short."""
 
 from functools import wraps
+from inspect import signature
 
 import numpy as np
 from sklearn.base import clone
@@ -33,7 +34,7 @@ def names_keywords(init):
     @wraps(init)
     def wrapped(self, *args, **params):
         for name in params:
-            if name in HINTS and name not in type(self)._get_param_names():
+            if name in HINTS and name not in signature(init).parameters:
                 raise TypeError(
                     f"{type(self).__name__} has no parameter {name!r}: {HINTS[name]}."
                 )
@@ -77,7 +78,7 @@ def warn_of_left_out(stopping, members, X, y, errors_of, rng):
         Those that were left out for the number of rows.
     X, y : as passed to fit
     errors_of : PairedErrors
-        Of all rows.
+        Errors of all rows.
     rng : RandomState
     """
     n_rows = len(errors_of.weights)

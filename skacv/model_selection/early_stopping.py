@@ -69,11 +69,13 @@ default=None
         compares a default list for the ``task``. For regression: a path of the lasso, a
         path of the elastic net, least squares, and a kernel machine. For
         classification: a path of logistic regression, logistic regression without a
-        penalty, and a kernel machine. With ``criterion="auto"`` a later one of these
-        replaces the earlier ones only if its held-out predictions are better by more
-        than one standard error of the paired differences. Members that cannot be fitted
-        to the data are skipped: kernel machines if X is sparse or has more than 5000
-        rows, and those without support for several targets.
+        penalty, and a kernel machine. They standardise the columns inside
+        (``standardize=True``), while an estimator that is named takes X as it is. With
+        ``criterion="auto"`` a later one of these replaces the earlier ones only if its
+        held-out predictions are better by more than one standard error of the paired
+        differences. Members that cannot be fitted to the data are left out:
+        ``results_`` says why. These are kernel machines if X is sparse or has more than
+        10,000 rows, and those without support for several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate that is minimised: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
@@ -95,6 +97,10 @@ default=None
         member by its own loss and compares the chosen ones by the accuracy (R^2 for
         regression) of their held-out predictions; other criteria than scorers then
         raise an error.
+    cv : int, splitter or iterable, default=None
+        The folds that iterates are judged by, where estimators have none of their own:
+        as in scikit-learn, but that a number, or None, is random folds of whole groups
+        if ``fit`` is passed ``groups``. None: as ``criterion`` says.
     rule : {"min", "one_se"}, default="min"
         "min" chooses the best iterate, "one_se" the earliest one within one standard
         error of the best.
@@ -110,12 +116,10 @@ default=None
         ``cv`` are drawn once and shared by all. With several members a key is
         ``name__parameter``.
     task : {"auto", "regression", "classification"}, default="auto"
-        The task of ``estimator=None``. "auto" decides by y: it is classification if y
-        has strings, booleans or only two values, or whole numbers (integers or floats)
-        of at most 20 values, each of which occurs at least five times; otherwise
-        regression. Before ``fit`` "auto" is a regressor: set the task where that
-        matters, as it does for the folds of
-        :func:`sklearn.model_selection.cross_val_score`.
+        The task of ``estimator=None``; with an estimator, what it must be. "auto"
+        decides by y where there is no doubt: strings and booleans are classes, numbers
+        that are not whole are numbers. :class:`SelfStoppingRegressor` and
+        :class:`SelfStoppingClassifier` have one task each.
     n_jobs : int, default=None
         Number of trajectories, of members and of ``param_grid``, that run in parallel.
         None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -162,7 +166,8 @@ default=None
         One entry per member, combination and criterion that was computed: "member",
         "params", "criterion", "best_iter", "best_score", "best_score_se", "score" (by
         which members are compared: the best score, or the accuracy or R^2 if their
-        losses differ), "n_iter", "fit_time" (seconds for the run and its estimates).
+        losses differ), "n_iter", "fit_time" (seconds for the run and its estimates),
+        "left_out" (why a member was not run, else empty).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, for linear models.
     intercept_ : float or ndarray of shape (n_outputs,)
@@ -262,8 +267,9 @@ default=None
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; None with a :class:`RowSummary`, which contains them.
         **params : dict
-            Passed on to the estimator's ``fit``, such as ``sample_weight``;
-            with metadata routing enabled, as the estimator requests.
+            Passed on to the estimator's ``fit``, such as ``sample_weight``, and to the
+            splitter ``cv``, such as ``groups``; with metadata routing enabled, as these
+            request.
 
         Returns
         -------
@@ -273,8 +279,9 @@ default=None
         Raises
         ------
         ValueError
-            If parameters or data are invalid, or the criterion is undefined (NaN) for
-            every iterate. The estimator is then left unchanged.
+            If parameters or data are invalid, if ``groups`` or ``cv`` would be ignored,
+            if y leaves a doubt about the task, or if the criterion is undefined (NaN)
+            for every iterate. The estimator is then left unchanged.
         """
         passed_y = y
         if not is_collection(X):
