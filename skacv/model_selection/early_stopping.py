@@ -117,7 +117,7 @@ default=None
         ``name__parameter``.
     task : {"auto", "regression", "classification"}, default="auto"
         The task of ``estimator=None``; with an estimator, what it must be. "auto"
-        decides by y where there is no doubt: strings and booleans are classes, numbers
+        decides by y where that is clear: strings and booleans are classes, numbers
         that are not whole are numbers. :class:`SelfStoppingRegressor` and
         :class:`SelfStoppingClassifier` have one task each.
     n_jobs : int, default=None
@@ -280,7 +280,7 @@ default=None
         ------
         ValueError
             If parameters or data are invalid, if ``groups`` or ``cv`` would be ignored,
-            if y leaves a doubt about the task, or if the criterion is undefined (NaN)
+            if y does not say which task it is, or if the criterion is undefined (NaN)
             for every iterate. The estimator is then left unchanged.
         """
         passed_y = y

@@ -52,8 +52,24 @@ default=None
         Its estimated mean squared error on unseen rows.
     best_score_corrected_ : float
         The same, corrected for having been chosen: what to expect of new rows.
+    best_score_se_, best_score_corrected_se_ : float
+        Their standard errors.
+    best_params_ : dict
+        Parameters of the chosen model that were compared, or change along its run.
+    criterion_, task_ : str
+        The estimate that has judged, and the task.
+    path_ : ndarray of shape (n_iter_ + 1,)
+        The estimate of every iterate of the chosen run.
+    member_paths_ : dict of str to ndarray
+        The same of every model.
     results_ : dict of lists
         What was compared, and what was left out and why.
+    coef_, intercept_ : ndarray, float
+        Coefficients of the chosen iterate in units of X, if it is linear.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
 
     See Also
     --------
@@ -144,8 +160,24 @@ default=None
         What it is estimated to cost on unseen rows, by its loss.
     best_score_corrected_ : float
         The same, corrected for having been chosen: what to expect of new rows.
+    best_score_se_, best_score_corrected_se_ : float
+        Their standard errors.
+    best_params_ : dict
+        Parameters of the chosen model that were compared, or change along its run.
+    criterion_, task_ : str
+        The estimate that has judged, and the task.
+    path_ : ndarray of shape (n_iter_ + 1,)
+        The estimate of every iterate of the chosen run.
+    member_paths_ : dict of str to ndarray
+        The same of every model.
     results_ : dict of lists
         What was compared, and what was left out and why.
+    coef_, intercept_ : ndarray, float
+        Coefficients of the chosen iterate in units of X, if it is linear.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
 
