@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_ax
 
 from ..optim.arrays import design_of
 from ..optim.column_maps import ColumnMaps
-from ..optim.namespaces import as_dtype, dtype_of, is_away, there
+from ..optim.namespaces import as_dtype, dtype_of, here, is_away, there
 from .moments import CONSTANT
 
 
@@ -78,6 +78,8 @@ class Standardized:
         rounding = CONSTANT * np.finfo(float).eps + np.finfo(dtype_of(X)).eps
         is_constant = variance <= (rounding * mean) ** 2
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
+        if centers:  # what is left of constant columns is zero, not a rounding
+            mean = np.where(is_constant, here(X[:1, :])[0], mean)
         return cls(mean * centers, scale, centers)
 
     def applied(self, X):

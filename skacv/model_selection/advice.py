@@ -4,6 +4,7 @@ from functools import wraps
 from inspect import signature
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -24,6 +25,9 @@ HINTS = {
 }
 # A run has still improved if its last tenth brought so much of the whole way.
 LAST_SHARE, STILL = 0.1, 1e-3
+# Rows of which so many are copies of others are warned of, where some column has other
+# values in so many of them: rows of a few categories are often alike.
+MOST_COPIES, CONTINUOUS = 0.1, 0.3
 # A member that is left out for the number of rows is tried on so many of them.
 TRIED_ROWS = 2000
 
@@ -64,6 +68,36 @@ def warn_of_last_iterate(run, choice, sign):
             "still improving: columns may be of uneven size (standardize=True, or a "
             "StandardScaler before), or max_iter too small.",
             ConvergenceWarning,
+        )
+
+
+def warn_of_copies(X, y):
+    """Warn where many rows are copies of others: no fold has them unseen.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    """
+    if sparse.issparse(X):  # counts and indicators are often alike
+        return
+    X = np.asarray(X, dtype=np.float64)
+    # Rows that are not alike differ along a random direction, as good as surely.
+    along = X @ np.random.default_rng(0).standard_normal(X.shape[1])
+    n_rows = len(along)
+    if len(np.unique(along)) > (1 - MOST_COPIES) * n_rows:
+        return
+    if max(len(np.unique(column)) for column in X.T) < CONTINUOUS * n_rows:
+        return
+    _, labels = np.unique(np.asarray(y), return_inverse=True)
+    of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
+    n_copies = n_rows - np.unique(of_both, axis=1).shape[1]
+    if n_copies > MOST_COPIES * n_rows:
+        warn(
+            f"{n_copies} of the {n_rows} rows are copies of others, which random folds "
+            "tear apart: errors of rows that have been seen are too small. Drop the "
+            "copies, or pass groups to fit.",
+            UserWarning,
         )
 
 

@@ -24,7 +24,12 @@ from .._estimator.collections import is_collection
 from .._estimator.following import followed
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
-from .advice import names_keywords, warn_of_last_iterate, warn_of_left_out
+from .advice import (
+    names_keywords,
+    warn_of_copies,
+    warn_of_last_iterate,
+    warn_of_left_out,
+)
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
@@ -312,17 +317,20 @@ default=None
             paired = self._paired(candidates, fit_params, y)
         compared = Comparison(candidates, runs, judge, rule, between, paired, left_out)
         self._keep(compared, compared.corrected_score(rng))
-        self._advise(compared, X, y, rng)
+        self._advise(compared, X, y, "groups" in params, rng)
         self.estimator_ = followed(self.estimator_, X, passed_y)
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
         return self
 
-    def _advise(self, compared, X, y, rng):
+    def _advise(self, compared, X, y, has_groups, rng):
         """Warn where another call is likely to do better."""
         _, run, choice = compared.best
         if self.estimator is not None:
             warn_of_last_iterate(run, choice, compared.judge.sign)
+        is_random = self.cv is None and not has_groups
+        if is_random and y is not None and not is_collection(X):
+            warn_of_copies(on_host(X), y)
         left_out = members_without_room(compared.left_out, X, self.task_)
         if left_out and compared.paired is not None:
             warn_of_left_out(self, left_out, X, y, compared.paired, rng)
