@@ -48,6 +48,7 @@ from .memory_studies import curved_memory
 from .optimism_studies import optimism
 from .report import COLUMNS, Row, Section, write_sections
 from .summary_studies import summary_digits
+from .table_studies import FOLDER, kernel_scores
 
 
 def published_page():
@@ -315,7 +316,10 @@ STUDIES = {
     "random-labels": random_labels,
     "kernel-defaults": kernel_defaults,
     "summary-digits": summary_digits,
+    "kernel-scores": kernel_scores,
 }
+# Studies of tables that are not part of the project.
+OF_TABLES = {"kernel-scores"} if not FOLDER.exists() else set()
 
 
 def printed(name):
@@ -341,6 +345,7 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(STUDIES))
     parser.add_argument("--output", type=Path, help="Markdown file to put them in")
     arguments = parser.parse_args()
-    found = [printed(name) for name in arguments.names or STUDIES]
+    names = arguments.names or [name for name in STUDIES if name not in OF_TABLES]
+    found = [printed(name) for name in names]
     if arguments.output:
         write_sections(arguments.output, "Accuracy over repeats", found)

@@ -1,0 +1,224 @@
+"""What the call with nothing set runs, what it leaves out, and what it says of that."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_diabetes, load_iris, make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skacv import (
+    IterativeRidge,
+    KernelEigenProRegressor,
+    SelfStoppingClassifier,
+    SelfStoppingRegressor,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+)
+from skacv.kernel.scales import FACTORS, MOST_ROWS
+from skacv.model_selection import advice, portfolios
+
+
+def raw_diabetes():
+    return load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+
+
+# --------------------------------------------------------------------- columns
+
+
+def test_raw_columns_are_those_of_a_scaler():
+    X, y = raw_diabetes()
+    model = SelfStoppingRegressor(random_state=0)
+    raw = clone(model).fit(X, y)
+    scaled = clone(model).fit(StandardScaler().fit_transform(X), y)
+    assert raw.best_member_ == scaled.best_member_
+    assert raw.best_score_ == pytest.approx(scaled.best_score_, rel=0.02)
+    members = dict(zip(raw.results_["member"], raw.results_["best_iter"]))
+    lengths = dict(zip(raw.results_["member"], raw.results_["n_iter"]))
+    assert all(members[name] < lengths[name] for name in ("lasso", "least squares"))
+
+
+def test_the_last_iterate_of_a_run_that_still_improves_is_warned_of(rng):
+    X, y = raw_diabetes()
+    model = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))
+    with pytest.warns(ConvergenceWarning, match="581, is the last of a run"):
+        model.fit(X, y)
+    assert model.best_iter_ == len(model.path_) - 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(estimator__standardize=True).fit(X, y)
+        # A run that has settled: its last iterate is its best, and no longer moves.
+        X = rng.standard_normal((200, 2))
+        settled = IterativeRidge(0.0, max_iter=300, tol=0.0)
+        TrajectoryEarlyStoppingCV(settled).fit(X, X[:, 0])
+
+
+# ---------------------------------------------------------------------- many rows
+
+
+@pytest.mark.parametrize("n_rows", [40, 1200])
+def test_gamma_is_part_of_the_comparison_where_rows_are_few(n_rows, rng):
+    X = rng.standard_normal((n_rows, 3))
+    y = np.sin(2 * X[:, 0]) + 0.5 * rng.standard_normal(n_rows)
+    model = TrajectoryEarlyStoppingCV(
+        KernelEigenProRegressor(max_iter=20), criterion="cv", random_state=0
+    ).fit(X, y)
+    gammas = [params.get("gamma") for params in model.results_["params"]]
+    if n_rows > MOST_ROWS:
+        assert gammas == [None]
+        assert len(model.estimator_.gammas_) == len(FACTORS)
+        return
+    scale = KernelEigenProRegressor(gamma="scale", max_iter=1).fit(X, y).gamma_
+    np.testing.assert_allclose(gammas, scale * np.array(FACTORS))
+    best = int(np.argmin(model.results_["best_score"]))
+    assert model.best_params_ == {"gamma": gammas[best]}
+    assert model.estimator_.gamma_ == gammas[best]
+    # Each is what it would be alone, on the same folds.
+    for gamma, score in zip(gammas, model.results_["best_score"]):
+        alone = KernelEigenProRegressor(gamma=gamma, max_iter=20)
+        alone = TrajectoryEarlyStoppingCV(alone, criterion="cv").fit(X, y)
+        assert alone.best_score_ == pytest.approx(score, rel=1e-8)
+    # And the bootstrap chooses among all of them.
+    one = KernelEigenProRegressor(gamma=gammas[best], max_iter=20)
+    one = TrajectoryEarlyStoppingCV(one, criterion="cv", random_state=0).fit(X, y)
+    assert model.best_score_ == pytest.approx(one.best_score_)
+    assert model.best_score_corrected_ > one.best_score_corrected_
+
+
+def test_a_nonlinear_member_beyond_the_former_limit():
+    X, y = make_friedman1(5400, noise=1.0, random_state=0)
+    model = SelfStoppingRegressor(random_state=0).fit(X[:5100], y[:5100])
+    assert model.best_member_ == "kernel"
+    assert np.mean((model.predict(X[5100:]) - y[5100:]) ** 2) < 2
+    assert not any(model.results_["left_out"])
+
+
+def test_what_is_left_out_is_said_and_warned_of_where_it_matters(monkeypatch, rng):
+    monkeypatch.setattr(portfolios, "MOST_KERNEL_ROWS", 400)
+    monkeypatch.setattr(advice, "TRIED_ROWS", 200)
+    X, y = make_friedman1(500, noise=0.5, random_state=0)
+    X = pd.DataFrame(X)
+    with pytest.warns(UserWarning, match="'kernel' was left out, since X has 500"):
+        model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    table = pd.DataFrame(model.results_)
+    assert table["left_out"].tolist() == ["", "", "", portfolios.TOO_MANY]
+    assert np.isnan(table["best_score"].iloc[3])
+    assert "kernel" not in model.member_paths_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        linear = X[0] - X[1] + 0.5 * rng.standard_normal(500)
+        assert SelfStoppingRegressor(random_state=0).fit(X, linear).best_member_ in (
+            "lasso",
+            "elastic net",
+            "least squares",
+        )
+
+
+def test_results_have_the_alpha_of_a_path():
+    X, y = raw_diabetes()
+    model = SelfStoppingRegressor(random_state=0).fit(X, y)
+    table = pd.DataFrame(model.results_).set_index("member")
+    lasso = table.loc["lasso"]
+    alone = TrajectoryLasso("path", max_iter=20, standardize=True).fit(X, y)
+    found = lasso["params"]["alpha"]
+    assert found == pytest.approx(alone.alpha_path_[lasso["best_iter"]])
+
+
+# ------------------------------------------------------------ scikit-learn's machinery
+
+
+def test_folds_are_stratified_before_the_fit():
+    X, y = load_iris(return_X_y=True)
+    assert cross_val_score(SelfStoppingClassifier(), X, y, cv=3).min() > 0.9
+    names = np.array(["a", "b", "c"])[y]
+    assert cross_val_score(TrajectoryEarlyStoppingCV(), X, names, cv=3).min() > 0.9
+    assert is_classifier(SelfStoppingClassifier())
+    assert is_regressor(SelfStoppingRegressor())
+    assert not hasattr(SelfStoppingRegressor(), "predict_proba")
+    assert hasattr(SelfStoppingClassifier(), "predict_proba")
+
+
+def test_calibration_grids_pipelines_and_pickles():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = SelfStoppingClassifier(random_state=0)
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
+    assert calibrated.score(X, y) > 0.9
+    search = GridSearchCV(model, {"rule": ["min", "one_se"]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+    loaded = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+    X, y = raw_diabetes()
+    piped = make_pipeline(StandardScaler(), SelfStoppingRegressor(random_state=0))
+    assert piped.fit(X, y).score(X, y) > 0.4
+
+
+def test_folds_of_ones_own():
+    X, y = raw_diabetes()
+    X, y = X.to_numpy(), y.to_numpy()
+    folds = list(KFold(4, shuffle=True, random_state=1).split(X))
+    for cv in (folds, iter(folds), KFold(4, shuffle=True, random_state=1)):
+        model = TrajectoryEarlyStoppingCV(IterativeRidge(standardize=True), cv=cv)
+        model.fit(X, y)
+        assert model.criterion_ == "cv"
+        for found, (_, judged) in zip(model.estimator_.cv_indices_, folds):
+            np.testing.assert_array_equal(found, judged)
+    scored = model.set_params(criterion="r2", cv=3).fit(X, y)
+    assert len(scored.estimator_.cv_indices_) == 3
+    several = TrajectoryEarlyStoppingCV(
+        [("a", IterativeRidge()), ("b", TrajectoryLasso())], cv=3
+    ).fit(X, y)
+    assert len(several.estimator_.cv_indices_) == 3
+
+
+# -------------------------------------------------------------------- what is said
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (Lasso(), "The 'estimator' of .*: take TrajectoryLasso instead"),
+        ([("mine", Lasso())], "The member 'mine' of .*: take TrajectoryLasso instead"),
+        (make_pipeline(StandardScaler(), Lasso()), "the last step of the pipeline"),
+    ],
+)
+def test_estimators_of_others_are_named_with_what_to_take(estimator, message, rng):
+    with pytest.raises(ValueError, match=message):
+        SelfStoppingRegressor(estimator).fit(np.eye(4), rng.uniform(size=4))
+
+
+def test_a_metric_is_no_scorer():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="roc_auc_score is a metric of two arrays"):
+        SelfStoppingClassifier(criterion=roc_auc_score).fit(X, y > 0)
+
+
+def test_tables_of_coefficients_say_what_they_need_and_are_frames():
+    X, y = raw_diabetes()
+    model = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.5, standardize=True)).fit(X, y)
+    with pytest.raises(ValueError, match=r"keep_data=True.*fit TrajectoryLasso"):
+        model.coef_table()
+    model.set_params(estimator__keep_data=True, estimator__risk=True).fit(X, y)
+    table = model.coef_table(["bmi", "s5"])
+    assert isinstance(table, pd.DataFrame)
+    assert table["column"].tolist() == ["bmi", "s5"]
+    assert (table["lower"] < table["estimate"]).all()
+
+
+def test_verbose_says_the_held_out_error_and_a_total_that_stays(capsys):
+    X, y = raw_diabetes()
+    lasso = TrajectoryLasso("path", max_iter=20, standardize=True, verbose=True)
+    model = TrajectoryEarlyStoppingCV(lasso, cv=5).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(" of 600, " in line for line in lines)
+    held_out = [line for line in lines if "cross-validation" in line]
+    assert len(held_out) > 1
+    assert f"least {model.best_score_:.6g} at {model.best_iter_}" in held_out[-1]
