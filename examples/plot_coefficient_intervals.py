@@ -107,8 +107,7 @@ def maximum_likelihood(X, y):
 def print_table(table, classic, name):
     """Every coefficient, by both ways."""
     print(f"{'column':24}{'coef':>8}{'debiased':>10}{'z':>8}{'interval':>18}{name:>20}")
-    for row, estimate, error in zip(zip(*table.values()), *classic[:2]):
-        row = dict(zip(table, row))
+    for row, estimate, error in zip(table.to_dict("records"), *classic[:2]):
         interval = f"[{row['lower']:.1f}, {row['upper']:.1f}]"
         print(
             f"{row['column']:24}{row['coef']:8.1f}{row['estimate']:10.1f}"
@@ -162,8 +161,8 @@ def diabetes(ax, along, n_rows, max_iter):
     print(f"Diabetes with products: {X.shape[1]} columns, {len(asked)} told apart.")
     print(f"Not zero: {found.sum()} by debiasing, {clear.sum()} by least squares;")
     print(f"standard errors are {ratio:.2f} of those, in the median.\n")
-    least = np.argsort(table["p_value"])[:N_SHOWN]
-    table = {name: part[least] for name, part in table.items()}
+    least = np.argsort(table["p_value"].to_numpy())[:N_SHOWN]
+    table = table.iloc[least]
     classic = taken(classic, least)
     print_table(table, classic, "least squares")
     draw(ax, table, classic, "least squares")

@@ -37,6 +37,7 @@ REGRESSORS = [
     TrajectoryLasso(0.1, max_iter=30, fit_intercept=False),
     TrajectoryLasso("path", max_iter=4, cv=3),
     TrajectoryElasticNet(0.1, max_iter=20),
+    TrajectoryLasso(0.1, max_iter=30, standardize=True),
     IterativeRidge(5.0, max_iter=25, cv=4),
     IterativeRidge([20.0, 1.0], solver="heavy_ball", max_iter=12, cv=3),
     TrajectoryGroupLasso(groups=np.repeat(np.arange(5), 4), alpha=0.1, max_iter=20),
@@ -47,6 +48,10 @@ CLASSIFIERS = [
     TrajectoryLogisticRegression(max_iter=25, cv=4),
     TrajectoryLogisticRegression(0.05, l1_ratio=0.7, max_iter=25, cv=4),
     TrajectoryLogisticRegression("path", l1_ratio=1.0, max_iter=4),
+    TrajectoryLogisticRegression(max_iter=25, standardize=True),
+    TrajectoryLogisticRegression(
+        max_iter=25, standardize=True, fit_intercept=False, class_weight="balanced"
+    ),
     TrajectoryLinearSVC(max_iter=25, cv=4, class_weight="balanced"),
     TrajectoryClassifier(max_iter=20, cv=3, class_weight={0: 1.0, 1: 3.0, 2: 2.0}),
 ]
@@ -78,6 +83,21 @@ def fits(estimator, X, y, weights=None, size=70):
 def test_regressors(estimator, weighted, X, y, rng):
     weights = rng.integers(0, 4, N) / 2 if weighted else None
     assert_same_run(*fits(estimator, X, y, weights), rtol=1e-9)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_standardised_columns_with_folds(is_sparse, X, y):
+    """Folds have the scales of all rows, which with so many are about their own."""
+    X[:, 3] = 4.0
+    X = np.where(X > 1.5, X, 0.0) if is_sparse else X
+    model = switched_off(TrajectoryLogisticRegression(max_iter=25, cv=4))
+    model.set_params(standardize=True)
+    labels = (y > np.median(y)).astype(int)
+    rows = blocks(X, 70).map_blocks(sparse.csr_matrix) if is_sparse else blocks(X, 70)
+    found = clone(model).fit(rows, blocks(labels, 70))
+    expected = model.fit(sparse.csr_matrix(X) if is_sparse else X, labels)
+    np.testing.assert_allclose(found.coef_path_, expected.coef_path_, rtol=1e-6)
+    np.testing.assert_allclose(found.cv_path_, expected.cv_path_, rtol=0.02)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)

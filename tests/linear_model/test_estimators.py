@@ -594,8 +594,10 @@ def test_verbose_prints_lines(data, capsys):
     X, y = data
     TrajectoryLasso(0.1, verbose=1, tol=0, max_iter=50).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 10
-    assert lines[-1].startswith("[TrajectoryLasso] iteration 50 of 50, objective ")
+    updates = [line for line in lines if "iteration" in line]
+    assert len(updates) == 10
+    assert updates[-1].startswith("[TrajectoryLasso] iteration 50 of 50, objective ")
+    assert lines[-2].startswith("[TrajectoryLasso] after 50 of 50, memory matrix ")
 
 
 def test_uneven_rows_warn_without_row_scales(rng):
