@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.predictions import fitted_sizes, held_out_sizes
+from skacv._estimator.prediction_intervals import fitted_sizes, held_out_sizes
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
 
 TABLE = ["jackknife+", "loo", "cv", "risk"]
@@ -73,7 +73,7 @@ class Nearest:
         return self.size[distances.argmin(axis=1)]
 
 
-FOREST = "skacv._estimator.predictions.RandomForestRegressor"
+FOREST = "skacv._estimator.prediction_intervals.RandomForestRegressor"
 
 # ---------------------------------------------------------------- several coverages
 

@@ -218,7 +218,9 @@ def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
         model = model_of("gd").fit(storage(X), y)
         whole = model.predict_interval(storage(X_new))
         with monkeypatch.context() as patch:
-            patch.setattr("skacv._estimator.predictions.BLOCK_BYTES", 2 * 24 * 8)
+            patch.setattr(
+                "skacv._estimator.prediction_intervals.BLOCK_BYTES", 2 * 24 * 8
+            )
             blocks = model.predict_interval(storage(X_new))
         np.testing.assert_allclose(blocks, whole, **EXACT)
 
@@ -441,7 +443,7 @@ def test_an_estimate_that_is_not_registered_is_no_method(rng, monkeypatch):
     model = model_of("gd", risk=True).fit(X, y)
     expected = model.predict_interval(X_new)
     left = {name: each for name, each in ESTIMATES.items() if name != "risk"}
-    monkeypatch.setattr("skacv._estimator.predictions.ESTIMATES", left)
+    monkeypatch.setattr("skacv._estimator.prediction_intervals.ESTIMATES", left)
     np.testing.assert_array_equal(model.predict_interval(X_new), expected)
     with pytest.raises(ValueError, match="method must be one of"):
         model.predict_interval(X_new, method="risk")
@@ -496,7 +498,7 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
         raise AssertionError("The replicas were run.")
 
     monkeypatch.setattr(
-        "skacv._estimator.predictions.coefficients_without_rows", refuse
+        "skacv._estimator.prediction_intervals.coefficients_without_rows", refuse
     )
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):
