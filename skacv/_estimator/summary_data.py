@@ -1,6 +1,6 @@
 """Fits to a RowSummary: its sampled rows, and pseudo-rows for all others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
@@ -120,7 +120,8 @@ class SummarisedRows:
             )
         self._check_estimates(estimator)
         n_folds = n_folds_of(estimator.cv, self.summary)
-        data, fold = summary_data(self, estimator, n_folds > 1)
+        rows, columns = self._standardized(estimator)
+        data, fold = summary_data(rows, estimator.fit_intercept, n_folds > 1, columns)
         folds = [
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
             for k in range(n_folds)
@@ -128,6 +129,18 @@ class SummarisedRows:
         if not all(len(rows) for fold in folds for rows in fold):
             raise ValueError(f"cv={n_folds}: some fold of the summary has no row.")
         return data, folds
+
+    def _standardized(self, estimator):
+        """The rows as a run has them, and what has been done to their columns."""
+        if not estimator.standardize:
+            return self, AS_PASSED
+        (scaler, _), centers = (
+            self.summary.standardized(),
+            bool(estimator.fit_intercept),
+        )
+        columns = Standardized(scaler.mean_ * centers, scaler.scale_, centers)
+        mapped = self.summary._mapped(columns.mean, columns.scale)
+        return replace(self, summary=mapped), columns
 
     def _check_estimates(self, estimator):
         """Raise where an estimate needs other rows than the sampled ones."""
@@ -171,30 +184,25 @@ def n_folds_of(cv, summary):
     return cv
 
 
-def summary_data(rows, estimator, by_fold):
+def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     """The data of a summary, and the fold of every row of their problem.
 
     Parameters
     ----------
     rows : SummarisedRows
-    estimator : TrajectoryModel
+    fit_intercept : bool
     by_fold : bool
         Whether the rows of every fold are stood for by rows of their own.
+    columns : AsPassed or Standardized
+        What has been done to the columns of the summary.
 
     Returns
     -------
     SummaryData
     fold : ndarray of int, shape (n_rows,)
     """
-    summary, columns = rows.summary, AS_PASSED
+    summary = rows.summary
     n_columns, n_targets = summary.n_features_in_, summary._n_targets
-    fit_intercept = bool(estimator.fit_intercept)
-    if estimator.standardize:
-        scaler, _ = summary.standardized()
-        columns = Standardized(
-            scaler.mean_ * fit_intercept, scaler.scale_, fit_intercept
-        )
-        summary = summary._mapped(columns.mean, columns.scale)
     total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
     values, weights, fold = summary._rows_about(mean, by_fold, total)
@@ -224,7 +232,7 @@ def summary_data(rows, estimator, by_fold):
         center=mean[:n_columns, None],
         columns=columns,
         offset=offset[None],
-        is_centered=fit_intercept,
+        is_centered=bool(fit_intercept),
         has_constant=False,
     )
     return data, fold
