@@ -1,6 +1,44 @@
-"""Early stopping: when a run ends after its best iterate."""
+"""Early stopping: when a run ends after its best iterate, and which runs go on."""
 
 import numpy as np
+
+# Updates of all runs side by side; the better half of them takes twice as many, and so
+# on.
+FIRST_UPDATES = 25
+
+
+def halved(n_runs, go_on, give_up):
+    """Successive halving: the better half of some runs goes on, until one is left.
+
+    Parameters
+    ----------
+    n_runs : int
+    go_on : callable
+        ``go_on(number, n_updates)`` brings a run to so many updates. It returns its
+        least cost so far, and whether it is over.
+    give_up : callable
+        ``give_up(number)``, called where a run does not go on.
+
+    Returns
+    -------
+    best : int
+        The run that is left. Among equals the first is kept.
+    costs : ndarray of shape (n_runs,)
+        The least of each, as far as it has gone.
+    is_over : bool
+        Whether that run is.
+    """
+    costs, n_updates = np.empty(n_runs), FIRST_UPDATES
+    left, is_over = np.arange(n_runs), np.zeros(n_runs, dtype=bool)
+    while len(left) > 1:
+        for number in left[~is_over[left]]:
+            costs[number], is_over[number] = go_on(number, n_updates)
+        order = np.argsort(costs[left], kind="stable")
+        n_kept = len(left) - len(left) // 2
+        for number in left[order[n_kept:]]:
+            give_up(number)
+        left, n_updates = np.sort(left[order[:n_kept]]), 2 * n_updates
+    return int(left[0]), costs, bool(is_over[left[0]])
 
 
 class Patience:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
+from .._estimator.stopping import halved
 from ..optim.namespaces import here, rows_in
 from .kernels import scale_gamma
 
@@ -23,8 +24,6 @@ FACTORS = 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0
 MOST_ROWS, LEAST_ROWS = 1000, 100
 # By so many folds of them, unless the estimator has folds of its own.
 N_FOLDS = 5
-# Updates of all scales; the better half of them takes twice as many, and so on.
-FIRST_UPDATES = 25
 # Parameters that say which functions are fitted, and by what they are judged. How a
 # run goes through the rows is the automatic way for a scale that is tried.
 SHARED = (
@@ -88,37 +87,19 @@ def chosen_scale(estimator, samples, folds, seed):
     settings |= {"loo": False, "cv": splits, "random_state": seed}
     candidates = [type(estimator)(gamma=gamma, **settings) for gamma in gammas]
     _share_distances(candidates, estimator, *data[:2], samples.rows[rows])
-    best, scores = _halved(candidates, data)
+
+    def go_on(number, n_updates):
+        is_over = candidates[number].fit_up_to(n_updates, *data)
+        return candidates[number].cv_path_.min(), is_over
+
+    # Among equals the smaller gamma is kept: its functions are smoother.
+    best, scores, _ = halved(len(gammas), go_on, lambda n: candidates[n]._release())
     return ChosenScale(float(gammas[best]), gammas, scores)
 
 
 def gammas_of(kernel, X):
     """Values of gamma that are tried, (n_scales,)."""
     return np.array([scale_gamma(kernel, X, factor) for factor in FACTORS])
-
-
-def _halved(candidates, data):
-    """Successive halving: the better half goes on, until one is left.
-
-    Returns
-    -------
-    best : int
-        Which one it is.
-    scores : ndarray of shape (n_candidates,)
-    """
-    scores, n_updates = np.empty(len(candidates)), FIRST_UPDATES
-    left, goes_on = np.arange(len(candidates)), np.ones(len(candidates), dtype=bool)
-    while len(left) > 1:
-        for number in left[goes_on[left]]:
-            candidate = candidates[number]
-            goes_on[number] = not candidate.fit_up_to(n_updates, *data)
-            scores[number] = candidate.cv_path_.min()
-        # Among equals the smaller gamma comes first: its functions are smoother.
-        order = np.argsort(scores[left], kind="stable")
-        for number in left[order[-(len(left) // 2) :]]:
-            candidates[number]._release()
-        left, n_updates = np.sort(left[order[: -(len(left) // 2)]]), 2 * n_updates
-    return left[0], scores
 
 
 def _most_rows(estimator):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import _safe_indexing
-from .._warnings import warn
+from .._warnings import collected_warnings, warn
 
 # What to write in the place of keywords that users of other packages try.
 HINTS = {
@@ -29,7 +29,7 @@ LAST_SHARE, STILL = 0.1, 1e-3
 # values in so many of them: rows of a few categories are often alike.
 MOST_COPIES, CONTINUOUS = 0.1, 0.3
 # A member that is left out for the number of rows is tried on so many of them.
-TRIED_ROWS = 2000
+TRIED_ROWS = 500
 
 
 def names_keywords(init):
@@ -121,7 +121,8 @@ def warn_of_left_out(stopping, members, X, y, errors_of, rng):
         estimator=members, criterion="cv", cv=None, param_grid=None
     )
     weights = errors_of.weights[rows]
-    tried.fit(_safe_indexing(X, rows), np.asarray(y)[rows], sample_weight=weights)
+    with collected_warnings():
+        tried.fit(_safe_indexing(X, rows), np.asarray(y)[rows], sample_weight=weights)
     own = np.full(n_rows, np.nan)
     of_tried = errors_of.on(rows).of(tried.estimator_, tried.best_iter_)
     own[rows] = of_tried

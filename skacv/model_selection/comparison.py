@@ -183,7 +183,7 @@ class Comparison:
         dict of lists
         """
         rows = []
-        for (member, params, _), run, choice, score in zip(
+        for (member, params, *_), run, choice, score in zip(
             self.candidates, self.runs, self.choices, self.scores
         ):
             estimator, chosen = run.estimator, {self.judge.name: (*choice, score)}

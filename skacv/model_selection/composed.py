@@ -71,9 +71,11 @@ class ComposedOfMembers(Composition):
         members, left_out = that_take(PORTFOLIOS[task](), X, y)
         if self.criterion not in tuple(ESTIMATES):
             return members, left_out
-        offered, why = ESTIMATES[self.criterion].is_offered_by, f"no {self.criterion}"
-        left_out |= {name: why for name, each in members if not offered(each)}
-        return [pair for pair in members if offered(pair[1])], left_out
+        estimate = ESTIMATES[self.criterion]
+        offered = [pair for pair in members if estimate.is_offered_by(pair[1])]
+        others = {name for name, _ in members} - {name for name, _ in offered}
+        left_out |= {name: f"it has no {estimate.path}" for name in others}
+        return offered, left_out
 
     def _candidates(self, members, X, y, fit_params):
         """An estimator of every member and combination, its parameters checked.
@@ -90,10 +92,12 @@ class ComposedOfMembers(Composition):
         ]
         self._give_folds(candidates)
         return [
-            candidate_of(name, estimator, {**combination, **values})
-            for name, combination, estimator in candidates
-            for values in estimator._left_to_compare(
-                X, y, fit_params[name].get("sample_weight")
+            candidate_of(
+                each.member, each.estimator, {**each.params, **values}
+            )._replace(group=group)
+            for group, each in enumerate(candidates)
+            for values in each.estimator._left_to_compare(
+                X, y, fit_params[each.member].get("sample_weight")
             )
         ]
 

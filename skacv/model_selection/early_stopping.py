@@ -1,6 +1,7 @@
 """The estimator that runs once and keeps the best iterate."""
 
 from functools import partial
+from itertools import chain, groupby
 from numbers import Integral
 
 import numpy as np
@@ -407,8 +408,8 @@ default=None
         ValueError
             If the criterion would hold them out otherwise.
         """
-        given = [name for name in ("groups",) if name in params]
-        given += ["cv"] if self.cv is not None else []
+        named = {"groups": params.get("groups"), "cv": self.cv}
+        given = [name for name, value in named.items() if value is not None]
         if given and self.criterion in set(ESTIMATES) - {"cv"}:
             raise ValueError(
                 f"criterion={self.criterion!r} would ignore {' and '.join(given)}: "
@@ -437,22 +438,29 @@ default=None
         stages = Stages(judge, self.patience)
         # Every run of a collection has all of its workers.
         n_jobs = 1 if is_collection(X) else self.n_jobs
-        if not has_callbacks(self):
-            return Parallel(n_jobs=n_jobs)(
-                delayed(stages.run)(each.estimator, X, y, fit_params[each.member])
-                for each in candidates
+        groups = [
+            (member, [each.estimator for each in group])
+            for (_, member), group in groupby(
+                candidates, key=lambda each: (each.group, each.member)
             )
+        ]
+        if not has_callbacks(self):
+            runs = Parallel(n_jobs=n_jobs)(
+                delayed(stages.run_group)(estimators, X, y, fit_params[member])
+                for member, estimators in groups
+            )
+            return list(chain.from_iterable(runs))
         data = {"X": X, "y": y, "metadata": params or None}
-        context = callback_context(self, len(candidates))
+        context = callback_context(self, len(groups))
         context.call_on_fit_task_begin(estimator=self, **data)
-        tasks = [context.subcontext(task_name="trajectory") for _ in candidates]
+        tasks = [context.subcontext(task_name="trajectory") for _ in groups]
         run = partial(fit_with_callbacks, self, stages)
         runs = Parallel(n_jobs=n_jobs)(
-            delayed(run)(each.estimator, task, data, fit_params[each.member])
-            for each, task in zip(candidates, tasks)
+            delayed(run)(estimators, task, data, fit_params[member])
+            for (member, estimators), task in zip(groups, tasks)
         )
         context.call_on_fit_task_end(estimator=self, **data)
-        return runs
+        return list(chain.from_iterable(runs))
 
     def score(self, X, y, **params):
         """Score of the chosen iterate, by the ``score`` of its estimator.

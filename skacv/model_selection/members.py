@@ -24,11 +24,14 @@ class Candidate(NamedTuple):
     member : str
     params : dict
     estimator : estimator
+    group : int
+        Those of a group differ in what their member leaves to us.
     """
 
     member: str
     params: dict
     estimator: object
+    group: int = 0
 
 
 def named(members):
@@ -200,7 +203,8 @@ def judge_alike(candidates, rng):
             "Members are judged by the same folds: give cv to one of them, or the "
             f"same to all, not {', '.join(map(repr, given))}."
         )
-    for (_, _, estimator), setting in zip(candidates, settings):
+    for each, setting in zip(candidates, settings):
+        estimator = each.estimator
         if given and setting is not False:
             estimator.set_params(cv=given[0])
         if estimator.get_params(deep=False).get("random_state", seed) is None:

@@ -1,5 +1,7 @@
 """Running one candidate: as a whole, or in stages while it still improves."""
 
+import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
 from time import perf_counter
@@ -11,9 +13,12 @@ from .._compat import _num_samples
 from .._estimator.following import in_numpy
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
-from .._estimator.stopping import Patience
+from .._estimator.stopping import Patience, halved
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
+
+# More updates than any run has.
+ALL = sys.maxsize
 
 
 def prepare(estimator, estimate, combination, X, y, sample_weight=None):
@@ -134,11 +139,47 @@ class Stages:
                 warn(str(found.message), found.category)
         return Run(in_numpy(estimator), path, perf_counter() - begun)
 
+    def run_group(self, estimators, X, y, fit_params):
+        """Fit estimators of which one will be kept: the worse ones only begin.
+
+        Where a patience is asked for, each is run until that ends it.
+
+        Returns
+        -------
+        list of Run
+        """
+        if len(estimators) == 1 or self._wanted(estimators[0]) is not None:
+            return [self.run(each, X, y, fit_params) for each in estimators]
+        paths, seconds = {}, np.zeros(len(estimators))
+
+        def go_on(number, n_updates):
+            begun, estimator = perf_counter(), estimators[number]
+            is_over = estimator.fit_up_to(n_updates, X, y, **fit_params)
+            paths[number] = self.judge.path(in_numpy(estimator))
+            seconds[number] += perf_counter() - begun
+            return np.nanmin(self.judge.sign * paths[number]), is_over
+
+        with collected_warnings():  # of runs that are given up
+            best, _, is_over = halved(
+                len(estimators), go_on, lambda number: estimators[number]._release()
+            )
+        if not is_over:
+            go_on(best, ALL)
+        estimators[best]._release()
+        return [
+            Run(in_numpy(each), paths[number], float(seconds[number]))
+            for number, each in enumerate(estimators)
+        ]
+
+    def _wanted(self, estimator):
+        """Updates without an improvement after which its run is over, or None."""
+        if self.patience == "auto":
+            return estimator._default_patience()
+        return self.patience
+
     def _judged_path(self, estimator, X, y, fit_params):
         """The path of the whole run, and what it has warned of where it ended."""
-        n_wanted = self.patience
-        if n_wanted == "auto":
-            n_wanted = estimator._default_patience()
+        n_wanted = self._wanted(estimator)
         if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
@@ -157,9 +198,12 @@ class Stages:
         return path, warned
 
 
-def fit_with_callbacks(owner, stages, estimator, task, data, fit_params):
-    with task.propagate_callback_context(estimator):
+def fit_with_callbacks(owner, stages, estimators, task, data, fit_params):
+    """Fit a group of estimators as one task of the callbacks."""
+    with ExitStack() as contexts:
+        for estimator in estimators:
+            contexts.enter_context(task.propagate_callback_context(estimator))
         task.call_on_fit_task_begin(estimator=owner, **data)
-        found = stages.run(estimator, data["X"], data["y"], fit_params)
+        found = stages.run_group(estimators, data["X"], data["y"], fit_params)
     task.call_on_fit_task_end(estimator=owner, **data)
     return found

@@ -13,6 +13,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
+from skacv._estimator import stopping
 from skacv.kernel import kernels, scales
 from skacv.kernel.kernels import scale_gamma, squared_distances
 
@@ -27,7 +28,7 @@ FOLDS = list(KFold(4, shuffle=True, random_state=3).split(np.arange(120)))
 
 
 def test_it_is_the_best_of_plain_runs_by_the_same_folds(data, monkeypatch):
-    monkeypatch.setattr(scales, "FIRST_UPDATES", 200)  # all scales go all the way
+    monkeypatch.setattr(stopping, "FIRST_UPDATES", 200)  # all scales go all the way
     model = KernelEigenProRegressor(cv=FOLDS, random_state=0).fit(*data)
     own = scale_gamma("rbf", data[0])
     np.testing.assert_allclose(model.gammas_, own * np.array(scales.FACTORS))

@@ -94,6 +94,20 @@ def test_gamma_is_part_of_the_comparison_where_rows_are_few(n_rows, rng):
     assert model.best_score_corrected_ > one.best_score_corrected_
 
 
+def test_the_worse_values_of_gamma_only_begin(rng):
+    """And the one that is left is what it would be alone."""
+    X = rng.standard_normal((80, 3))
+    y = np.sin(2 * X[:, 0]) + 0.5 * rng.standard_normal(80)
+    kernel = KernelEigenProRegressor(patience=40, random_state=0)
+    model = TrajectoryEarlyStoppingCV(kernel, criterion="cv", random_state=0).fit(X, y)
+    lengths = np.array(model.results_["n_iter"])
+    assert np.sort(lengths)[:3].max() <= 25
+    best = clone(kernel).set_params(**model.best_params_)
+    alone = TrajectoryEarlyStoppingCV(best, criterion="cv", random_state=0).fit(X, y)
+    np.testing.assert_allclose(alone.path_, model.path_, rtol=1e-9)
+    assert model.best_iter_ == alone.best_iter_
+
+
 def test_a_nonlinear_member_beyond_the_former_limit():
     X, y = make_friedman1(5400, noise=1.0, random_state=0)
     model = SelfStoppingRegressor(random_state=0).fit(X[:5100], y[:5100])
