@@ -83,7 +83,7 @@ default=None
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     >>> model = SelfStoppingRegressor(random_state=0).fit(X, y)
     >>> model.best_member_
-    'lasso'
+    'kernel'
     >>> model.predict(X[:2]).shape
     (2,)
     """
