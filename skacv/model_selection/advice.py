@@ -29,7 +29,7 @@ LAST_SHARE, STILL = 0.1, 1e-3
 # values in so many of them: rows of a few categories are often alike.
 MOST_COPIES, CONTINUOUS = 0.1, 0.3
 # A member that is left out for the number of rows is tried on so many of them.
-TRIED_ROWS = 500
+TRIED_ROWS = 300
 
 
 def names_keywords(init):

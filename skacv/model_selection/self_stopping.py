@@ -4,11 +4,39 @@ from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
 
-def _without_task(constraints):
-    return {name: each for name, each in constraints.items() if name != "task"}
+class OfOneTask(TrajectoryEarlyStoppingCV):
+    """The stopping estimator of one ``task``, which a subclass says."""
+
+    _parameter_constraints = {
+        name: constraint
+        for name, constraint in TrajectoryEarlyStoppingCV._parameter_constraints.items()
+        if name != "task"
+    }
+
+    @names_keywords
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        criterion="auto",
+        cv=None,
+        rule="min",
+        patience="auto",
+        param_grid=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.criterion = criterion
+        self.cv = cv
+        self.rule = rule
+        self.patience = patience
+        self.param_grid = param_grid
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
 
-class SelfStoppingRegressor(TrajectoryEarlyStoppingCV):
+class SelfStoppingRegressor(OfOneTask):
     """Regression that chooses among iterative models, and where to stop.
 
     Each model is run once; the error of every iterate on unseen rows is estimated from
@@ -89,34 +117,9 @@ default=None
     """
 
     task = "regression"
-    _parameter_constraints = _without_task(
-        TrajectoryEarlyStoppingCV._parameter_constraints
-    )
-
-    @names_keywords
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        criterion="auto",
-        cv=None,
-        rule="min",
-        patience="auto",
-        param_grid=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.estimator = estimator
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.patience = patience
-        self.param_grid = param_grid
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
 
-class SelfStoppingClassifier(TrajectoryEarlyStoppingCV):
+class SelfStoppingClassifier(OfOneTask):
     """Classification that chooses among iterative models, and where to stop.
 
     Each model is run once; what every iterate costs on unseen rows is estimated from
@@ -197,28 +200,3 @@ default=None
     """
 
     task = "classification"
-    _parameter_constraints = _without_task(
-        TrajectoryEarlyStoppingCV._parameter_constraints
-    )
-
-    @names_keywords
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        criterion="auto",
-        cv=None,
-        rule="min",
-        patience="auto",
-        param_grid=None,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.estimator = estimator
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.patience = patience
-        self.param_grid = param_grid
-        self.n_jobs = n_jobs
-        self.random_state = random_state
