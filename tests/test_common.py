@@ -46,7 +46,7 @@ ESTIMATORS = [
     IterativeRidge(),
     IterativeRidge(solver="nesterov", **FEW),
     IterativeRidge(solver="heavy_ball", **FEW),
-    TrajectoryLogisticRegression(),
+    TrajectoryLogisticRegression(**FEW),
     TrajectoryLogisticRegression(l1_ratio=0.5, **FEW),
     TrajectoryLogisticRegression(solver="sgd", **FEW, **ALONE),
     TrajectoryLogisticRegression(solver="newton", **FEW, **ALONE),
@@ -82,9 +82,12 @@ ESTIMATORS = [
     TrajectoryEarlyStoppingCV(TrajectoryRegressor(0.01, loss="huber", **FEW)),
     TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression(**FEW)),
     TrajectoryEarlyStoppingCV(TrajectoryLinearSVC(**FEW), criterion="accuracy"),
-    TrajectoryEarlyStoppingCV(KernelEigenProRegressor(random_state=0, **FEW)),
     TrajectoryEarlyStoppingCV(
-        KernelEigenProClassifier(random_state=0, **FEW), criterion="accuracy"
+        KernelEigenProRegressor(gamma="scale", random_state=0, **FEW)
+    ),
+    TrajectoryEarlyStoppingCV(
+        KernelEigenProClassifier(gamma="scale", random_state=0, **FEW),
+        criterion="accuracy",
     ),
     TrajectoryEarlyStoppingCV(
         TrajectoryElasticNet(**FEW), param_grid={"alpha": [0.01, 0.1]}
@@ -96,6 +99,7 @@ AS_THEY_COME = [
     TrajectoryClassifier(),
     TrajectoryHuberRegressor(),
     TrajectoryLinearSVC(),
+    TrajectoryLogisticRegression(),
     TrajectoryLogisticRegression(solver="newton"),
     TrajectoryLogisticRegression(solver="sgd"),
 ]

@@ -144,6 +144,7 @@ def test_no_count_is_below_zero(method, rng):
     assert (ends[:, 1] > 0).all()
 
 
+@pytest.mark.slow
 def test_many_counts_spread_more_than_few(rng):
     """Also where there are many are they covered; a constant width covers three of
     four there."""
