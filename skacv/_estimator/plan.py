@@ -82,10 +82,11 @@ class PlannedModel(PenaltyStrengths):
         """A step at which no fold diverges: any, where that is certain beforehand."""
         problem = data.problem
         refit = self._refit(data).of_run(Trajectory(None, None, None, [phase]))
-        weights = refit.without(problem, stays_in(folds, len(problem.target)))
+        stays = stays_in(folds, len(problem.target))
+        weights = refit.without(problem, stays)
         # Without a fold, L is at most L over the share of the weight that stays.
-        larger = weights.rows.max() / problem.row_weights.max()
-        bound = phase.largest_stable_step(max(larger, 1.0) * phase.smoothness(problem))
+        larger = refit.loss_scale((stays * problem.row_weights).sum(axis=0)).max()
+        bound = phase.largest_stable_step(larger * phase.smoothness(problem))
         if weights.columns is None and phase.schedule.step_size <= bound:
             return np.inf
         return min(

@@ -104,7 +104,7 @@ def data_of(estimator, X, y, sample_weight):
 def _standardized(groups, moments, has_intercept):
     """Means and standard deviations of the columns, over all rows.
 
-    Folds have the same: with so many rows they differ by next to nothing.
+    Folds have the same, other than those of rows in memory.
     """
     mean = moments.X.sum(axis=1) / moments.weight.sum()
     (squares,) = groups.sum(_squares, mean, combine=added)

@@ -329,8 +329,9 @@ default=None
         _, run, choice = compared.best
         if self.estimator is not None:
             warn_of_last_iterate(run, choice, compared.judge.sign)
-        is_random = self.cv is None and not has_groups
-        if is_random and y is not None and not is_collection(X):
+        folds = ESTIMATES["cv"].setting(self.estimator_)
+        is_random = compared.judge.estimate.name == "cv" and folds is None
+        if is_random and not (has_groups or y is None or is_collection(X)):
             warn_of_copies(on_host(X), y)
         left_out = members_without_room(compared.left_out, X, self.task_)
         if left_out and compared.paired is not None:

@@ -16,7 +16,7 @@ from ..linear_model import (
     TrajectoryLogisticRegression,
 )
 
-# A kernel machine on more rows takes more than some ten seconds on one core.
+# A kernel machine on more rows takes more than some fifteen seconds on one core.
 MOST_KERNEL_ROWS = 10_000
 TOO_MANY = f"X has more than {MOST_KERNEL_ROWS} rows"
 SAY_WHICH = (

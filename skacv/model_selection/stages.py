@@ -133,10 +133,7 @@ class Stages:
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
         estimator._release()
-        for found in warned:
-            # Separation is mended by the choice of an iterate.
-            if not issubclass(found.category, SeparationWarning):
-                warn(str(found.message), found.category)
+        _warn_again(warned)
         return Run(in_numpy(estimator), path, perf_counter() - begun)
 
     def run_group(self, estimators, X, y, fit_params):
@@ -150,22 +147,23 @@ class Stages:
         """
         if len(estimators) == 1 or self._wanted(estimators[0]) is not None:
             return [self.run(each, X, y, fit_params) for each in estimators]
-        paths, seconds = {}, np.zeros(len(estimators))
+        paths, warned, seconds = {}, {}, np.zeros(len(estimators))
 
         def go_on(number, n_updates):
             begun, estimator = perf_counter(), estimators[number]
-            is_over = estimator.fit_up_to(n_updates, X, y, **fit_params)
+            with collected_warnings() as warned[number]:
+                is_over = estimator.fit_up_to(n_updates, X, y, **fit_params)
             paths[number] = self.judge.path(in_numpy(estimator))
             seconds[number] += perf_counter() - begun
             return np.nanmin(self.judge.sign * paths[number]), is_over
 
-        with collected_warnings():  # of runs that are given up
-            best, _, is_over = halved(
-                len(estimators), go_on, lambda number: estimators[number]._release()
-            )
+        best, _, is_over = halved(
+            len(estimators), go_on, lambda number: estimators[number]._release()
+        )
         if not is_over:
             go_on(best, ALL)
         estimators[best]._release()
+        _warn_again(warned[best])
         return [
             Run(in_numpy(each), paths[number], float(seconds[number]))
             for number, each in enumerate(estimators)
@@ -196,6 +194,14 @@ class Stages:
             n_more = patience.n_left if np.isfinite(patience.n_left) else 0
             n_updates = max(n_updates + n_more, ceil(self.judge.stage * n_updates))
         return path, warned
+
+
+def _warn_again(warned):
+    """Give the warnings of a run that is kept."""
+    for found in warned:
+        # Separation is mended by the choice of an iterate.
+        if not issubclass(found.category, SeparationWarning):
+            warn(str(found.message), found.category)
 
 
 def fit_with_callbacks(owner, stages, estimators, task, data, fit_params):

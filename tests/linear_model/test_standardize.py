@@ -243,3 +243,25 @@ def test_kernels_of_standardised_columns(rng):
     )
     with pytest.raises(ValueError, match="standardize=True needs columns"):
         model.set_params(kernel="precomputed").fit(np.eye(60), y)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_automatic_step_is_stable_on_every_fold(standardize, rng):
+    """Also where a fold leaves out most of the weight."""
+    for _ in range(60):
+        X = rng.standard_normal((30, 3))
+        X[0], weights = 0.01, np.ones(30)
+        y, weights[:3] = X[:, 0] + rng.standard_normal(30), 20
+        order = rng.permutation(30)
+        folds = [(order[a], order[b]) for a, b in KFold(3).split(order)]
+        model = IterativeRidge(
+            0.0, solver="nesterov", standardize=standardize, cv=folds, loo=False
+        ).set_params(risk=False, max_iter=3)
+        model.fit(X, y, sample_weight=weights)
+        for fitted, _ in folds:
+            own = weights[fitted] / weights[fitted].sum()
+            columns = X[fitted] - own @ X[fitted]
+            if standardize:
+                columns /= np.sqrt(own @ columns**2)
+            top = np.linalg.eigvalsh((columns * own[:, None]).T @ columns)[-1]
+            assert model.step_size_ <= 4 / 3 / top * (1 + 1e-9)

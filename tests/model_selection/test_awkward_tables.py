@@ -14,6 +14,7 @@ from skacv import (
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
 
@@ -247,6 +248,19 @@ def test_two_rows_of_a_class(rng):
     with pytest.warns(UserWarning, match="least populated class"):
         model = SelfStoppingClassifier(random_state=0).fit(X, label)
     assert list(model.classes_) == ["a", "b", "rare"]
+
+
+def test_copies_are_for_random_folds_alone(rng):
+    """Where a user says how rows are held out, nothing is said of copies."""
+    X, y = duplicated_rows(rng)
+    group = np.tile(np.arange(N // 2), 2)
+    lasso = TrajectoryLasso("path", max_iter=20)
+    with pytest.warns(UserWarning, match="rows are copies of others"):
+        TrajectoryEarlyStoppingCV(lasso, criterion="cv").fit(X, y)
+    TrajectoryEarlyStoppingCV(lasso).fit(X, y, groups=group)
+    TrajectoryEarlyStoppingCV(lasso, cv=GroupKFold(5)).fit(X, y, groups=group)
+    lasso.set_params(cv=GroupKFold(5))
+    TrajectoryEarlyStoppingCV(lasso).fit(X, y, groups=group)
 
 
 def test_weights_of_zero_are_rows_that_are_not_there(rng):

@@ -108,6 +108,22 @@ def test_the_worse_values_of_gamma_only_begin(rng):
     assert model.best_iter_ == alone.best_iter_
 
 
+def test_what_the_run_that_is_kept_warns_of_is_said(monkeypatch, rng):
+    """Not what those warn of that only begin."""
+
+    def warn_of(self, trajectory, data):
+        warnings.warn(f"a run of gamma {self.gamma}", UserWarning, stacklevel=2)
+
+    monkeypatch.setattr(KernelEigenProRegressor, "_warn_of", warn_of)
+    X = rng.standard_normal((60, 3))
+    kernel = KernelEigenProRegressor(max_iter=60, random_state=0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model = TrajectoryEarlyStoppingCV(kernel, cv=3).fit(X, X[:, 0])
+    said = [str(each.message) for each in found if "a run of" in str(each.message)]
+    assert said == [f"a run of gamma {model.best_params_['gamma']}"]
+
+
 def test_a_nonlinear_member_beyond_the_former_limit():
     X, y = make_friedman1(5400, noise=1.0, random_state=0)
     model = SelfStoppingRegressor(random_state=0).fit(X[:5100], y[:5100])

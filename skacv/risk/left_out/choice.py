@@ -55,7 +55,7 @@ class LeaveOneOut:
 
     def request(self, problem, trajectory, refit):
         """The rows, as a method takes them."""
-        # One row more or less hardly changes how columns are scaled.
+        # The scales of all rows serve every row that is left out alone.
         refit = replace(refit.of_run(trajectory), columns=None)
         return Request(
             problem=problem,
