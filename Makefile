@@ -18,7 +18,7 @@ NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers studies lint dist clean
+.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen studies lint dist clean
 
 demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -43,8 +43,9 @@ test-processors: $(VENV)/installed  ## the numerical tests with the kernels of o
 test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported versions
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
-test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, of arrays on a device
+test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask tests/test_public_api.py
+	$(EXTRAS)/bin/$(PYTEST) tests/staged/test_boosters.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
@@ -65,6 +66,9 @@ bench: $(VENV)/installed  ## speed and memory against each opponent, as ratios
 bench-peers: $(PEERS)/installed  ## the same against what others have, where it installs
 	$(PEERS)/bin/python -m benchmarks.peers --output benchmarks/results/peers.md
 	$(PEERS)/bin/python -m benchmarks.comparison
+
+bench-unseen: $(PEERS)/installed  ## the default on tables nobody tuned to: the folder that SKACV_TABLES names
+	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m benchmarks.unseen --output benchmarks/results/unseen.md
 
 bench-extras: $(EXTRAS)/installed  ## runs of any optimiser against refits
 	$(EXTRAS)/bin/python -m benchmarks.any_optimiser --output benchmarks/results/any_optimiser.md
@@ -117,12 +121,13 @@ $(OLDEST)/installed: pyproject.toml tests/oldest.txt
 	$(OLDEST)/bin/python $(PIP) --constraint tests/oldest.txt --editable ".[test]"
 	touch $@
 
-# The pinned torch first: of others pip may fetch a build for GPUs.
+# The pinned torch first: of others pip may fetch a build for GPUs. And xgboost-cpu: with
+# xgboost come hundreds of megabytes for them.
 $(EXTRAS)/installed: pyproject.toml tests/extras.txt
 	$(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/python $(PIP) --upgrade pip
 	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt torch
-	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]"
+	$(EXTRAS)/bin/python $(PIP) --constraint tests/extras.txt --editable ".[test,jax,torch,dask]" xgboost-cpu lightgbm catboost
 	touch $@
 
 # All at once, so that their requirements are met together; else one by one, those that do.

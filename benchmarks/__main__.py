@@ -23,7 +23,7 @@ from skacv.optim.schedules import GradientDescent
 from skacv.risk.memory.memory_matrix import estimate_risk
 from tests.oracles import probed_memory_matrix, risk_gram
 
-from . import defaults, kernels
+from . import defaults, kernels, staged
 from .alpha_paths import large, small
 from .data import FixedSigns, sparse_regression
 from .held_out import folds, leave_one_out, logistic, ridge
@@ -184,6 +184,7 @@ BENCHMARKS = {
     "kernel-default": defaults.kernel,
     "memory": memory,
     "kernel-memory": kernels.memory,
+    "staged": staged.staged,
 }
 
 

@@ -143,17 +143,18 @@ def tuned_logistic():
 
 
 def tall_classes():
-    """The default call on many rows of two classes, against cross-validation."""
+    """A path of C on many rows of two classes, against cross-validation."""
     for n, p in TALL_CLASSES:
         X, y, X_test, y_test = tall_classes_data(n, p)
-        ours = TrajectoryEarlyStoppingCV(task="classification")
+        logistic = TrajectoryLogisticRegression("path", max_iter=30, tol=1e-4)
+        ours = TrajectoryEarlyStoppingCV(logistic)
         theirs = tuned_logistic()
         (own, model), (their_time, peer) = medians(
             partial(ours.fit, X, y), partial(theirs.fit, X, y), repeats=3
         )
         losses = [log_loss(y_test, m.predict_proba(X_test)) for m in (model, peer)]
         yield (
-            f'TrajectoryEarlyStoppingCV(task="classification"), {n} x {p}, 2 classes',
+            f'TrajectoryLogisticRegression("path") and stop, {n} x {p}, 2 classes',
             TUNED_LOGISTIC,
             own,
             their_time,

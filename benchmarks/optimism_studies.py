@@ -4,8 +4,11 @@ import warnings
 
 import numpy as np
 
-from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.model_selection.portfolios import classification
+from skacv import (
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+    TrajectoryLogisticRegression,
+)
 
 from .default_studies import log_losses, squared_errors
 from .real_data import CLASSIFICATION, REGRESSION, halves
@@ -30,8 +33,17 @@ CLASSES = (
     "wine",
 )
 LASSO = TrajectoryLasso("path", max_iter=20)
-# The members of the default portfolio that are judged by the log loss.
-LOGISTIC = [member for member in classification() if member[0] != "kernel"]
+COLUMNS = {"standardize": True}
+LOGISTIC = [
+    (
+        "logistic",
+        TrajectoryLogisticRegression("path", max_iter=30, tol=1e-4, **COLUMNS),
+    ),
+    (
+        "logistic, no penalty",
+        TrajectoryLogisticRegression(np.inf, max_iter=200, **COLUMNS),
+    ),
+]
 GROUPS = (
     ("regression", NUMBERS, REGRESSION, squared_errors, LASSO, None),
     (

@@ -31,6 +31,7 @@ from .model_selection import (
     TrajectoryEarlyStoppingCV,
     approximate_loo,
 )
+from .staged import Staged
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "RowSummary",
     "SelfStoppingClassifier",
     "SelfStoppingRegressor",
+    "Staged",
     "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

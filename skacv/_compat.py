@@ -1,10 +1,12 @@
 """All that is private to scikit-learn or depends on its version, and only that."""
 
+from copy import copy
+from functools import partial
 from inspect import signature
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import (
@@ -64,6 +66,8 @@ class Composition(_BaseComposition):
         dict
             Parameters of named estimators are ``name__parameter``.
         """
+        if not isinstance(getattr(self, self._parts), list):  # it may have a length
+            return BaseEstimator.get_params(self, deep=deep)
         return self._get_params(self._parts, deep=deep)
 
     def set_params(self, **params):
@@ -152,11 +156,106 @@ def class_weights(class_weight, classes, y, sample_weight):
     return compute_class_weight(class_weight, classes=classes, y=y, **rows)
 
 
+class Resumed:
+    """Boosting of histograms that goes on, with the same rows, from fit to fit.
+
+    Each fit would bin the rows anew, and sum over all earlier trees. What comes of that
+    is kept here: fits add to the sums in place.
+
+    Parameters
+    ----------
+    boosted : estimator
+        With ``warm_start``.
+    """
+
+    methods = "_bin_data", "_raw_predict"
+
+    def __init__(self, boosted):
+        self.boosted, self._known = boosted, {}
+
+    def fit(self, X, y, **params):
+        """Fit it to the rows that the first fit was passed."""
+        for name in self.methods:
+            setattr(self.boosted, name, partial(self._once, name))
+        try:
+            self.boosted.fit(X, y, **params)
+        finally:
+            for name in self.methods:
+                delattr(self.boosted, name)
+
+    def _once(self, name, *args, **settings):
+        """What a method of its class has returned first."""
+        if name not in self._known:
+            found = getattr(type(self.boosted), name)(self.boosted, *args, **settings)
+            self._known[name] = found, self.boosted._bin_mapper
+        found, self.boosted._bin_mapper = self._known[name]
+        return found
+
+
+def with_stages(boosted, first, last):
+    """Fitted trees of boosting, of some stages alone.
+
+    Parameters
+    ----------
+    boosted : gradient boosting, plain or of histograms
+    first, last : int
+
+    Returns
+    -------
+    estimator
+        A copy, which shares the trees.
+    """
+    found = copy(boosted)
+    name = "estimators_" if hasattr(boosted, "estimators_") else "_predictors"
+    setattr(found, name, getattr(boosted, name)[first:last])
+    return found
+
+
+def staged_sums(boosted, X, sums=None):
+    """Sums over the trees of boosting, stage after stage.
+
+    Parameters
+    ----------
+    boosted : gradient boosting, plain or of histograms
+    X : rows
+    sums : ndarray of shape (n_samples, n_trees_per_stage), default=None
+        Those of earlier stages. None: what the estimator begins with.
+
+    Returns
+    -------
+    iterator of ndarray of shape (n_samples, n_trees_per_stage)
+    """
+    if sums is not None:
+        boosted = copy(boosted)
+        # What trees of histograms are added to, and what plain trees are.
+        boosted._baseline_prediction = sums
+        boosted._raw_predict_init = lambda X: sums.copy()
+    return boosted._staged_raw_predict(X)
+
+
+def predicted_by(boosted, sums):
+    """What boosting predicts of rows with such sums: of classes, probabilities.
+
+    Parameters
+    ----------
+    boosted : gradient boosting, plain or of histograms
+    sums : ndarray of shape (n_samples, n_trees_per_stage)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_classes)
+    """
+    if is_classifier(boosted):
+        return boosted._loss.predict_proba(sums)
+    return boosted._loss.link.inverse(sums.ravel())
+
+
 __all__ = [
     "CallbackSupportMixin",
     "Composition",
     "HasMethods",
     "Interval",
+    "Resumed",
     "StrOptions",
     "_check_sample_weight",
     "_fit_context",
@@ -171,6 +270,9 @@ __all__ = [
     "is_foreign",
     "is_foreign_type",
     "on_host",
+    "predicted_by",
+    "staged_sums",
     "validate_parameters",
     "with_callbacks",
+    "with_stages",
 ]

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from skacv.model_selection import portfolios
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -14,3 +16,11 @@ def pytest_addoption(parser):
 @pytest.fixture
 def rng(request):
     return np.random.default_rng(request.config.getoption("--seed"))
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    """Default members with few trees, where a test is not about how good they are."""
+    monkeypatch.setattr(portfolios, "MOST_SMALL", 10)
+    monkeypatch.setattr(portfolios, "MOST_USUAL", 10)
+    monkeypatch.setitem(portfolios.EXTRA, "n_estimators", 3)

@@ -94,7 +94,8 @@ def lines_of(file, name, *words):
     text = (RESULTS / f"{file}.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
     for section in text.split("\n## ")[1:]:
-        if section.split("`")[1].endswith((f" {name}", f"/{name}.py")):
+        command = section.partition("`")[2].partition("`")[0]
+        if command.endswith((f" {name}", f"/{name}.py")):
             rows += section.splitlines()
     found = [row for row in rows if all(word in row for word in words)]
     if not found:

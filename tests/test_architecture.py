@@ -76,6 +76,7 @@ EXTRAS = {
     "jax": {"jax", "optax"},
     "torch": {"torch"},
     "dask": {"dask", "distributed"},
+    "staged": {"xgboost", "lightgbm", "catboost"},
 }
 
 

@@ -29,6 +29,7 @@ from skacv import (
 from skacv._estimator.following import in_numpy
 from skacv.kernel import eigenpro
 from skacv.kernel.kernels import Gaussian
+from skacv.model_selection.portfolios import PORTFOLIOS
 from skacv.optim import device
 from skacv.optim.arrays import design_of
 from skacv.optim.device import DeviceDesign
@@ -383,6 +384,12 @@ def test_pickled_and_moved(away, rng):
             np.testing.assert_allclose(device.here(again), numbers, rtol=1e-8)
 
 
+def without_trees(task):
+    """The default members that take arrays of other libraries, blended."""
+    members = [each for each in PORTFOLIOS[task]() if "trees" not in each[0]]
+    return TrajectoryEarlyStoppingCV(members, rule="blend", random_state=0)
+
+
 @dispatched
 @pytest.mark.parametrize(
     ("model", "name"),
@@ -401,7 +408,8 @@ def test_pickled_and_moved(away, rng):
             ),
             "y",
         ),
-        (TrajectoryEarlyStoppingCV(task="regression", random_state=0), "y"),
+        (without_trees("regression"), "y"),
+        (without_trees("classification"), "two"),
     ],
     ids=lambda part: str(part)[:60],
 )

@@ -2,6 +2,11 @@
 
 import pytest
 import scipy
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
@@ -11,6 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     SelfStoppingClassifier,
     SelfStoppingRegressor,
+    Staged,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -22,6 +28,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
+
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 # Few iterations, as scikit-learn's battery has for its own: what it checks does not
 # depend on their number.
@@ -64,7 +72,6 @@ ESTIMATORS = [
     KernelEigenProClassifier(),
     KernelEigenProClassifier(batch_size=8, **FEW),
     SelfStoppingRegressor(),
-    SelfStoppingClassifier(),
     TrajectoryEarlyStoppingCV(
         [
             ("lasso", TrajectoryLasso("path", max_iter=2)),
@@ -92,9 +99,11 @@ ESTIMATORS = [
     TrajectoryEarlyStoppingCV(
         TrajectoryElasticNet(**FEW), param_grid={"alpha": [0.01, 0.1]}
     ),
+    TrajectoryEarlyStoppingCV(HistGradientBoostingRegressor(**FEW)),
+    Staged(HistGradientBoostingClassifier(max_iter=3), cv=2),
 ]
 
-# What is above with less than its defaults, and takes a second a check without.
+# What is above with less than its defaults, or as the other task, and takes longer.
 AS_THEY_COME = [
     TrajectoryClassifier(),
     TrajectoryHuberRegressor(),
@@ -102,6 +111,10 @@ AS_THEY_COME = [
     TrajectoryLogisticRegression(),
     TrajectoryLogisticRegression(solver="newton"),
     TrajectoryLogisticRegression(solver="sgd"),
+    SelfStoppingClassifier(),
+    TrajectoryEarlyStoppingCV(HistGradientBoostingClassifier(max_iter=20)),
+    Staged(HistGradientBoostingRegressor(max_iter=5)),
+    Staged(RandomForestClassifier(5, random_state=0)),
 ]
 
 
@@ -118,8 +131,10 @@ def without_dispatch():
 
 
 def of_weights(estimator):
-    """As of scikit-learn's own estimators by stochastic gradient descent."""
-    if hasattr(estimator, "kernel"):
+    """As of scikit-learn's own estimators by stochastic gradient descent, and trees."""
+    if isinstance(estimator, Staged):
+        reason = "leaves and samples of trees count rows, whatever their weights"
+    elif hasattr(estimator, "kernel"):
         # It chooses its iterate by leave-one-out, to which each repetition is a row.
         reason = "leaving out one of repeated rows is not leaving out a weighted row"
     elif getattr(estimator, "solver", None) in ("sgd", "eigenpro"):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import skacv
 
@@ -18,11 +19,17 @@ CLASSES = [
 ]
 # With these a fit records everything that it can, where it has such parameters.
 SETTINGS = {"loo": True, "cv": 2, "risk": True, "max_iter": 5, "patience": 2}
+# What has to be made of another estimator.
+MADE_OF = {"Staged": [HistGradientBoostingClassifier()]}
 # What is there of some models only.
 OTHER_MODELS = {
     "TrajectoryEarlyStoppingCV": [
         skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression())
-    ]
+    ],
+    "SelfStoppingRegressor": [skacv.SelfStoppingRegressor(skacv.TrajectoryLasso())],
+    "SelfStoppingClassifier": [
+        skacv.SelfStoppingClassifier(skacv.TrajectoryLogisticRegression())
+    ],
 }
 REFERENCE = re.compile(r"All other attributes are those of :class:`(\w+)`")
 
@@ -67,7 +74,8 @@ def test_fitted_attributes_are_those_of_fits(cls, rng):
     X = pd.DataFrame(rng.standard_normal((60, 3)), columns=["a", "b", "c"])
     y = rng.poisson(np.exp(X["a"] / 2))
     there = set()
-    for model in [cls(), *OTHER_MODELS.get(cls.__name__, [])]:
+    made = cls(*MADE_OF.get(cls.__name__, []))
+    for model in [made, *OTHER_MODELS.get(cls.__name__, [])]:
         names = SETTINGS.keys() & model.get_params(deep=False).keys()
         model.set_params(**{name: SETTINGS[name] for name in names})
         model.fit(X, y > 0 if is_classifier(model) else y)

@@ -25,6 +25,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TINY = {
+    "plot_boosting": {"n_rows": 80, "n_splits": 1},
     "plot_batch_size": {"n": 60, "sizes": (4, 60), "max_iter": 5},
     "plot_coefficient_intervals": {"n_rows": 200, "max_iter": 5},
     "plot_computational_reach": {"n": 60, "n_epochs": 20},
@@ -95,6 +96,7 @@ def test_none_is_forgotten():
 # Peers of few rows may not converge, or have classes of fewer rows than folds.
 @pytest.mark.filterwarnings("ignore:The least populated class in y has only")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("example", TINY)
 def test_example_prints_and_draws(example, tmp_path, capsys):
     if missing := missing_extras(EXAMPLES / f"{example}.py"):

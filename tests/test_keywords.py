@@ -11,11 +11,14 @@ from sklearn.model_selection import GroupKFold, KFold
 import skacv
 from skacv._compat import StrOptions
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 CLASSES = [
     getattr(skacv, name)
     for name in skacv.__all__
     if hasattr(getattr(skacv, name), "get_params")
     and hasattr(getattr(skacv, name), "predict")
+    and name != "Staged"  # whose keywords are those of what it wraps: tests/staged
 ]
 STOPPING = [each for each in CLASSES if hasattr(each(), "param_grid")]
 MODELS = [each for each in CLASSES if each not in STOPPING]
@@ -227,6 +230,11 @@ def test_unknown_keywords_of_fit_are_refused(cls, rng):
         fitted_by(cls, X, y, colour=np.ones(len(y)))
 
 
+def one_of(model):
+    """What has the paths of a model: itself, or the first of its members."""
+    return next(iter(getattr(model, "members_", {"": model}).values()))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("cls", CLASSES, ids=of_class)
 def test_weights_and_groups_are_used(cls, rng):
@@ -236,14 +244,12 @@ def test_weights_and_groups_are_used(cls, rng):
     plain = fitted_by(cls, X, y)
     weighted = fitted_by(cls, X, y, sample_weight=rng.uniform(0.1, 3, len(y)))
     grouped = fitted_by(cls, X, y, groups=np.repeat(np.arange(15), 4))
-    paths = []
-    for model in (plain, weighted, grouped):
-        chosen = getattr(model, "estimator_", model)
-        paths.append(chosen.cv_path_)
+    plain, weighted, grouped = map(one_of, (plain, weighted, grouped))
+    paths = [model.cv_path_ for model in (plain, weighted, grouped)]
     shortest = min(map(len, paths))
     for other in paths[1:]:
         assert not np.allclose(paths[0][:shortest], other[:shortest], rtol=1e-6)
-    folds = [set(fold) for fold in getattr(grouped, "estimator_", grouped).cv_indices_]
+    folds = [set(fold) for fold in grouped.cv_indices_]
     for group in np.arange(60).reshape(15, 4):
         assert any(set(group) & fold == set(group) for fold in folds) or not any(
             set(group) & fold for fold in folds

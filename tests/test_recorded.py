@@ -19,6 +19,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 SQUARED = [TrajectoryLasso(0.1), TrajectoryElasticNet(0.1), IterativeRidge(0.1)]
 OTHERS = [
     TrajectoryLogisticRegression(),

@@ -42,9 +42,11 @@ def scale_of(decision, label, weights):
         expected = np.sum(softmax(scale * decision, axis=1) * decision, axis=1)
         return np.average(expected - wanted, weights=weights)
 
-    if slope(0.0) >= 0:
+    size = np.abs(decision).max()
+    # Decisions that are the same for all classes have a slope of rounding alone.
+    if slope(0.0) >= -np.finfo(np.float64).eps * size:
         return 0.0
-    largest = 1 / np.abs(decision).max()
+    largest = 1 / size
     while slope(largest) < 0:
         largest *= 2
     return brentq(slope, 0.0, largest)

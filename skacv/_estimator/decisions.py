@@ -131,7 +131,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
         trial = self._held_out_estimator(decisions, t=0)
-        trial.coef_, trial.classes_ = None, classes
+        setattr(trial, trial._follower, None)
+        trial.classes_ = classes
         return trial
 
     @block_by_block

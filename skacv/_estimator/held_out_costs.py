@@ -98,6 +98,24 @@ class HeldOutCosts:
         return mean_with_error(costs / weights, weights)
 
 
+def costs_of(loss, target, predictions):
+    """What predictions of some rows cost, on average over outputs.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : ndarray of shape (n_rows, n_outputs)
+    predictions : ndarray of shape (n_iterates, n_rows) or (n_iterates, n_rows, n)
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_rows)
+    """
+    predictor = loss.predictor(predictions.astype(np.float64))
+    predictor = np.moveaxis(predictor.reshape(*predictions.shape[:2], -1), 0, 2)
+    return loss.cost(target[:, :, None], predictor).mean(axis=1).T
+
+
 def costs_of_held_out(estimator, estimate, y):
     """What the held-out predictions of a fitted estimator cost.
 
@@ -124,13 +142,11 @@ def costs_of_held_out(estimator, estimate, y):
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
     weights, loss = estimator._row_weights[rows], estimator._loss
     y = check_array(on_host(y), ensure_2d=False, dtype=None, input_name="y")
-    target = estimator._target(y)[rows][:, :, None]
+    target = estimator._target(y)[rows]
     path = getattr(estimator, estimate.path)
 
     def of(iterates):
-        chosen = predictions[iterates].astype(np.float64)
-        predictor = loss.predictor(chosen).reshape(len(chosen), len(rows), -1)
-        cost = loss.cost(target, np.moveaxis(predictor, 0, 2)).mean(axis=1).T
+        cost = costs_of(loss, target, predictions[iterates])
         mean = cost @ weights / weights.sum()
         return cost + (path[iterates] - mean)[:, None]
 

@@ -118,21 +118,10 @@ class RecordedModel(Follows, RecordsTrajectory):
             If there is no such iterate, or its coefficients were not kept (see
             :meth:`recorded_iterations`).
         """
-        check_is_fitted(self)
-        n_rows = self.n_iter_ + 1
-        t = _checked_integer(t)
-        if not -n_rows <= t < n_rows:
-            raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
-        t, kept = t % n_rows, self.recorded_iterations()
-        place = np.flatnonzero(kept == t)
-        if not place.size:
-            raise ValueError(
-                f"The coefficients of iterate {t} were not kept. Those of "
-                f"{kept.tolist()} were."
-            )
+        t, place = checked_iterate(self, t)
         stopped = copy(self)
         stopped.iteration_ = t
-        stopped._take_coefficients(place[0])
+        stopped._take_coefficients(place)
         return stopped
 
     def _take_coefficients(self, place):
@@ -141,11 +130,42 @@ class RecordedModel(Follows, RecordsTrajectory):
         self.intercept_ = self.intercept_path_[place]
 
 
-def _checked_integer(t):
+def checked_iterate(estimator, t):
+    """The number of an iterate, and its place among those that are kept.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    t : int
+        Negative numbers count from the end.
+
+    Returns
+    -------
+    t, place : int
+
+    Raises
+    ------
+    TypeError
+        If t is not an integer.
+    ValueError
+        If there is no such iterate, or it was not kept.
+    """
+    check_is_fitted(estimator)
+    n_rows = estimator.n_iter_ + 1
     try:
-        return index(t)
+        t = index(t)
     except TypeError:
         raise TypeError(f"t must be an integer, got {t!r}.") from None
+    if not -n_rows <= t < n_rows:
+        raise ValueError(f"t must be in [{-n_rows}, {n_rows - 1}], got {t}.")
+    t, kept = t % n_rows, estimator.recorded_iterations()
+    place = np.flatnonzero(kept == t)
+    if not place.size:
+        raise ValueError(
+            f"The coefficients of iterate {t} were not kept. Those of "
+            f"{kept.tolist()} were."
+        )
+    return t, place[0]
 
 
 def _linear_predictor(X, coef, intercept):
@@ -242,7 +262,7 @@ class RecordedRegressor(RegressorMixin, PredictsIntervals, RecordedModel):
             A fitted estimator that predicts y.
         """
         trial = super()._trial_estimator(y)
-        trial.coef_ = None
+        setattr(trial, trial._follower, None)
         return trial
 
     def _predicted(self, replicas, X):

@@ -41,6 +41,10 @@ class FitProgress:
         """After update ``t``; true if a callback asks to stop."""
         if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):
             self._print(f"iteration {t} of {self.n_total}, objective {objective:.6g}")
+        return self.told(coef)
+
+    def told(self, coef):
+        """Tell callbacks of an update; true if one of them asks to stop."""
         if self.context is None:
             return False
         task = self.context.subcontext(task_name="update")
@@ -54,16 +58,21 @@ class FitProgress:
     def _print(self, said):
         print(f"[{type(self.estimator).__name__}] {said}")
 
+    def report(self, attributes):
+        """Print what has been read from the run."""
+        if not self.estimator.verbose:
+            return
+        for estimate in ESTIMATES.values():
+            if estimate.path in attributes:
+                path = attributes[estimate.path]
+                self._print(
+                    f"after {len(path) - 1} of {self.n_total}, {estimate.label} "
+                    f"{path[-1]:.6g}, least {path.min():.6g} at {path.argmin()}"
+                )
+
     def finish(self, coef, attributes):
         """After the run, with its last coefficients and what has been read from it."""
-        if self.estimator.verbose:
-            for estimate in ESTIMATES.values():
-                if estimate.path in attributes:
-                    path = attributes[estimate.path]
-                    self._print(
-                        f"after {len(path) - 1} of {self.n_total}, {estimate.label} "
-                        f"{path[-1]:.6g}, least {path.min():.6g} at {path.argmin()}"
-                    )
+        self.report(attributes)
         if self.context is not None:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator,

@@ -182,6 +182,11 @@ class Estimate:
         """Whether the estimator has a parameter to switch it on."""
         return self.parameter is None or self.parameter in _parameters(estimator)
 
+    def is_computed_by(self, estimator: Any) -> bool:
+        """Whether the estimator can compute it, with the parameters that it has."""
+        applies = self.applies is None or self.applies(estimator)
+        return self.is_offered_by(estimator) and applies
+
     def check_offered(self, estimator: Any, asked: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
 
@@ -245,7 +250,7 @@ ESTIMATES = {
             parameter="loo",
             sample=rows_to_choose_by,
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
-            "weight).",
+            "weight), and models of skacv; folds take any.",
             residuals=residuals_of_rows_left_out,
             needs="sample",
             is_rotation_invariant=True,

@@ -324,12 +324,10 @@ INSTEAD = {
     "Ridge": "IterativeRidge",
     "RidgeCV": "IterativeRidge('path')",
     "LinearRegression": "IterativeRidge(0.0)",
-    "SGDRegressor": "IterativeRidge(0.0, solver='sgd')",
     "HuberRegressor": "TrajectoryHuberRegressor",
     "PoissonRegressor": "TrajectoryPoissonRegressor",
     "LogisticRegression": "TrajectoryLogisticRegression",
     "LogisticRegressionCV": "TrajectoryLogisticRegression('path')",
-    "SGDClassifier": "TrajectoryLogisticRegression(solver='sgd')",
     "RidgeClassifier": "TrajectoryLogisticRegression",
     "LinearSVC": "TrajectoryLinearSVC",
     "SVC": "KernelEigenProClassifier",
@@ -361,15 +359,16 @@ def check_records_trajectory(estimator, owner, member=None):
         missing = [name for name in names if not callable(getattr(estimator, name, 0))]
         if missing and hasattr(estimator, "named_steps"):
             raise ValueError(
-                f"{which} of {owner} is a pipeline: make {owner} the last step of the "
-                "pipeline instead."
+                f"{which} of {owner} is a pipeline, whose last step is not fitted in "
+                f"stages: make {owner} the last step of the pipeline instead."
             )
         if missing:
             kind = type(estimator).__name__
             instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
             raise ValueError(
                 f"{which} of {owner} must be an estimator that records its trajectory, "
-                "such as those of skacv.linear_model and skacv.kernel, but "
-                f"{kind} has no {', '.join(missing)} (see "
-                f"skacv.model_selection.RecordsTrajectory){instead}."
+                "such as those of skacv.linear_model and skacv.kernel, or is fitted in "
+                f"stages, such as boosted trees, but {kind} has no "
+                f"{', '.join(missing)} (see skacv.model_selection.RecordsTrajectory)"
+                f"{instead}."
             )

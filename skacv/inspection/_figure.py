@@ -40,6 +40,8 @@ def recorded(estimator, X=None):
     last, X = last_step(estimator, X)
     check_is_fitted(last)
     inner = getattr(last, "estimator_", last)
+    if hasattr(last, "best_member_"):  # a blend of several has no record of its own
+        inner = last.members_[last.best_member_]
     if not hasattr(inner, "train_path_"):
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; take an estimator of "

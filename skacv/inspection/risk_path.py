@@ -11,6 +11,7 @@ from ._figure import (
     BLACK,
     BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
     SKY_BLUE,
@@ -32,6 +33,9 @@ STYLES = (
     {"color": ORANGE, "linewidth": 1.8},
     {"color": SKY_BLUE, "linewidth": 1.8},
 )
+
+# What the bar of one weight takes of the height of a figure.
+HEIGHT_OF_BAR = 0.085
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,6 +69,8 @@ class RiskPathDisplay:
         Name of the loss, for the label of the axis.
     others : dict of str to ndarray, default=None
         Paths of the criterion for the other members that were compared.
+    weights : dict of str to float, default=None
+        Weights of the members of a blend, drawn as bars; None draws none.
 
     Attributes
     ----------
@@ -74,6 +80,8 @@ class RiskPathDisplay:
         The line of every estimate.
     other_lines_ : dict of str to matplotlib Line2D
         The line of every other member.
+    weight_bars_ : dict of str to matplotlib Rectangle
+        The bar of every member of a blend.
     train_line_, test_line_ : matplotlib Line2D
         ``test_line_`` is None without a test curve.
 
@@ -98,6 +106,7 @@ class RiskPathDisplay:
     xscale: str = "symlog"
     cost: str = "squared error"
     others: dict | None = None
+    weights: dict | None = None
 
     @classmethod
     def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
@@ -107,7 +116,8 @@ class RiskPathDisplay:
         ----------
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
-            that ends with one of them.
+            that ends with one of them. The paths of a blend are those of its member of
+            largest weight.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
             Test rows, in the format that ``estimator`` predicts for.
@@ -153,6 +163,7 @@ default=None
             xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
             cost=inner._loss.name,
             others=others,
+            weights=_weights(estimator),
         )
         return display.plot(ax=ax)
 
@@ -180,7 +191,11 @@ default=None
             ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
         # Many curves leave no corner free.
         beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-        ax.legend(frameon=False, fontsize="small", **(beside if self.others else {}))
+        if self.weights:  # the bars have the other half
+            beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        is_beside = self.others or self.weights
+        ax.legend(frameon=False, fontsize="small", **(beside if is_beside else {}))
+        self._draw_weights(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -208,6 +223,28 @@ default=None
             (self.other_lines_[name],) = ax.plot(
                 path, label=name, color=color, linewidth=1, zorder=1.9
             )
+
+    def _draw_weights(self, ax):
+        """A bar for every member of a blend, in the colour of its path."""
+        self.weight_bars_ = {}
+        if not self.weights:
+            return
+        colors = {name: line.get_color() for name, line in self.other_lines_.items()}
+        if self.criterion is not None:
+            colors[self.estimator_name] = self.lines_[self.criterion].get_color()
+        names, values = list(self.weights), list(self.weights.values())
+        height = HEIGHT_OF_BAR * len(names)
+        beside = ax.inset_axes([1.06, 0.06, 0.3, height])
+        colors = [colors.get(name, GREY) for name in names]
+        bars = beside.barh(range(len(names)), values, height=0.3, color=colors)
+        for place, (name, value) in enumerate(self.weights.items()):
+            beside.text(
+                0, place - 0.2, f" {name} {value:.2f}", fontsize="small", va="bottom"
+            )
+        beside.set(xlim=(0, 1), ylim=(len(names) - 0.7, -0.9), xticks=[], yticks=[])
+        beside.set_title("weights of the blend", fontsize="small", loc="left")
+        beside.spines[["top", "right", "bottom"]].set_visible(False)
+        self.weight_bars_ = dict(zip(names, bars))
 
     def _draw_errors(self, ax):
         self.test_line_ = None
@@ -272,6 +309,12 @@ def _estimates(inner):
             f"so there is none to draw. Switch one on: {', '.join(parameters)}."
         )
     return found
+
+
+def _weights(estimator):
+    """The weights of a blend of several members, None for one model."""
+    weights = getattr(last_step(estimator)[0], "weights_", {})
+    return weights if sum(weight > 0 for weight in weights.values()) > 1 else None
 
 
 def _criterion(estimator):

@@ -21,6 +21,7 @@ from ..optim.schedules import (
     GradientDescent,
     HeavyBall,
     Nesterov,
+    Newton,
     fixed_batches,
 )
 from ..optim.updates import Pass, ProximalGradient
@@ -28,6 +29,8 @@ from ._squared import SquaredErrorRegressor
 
 # The automatic number of directions, of the smaller side of the subsample.
 SHARE_OF_DIRECTIONS = 1 / 10
+# Exact solutions along a "path": spectra and other smooth curves want so small ones.
+N_EXACT, EXACT_RATIO = 41, 1e-10
 
 
 class IterativeRidge(SquaredErrorRegressor):
@@ -48,7 +51,8 @@ class IterativeRidge(SquaredErrorRegressor):
         Strength of the penalty. A sequence of values is fitted in one warm-started
         trajectory, with ``max_iter`` updates at each value and the momentum restarted
         at each; "path" is a geometric grid of 10 values, from n times the largest
-        eigenvalue of X'X / n down to 1e-3 of that.
+        eigenvalue of X'X / n down to 1e-3 of that; with "newton" of 41 values, down to
+        1e-10 of that.
     fit_intercept : bool, default=True
         Whether to fit an intercept, by centring X and y by their (weighted) means. X is
         not copied.
@@ -59,11 +63,14 @@ class IterativeRidge(SquaredErrorRegressor):
         own rows, as a refit would; single rows that are left out, and ``risk_path_``,
         have the scales of all rows. Sparse columns are scaled and not centred; constant
         columns stay as they are.
-    solver : {"gd", "nesterov", "heavy_ball", "eigenpro"}, default="gd"
+    solver : {"gd", "nesterov", "heavy_ball", "eigenpro", "newton"}, default="gd"
         Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or EigenPro:
         gradients are multiplied by a preconditioner that reduces the largest
         eigenvalues of a subsample of the rows to about the next one [2]_, so that
-        ill-conditioned features need few updates.
+        ill-conditioned features need few updates. "newton" is Newton's method: one
+        update leads to the exact solution at a value of alpha, from an
+        eigendecomposition of X'X or XX', whichever is smaller, for each fit. There is
+        no ``risk_path_`` then, and rows are left out by fits without them.
     momentum : float, default=0.9
         Momentum of the heavy ball; other solvers do not use it.
     n_components : int or "auto", default="auto"
@@ -188,7 +195,7 @@ class IterativeRidge(SquaredErrorRegressor):
 
     _parameter_constraints = {
         **SquaredErrorRegressor._parameter_constraints,
-        "solver": [StrOptions({"gd", "nesterov", "heavy_ball", "eigenpro"})],
+        "solver": [StrOptions({"gd", "nesterov", "heavy_ball", "eigenpro", "newton"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "n_components": [
             StrOptions({"auto"}),
@@ -200,7 +207,7 @@ class IterativeRidge(SquaredErrorRegressor):
         ],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     }
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
+    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
     _multi_output = True
     _is_sum = True
     _is_smooth = True
@@ -249,6 +256,23 @@ class IterativeRidge(SquaredErrorRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def _has_memory_matrix(self):
+        """Whether updates are gradient steps."""
+        return self.solver != "newton"
+
+    @property
+    def _strength_ratio(self):
+        return EXACT_RATIO if self.solver == "newton" else super()._strength_ratio
+
+    def _n_strengths(self):
+        is_exact_path = self.solver == "newton" and isinstance(self.alpha, str)
+        return N_EXACT if is_exact_path else super()._n_strengths()
+
+    def _default_patience(self):
+        # Exact solutions cost next to nothing, and what matters may come last.
+        return None if self.solver == "newton" else super()._default_patience()
 
     def _penalty(self, strength, n_features):
         return SquaredL2(strength)

@@ -5,11 +5,9 @@ from inspect import signature
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._compat import _safe_indexing
-from .._warnings import collected_warnings, warn
+from .._warnings import warn
 
 # What to write in the place of keywords that users of other packages try.
 HINTS = {
@@ -28,8 +26,6 @@ LAST_SHARE, STILL = 0.1, 1e-3
 # Rows of which so many are copies of others are warned of, where some column has other
 # values in so many of them: rows of a few categories are often alike.
 MOST_COPIES, CONTINUOUS = 0.1, 0.3
-# A member that is left out for the number of rows is tried on so many of them.
-TRIED_ROWS = 300
 
 
 def names_keywords(init):
@@ -65,8 +61,9 @@ def warn_of_last_iterate(run, choice, sign):
     if gained > STILL * (costs[0] - costs[-1]):
         warn(
             f"The chosen iterate, {choice.iteration}, is the last of a run that was "
-            "still improving: columns may be of uneven size (standardize=True, or a "
-            "StandardScaler before), or max_iter too small.",
+            "still improving: max_iter (n_estimators, of trees) may be too small. "
+            "Linear models and kernels need many updates where columns are of uneven "
+            "size (standardize=True, or a StandardScaler before).",
             ConvergenceWarning,
         )
 
@@ -79,9 +76,9 @@ def warn_of_copies(X, y):
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     """
-    if sparse.issparse(X):  # counts and indicators are often alike
-        return
-    X = np.asarray(X, dtype=np.float64)
+    if sparse.issparse(X) or np.asarray(X).dtype.kind not in "fiu":
+        return  # counts, indicators and categories are often alike
+    X = np.nan_to_num(np.asarray(X, dtype=np.float64))
     # Rows that are not alike differ along a random direction, as good as surely.
     along = X @ np.random.default_rng(0).standard_normal(X.shape[1])
     n_rows = len(along)
@@ -97,42 +94,5 @@ def warn_of_copies(X, y):
             f"{n_copies} of the {n_rows} rows are copies of others, which random folds "
             "tear apart: errors of rows that have been seen are too small. Drop the "
             "copies, or pass groups to fit.",
-            UserWarning,
-        )
-
-
-def warn_of_left_out(stopping, members, X, y, errors_of, rng):
-    """Warn where members that cannot take all rows do better on some of them.
-
-    Parameters
-    ----------
-    stopping : TrajectoryEarlyStoppingCV
-        Fitted, for its settings.
-    members : list of (str, estimator)
-        Those that were left out for the number of rows.
-    X, y : as passed to fit
-    errors_of : PairedErrors
-        Errors of all rows.
-    rng : RandomState
-    """
-    n_rows = len(errors_of.weights)
-    rows = np.sort(rng.permutation(np.flatnonzero(errors_of.weights))[:TRIED_ROWS])
-    tried = clone(stopping).set_params(
-        estimator=members, criterion="cv", cv=None, param_grid=None
-    )
-    weights = errors_of.weights[rows]
-    with collected_warnings():
-        tried.fit(_safe_indexing(X, rows), np.asarray(y)[rows], sample_weight=weights)
-    own = np.full(n_rows, np.nan)
-    of_tried = errors_of.on(rows).of(tried.estimator_, tried.best_iter_)
-    own[rows] = of_tried
-    errors = errors_of.of(stopping.estimator_, stopping.best_iter_)
-    if errors_of.is_worse(errors, own):
-        mean, best = np.nanmean(errors[rows]), np.nanmean(of_tried)
-        warn(
-            f"{tried.best_member_!r} was left out, since X has {n_rows} rows, and "
-            f"predicts better from {len(rows)} of them than the chosen model from all: "
-            f"held-out error {best:.3g} against {mean:.3g} on these. Name it as the "
-            "estimator, which takes longer, or fit boosted trees.",
             UserWarning,
         )

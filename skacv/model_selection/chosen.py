@@ -38,6 +38,16 @@ class ChosenIterate:
         check_is_fitted(self)
         return self.estimator_
 
+    def _recorded(self, method):
+        """A method of the chosen run, which a blend of several has not."""
+        chosen = self._chosen()
+        if not hasattr(chosen, method):
+            raise AttributeError(
+                f"A blend has no {method}: members_[{self.best_member_!r}].{method} is "
+                f"that of one member, and members_ has {', '.join(self.members_)}."
+            )
+        return getattr(chosen, method)
+
     def predict(self, X):
         """Predict with the chosen iterate.
 
@@ -111,10 +121,12 @@ class ChosenIterate:
         ------
         NotFittedError
             If this object is not fitted.
+        AttributeError
+            If this object is a blend, whose members have iterates.
         ValueError
             If there is no such iterate, or its coefficients were not kept.
         """
-        return self._chosen().at_iteration(t)
+        return self._recorded("at_iteration")(t)
 
     def staged_predict(self, X):
         """Predict with every iterate of the chosen trajectory.
@@ -126,8 +138,13 @@ class ChosenIterate:
         Yields
         ------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+        Raises
+        ------
+        AttributeError
+            If this object is a blend, whose members have iterates.
         """
-        yield from self._chosen().staged_predict(X)
+        yield from self._recorded("staged_predict")(X)
 
     @available_if(_estimator_has("predict_interval"))
     def predict_interval(self, X, coverage=0.9, method="auto"):
@@ -143,7 +160,8 @@ class ChosenIterate:
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
             need an estimator with ``cv`` or ``risk`` on, or that criterion, "scaled"
             one with any of these on, the others one with ``loo`` on; "jackknife+" and
-            "scaled" also need ``keep_data=True``.
+            "scaled" also need ``keep_data=True``. A blend has "auto" alone, or what its
+            rows were held out by, "cv" or "loo".
 
         Returns
         -------

@@ -8,8 +8,8 @@ import numpy as np
 from .._estimator.readers import ESTIMATES
 from .criteria import PathJudge
 from .optimism import Judged, corrected_score
-from .preference import preferred
 from .rules import place_of_least
+from .splits import take_back
 from .stages import choice_of
 
 # More costs than these are not gone through row by row: the least over a path is hardly
@@ -23,6 +23,7 @@ RESULTS = (
     "best_score",
     "best_score_se",
     "score",
+    "weight",
     "n_iter",
     "fit_time",
     "left_out",
@@ -65,8 +66,6 @@ class Comparison:
     between : ScorerJudge or None
         What compares the choices of members whose losses differ; None where the judge
         does.
-    paired : PairedErrors or None
-        Where members are in an order of preference, what an earlier one is given up by.
     left_out : dict of str to str
         Why members of the portfolio were not run, by their names.
     """
@@ -76,7 +75,6 @@ class Comparison:
     judge: object
     rule: object
     between: object = None
-    paired: object = None
     left_out: dict = field(default_factory=dict)
 
     @cached_property
@@ -109,8 +107,8 @@ class Comparison:
         }
 
     @cached_property
-    def best(self):
-        """The best candidate, its run, and the choice in it.
+    def _least_place(self):
+        """The place of the best candidate.
 
         Raises
         ------
@@ -120,19 +118,59 @@ class Comparison:
         judge = self.judge if self.between is None else self.between
         places = list(self._bests().values())
         best = places[place_of_least([judge.sign * self.scores[p] for p in places])]
-        if self.paired is not None and not np.isnan(self.choices[best].score):
-            best = preferred(places, best, self._errors_of, self.paired)
         if np.isnan(self.choices[best].score):
             raise ValueError(
                 f"criterion={self.judge.name} is undefined (NaN) for every iterate of "
                 "every candidate."
             )
-        return self.candidates[best], self.runs[best], self.choices[best]
+        return best
 
-    def _errors_of(self, place):
-        """Errors of the choice in a run, sample by sample."""
-        estimator, choice = self.runs[place].estimator, self.choices[place]
-        return self.paired.of(estimator, choice.iteration)
+    @property
+    def _place(self):
+        """The place of the candidate that is kept."""
+        return self._least_place
+
+    @property
+    def best(self):
+        """The candidate that is kept, its run, and the choice in it."""
+        place = self._place
+        return self.candidates[place], self.runs[place], self.choices[place]
+
+    @property
+    def weights(self):
+        """The weight of every member in what is kept: the best has all of it.
+
+        Returns
+        -------
+        dict of str to float
+        """
+        best = self.best[0].member
+        return {name: float(name == best) for name in self._bests()}
+
+    @property
+    def score(self):
+        """The score of what is kept, and its standard error."""
+        choice = self.best[2]
+        return choice.score, choice.standard_error
+
+    def members(self):
+        """The members that are kept, fitted, by their names: the best alone.
+
+        Returns
+        -------
+        dict of str to estimator
+        """
+        return {self.best[0].member: self._kept_of(self._place)}
+
+    def _kept_of(self, place):
+        """The iterate that is chosen from a run, as a fitted estimator."""
+        estimator = self.runs[place].estimator
+        take_back(estimator)
+        return estimator.at_iteration(self.choices[place].iteration)
+
+    def kept(self, members):
+        """What predicts, made of the members that are kept."""
+        return members[self.best[0].member]
 
     def paths(self):
         """The path of every member, that of its best combination.
@@ -163,9 +201,15 @@ class Comparison:
             for candidate, run in zip(self.candidates, self.runs)
             if self.between is None or candidate.member == best
         ]
-        if any(each.costs is None or each.costs.size > MOST_COSTS for each in judged):
+        if not self._are_all_known(judged):
             return np.nan, np.nan
         return corrected_score(judged, self.rule, rng)
+
+    @staticmethod
+    def _are_all_known(judged):
+        """Whether it is known what single rows cost, and these are not too many."""
+        costs = [each.costs for each in judged]
+        return all(each is not None and each.size <= MOST_COSTS for each in costs)
 
     def _judged(self, estimator):
         rows = estimator.recorded_iterations()
@@ -182,17 +226,18 @@ class Comparison:
         -------
         dict of lists
         """
-        rows = []
-        for (member, params, *_), run, choice, score in zip(
-            self.candidates, self.runs, self.choices, self.scores
-        ):
-            estimator, chosen = run.estimator, {self.judge.name: (*choice, score)}
+        rows, weights = [], self.weights
+        bests = {place: weights[name] for name, place in self._bests().items()}
+        for place, (member, params, *_) in enumerate(self.candidates):
+            run, choice = self.runs[place], self.choices[place]
+            estimator, weight = run.estimator, bests.get(place, 0.0)
+            chosen = {self.judge.name: (*choice, self.scores[place], weight)}
             for name, estimate in ESTIMATES.items():
                 if hasattr(estimator, estimate.path) and name != self.judge.name:
                     own = PathJudge(estimate)
                     path = own.path(estimator)
                     other = choice_of(estimator, path, own, self.rule)
-                    chosen[name] = (*other, np.nan)
+                    chosen[name] = (*other, np.nan, np.nan)
             rows += [
                 (
                     member,

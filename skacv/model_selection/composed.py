@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import (
 
 from .._compat import Composition, check_names
 from .._estimator.readers import ESTIMATES
+from ..staged import recorded
 from .criteria import scorer_of
 from .members import (
     candidate_of,
@@ -23,7 +24,8 @@ from .members import (
     named,
     tags_of,
 )
-from .portfolios import PORTFOLIOS, task_of, that_take
+from .portfolios import PORTFOLIOS, task_of
+from .tables import Table, that_take, warn_of_columns
 
 
 class ComposedOfMembers(Composition):
@@ -32,12 +34,17 @@ class ComposedOfMembers(Composition):
     _parts = "estimator"
 
     def _members(self):
-        """Name and estimator of all that run; by default, if these are numbers."""
+        """Name and estimator of all that run; by default, if these are numbers.
+
+        Those that are fitted in stages are wrapped.
+        """
         if self.estimator is None:
             return PORTFOLIOS[self._task()]()
         if isinstance(self.estimator, list):
-            return named(self.estimator)
-        return [(type(self.estimator).__name__, self.estimator)]
+            return [(name, recorded(each)) for name, each in named(self.estimator)]
+        # What runs alone has all threads.
+        n_jobs = self.n_jobs if self.param_grid is None else None
+        return [(type(self.estimator).__name__, recorded(self.estimator, n_jobs))]
 
     def _task(self):
         """The task, numbers where that is left to fit."""
@@ -67,15 +74,22 @@ class ComposedOfMembers(Composition):
 
     def _default_for(self, X, y):
         """Members of the default portfolio that can run on these data."""
-        task = task_of(X, y) if self.task == "auto" else self.task
-        members, left_out = that_take(PORTFOLIOS[task](), X, y)
-        if self.criterion not in tuple(ESTIMATES):
-            return members, left_out
-        estimate = ESTIMATES[self.criterion]
-        offered = [pair for pair in members if estimate.is_offered_by(pair[1])]
-        others = {name for name, _ in members} - {name for name, _ in offered}
-        left_out |= {name: f"it has no {estimate.path}" for name in others}
-        return offered, left_out
+        task, table = self._task_for(X, y), Table.of(X, y)
+        members, no_estimate = PORTFOLIOS[task](table), {}
+        if self.criterion in tuple(ESTIMATES):
+            estimate = ESTIMATES[self.criterion]
+            no_estimate = {
+                name: f"it has no {estimate.path}"
+                for name, member in members
+                if not estimate.is_computed_by(member)
+            }
+            members = [pair for pair in members if pair[0] not in no_estimate]
+        members, left_out = that_take(members, table)
+        warn_of_columns(left_out)
+        return members, left_out | no_estimate
+
+    def _task_for(self, X, y):
+        return task_of(X, y) if self.task == "auto" else self.task
 
     def _candidates(self, members, X, y, fit_params):
         """An estimator of every member and combination, its parameters checked.

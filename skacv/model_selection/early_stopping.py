@@ -4,9 +4,8 @@ from functools import partial
 from itertools import chain, groupby
 from numbers import Integral
 
-import numpy as np
 from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin, is_classifier
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -15,7 +14,6 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
-    _num_samples,
     callback_context,
     has_callbacks,
     on_host,
@@ -29,8 +27,8 @@ from .advice import (
     names_keywords,
     warn_of_copies,
     warn_of_last_iterate,
-    warn_of_left_out,
 )
+from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
@@ -43,11 +41,10 @@ from .members import (
     losses_of,
     usual_scorer,
 )
-from .portfolios import PORTFOLIOS, members_without_room, task_of_estimator
-from .preference import PairedErrors
+from .portfolios import PORTFOLIOS, task_of_estimator
 from .read_once import read_once
-from .rules import RULES
-from .splits import draw_once, take_back
+from .rules import RULES, least
+from .splits import draw_once
 from .stages import Stages, fit_with_callbacks, prepare
 
 
@@ -56,32 +53,35 @@ class TrajectoryEarlyStoppingCV(
 ):
     """Fit once and keep the iterate of least estimated risk.
 
-    The estimator records its iterates and estimates the error of each of them on unseen
-    rows. This one keeps the iterate with the smallest estimate: nothing is refitted,
-    and no rows are set aside. Several estimators can be compared on the same rows and
-    folds; the best iterate of all is kept.
+    The estimator records its iterates, or its stages, and the error of each of them on
+    unseen rows is estimated. The iterate with the smallest estimate is kept: nothing is
+    refitted, and no rows are set aside. Several estimators can be compared on the same
+    rows and folds; the best iterate of all is kept, or a weighted mean of the best of
+    each.
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory, list of (str, estimator), \
-default=None
+    estimator : estimator that records its trajectory or is fitted in stages, list of \
+(str, estimator), default=None
         An estimator of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge`
         or :class:`TrajectoryLogisticRegression`, or any other that has the methods of
-        :class:`skacv.model_selection.RecordsTrajectory`. The result is a regressor or a
-        classifier as this estimator is. A list of (name, estimator) pairs compares
-        several, called members: all regressors or all classifiers. Their parameters are
-        ``name__parameter`` in ``set_params`` and ``param_grid``; if one of them has a
-        ``cv``, all use it, and those without a ``random_state`` share one. None
-        compares a default list for the ``task``. For regression: a path of the lasso, a
-        path of the elastic net, least squares, and a kernel machine. For
-        classification: a path of logistic regression, logistic regression without a
-        penalty, and a kernel machine. They standardise the columns inside
-        (``standardize=True``), while an estimator that is named takes X as it is. With
-        ``criterion="auto"`` a later one of these replaces the earlier ones only if its
-        held-out predictions are better by more than one standard error of the paired
-        differences. Members that cannot be fitted to the data are left out:
-        ``results_`` says why. These are kernel machines if X is sparse or has more than
-        10,000 rows, and those without support for several targets.
+        :class:`skacv.model_selection.RecordsTrajectory`. Or one that is fitted in
+        stages, such as boosted trees, a forest or a network, of scikit-learn, XGBoost,
+        LightGBM or CatBoost, or a Pipeline that ends in one: it is wrapped in
+        :class:`Staged`. The result is a regressor or a classifier as this estimator is.
+        A list of (name, estimator) pairs compares several, called members: all
+        regressors or all classifiers. Their parameters are ``name__parameter`` in
+        ``set_params`` and ``param_grid``; if one of them has a ``cv``, all use it, and
+        those without a ``random_state`` share one. None combines a default list for the
+        ``task``. For regression: a path of the lasso, a path of ridge (least squares
+        where X has more than 1000 columns), a kernel machine, boosted trees and extra
+        trees. For classification: a path of logistic regression, a kernel machine,
+        boosted trees and extra trees. Linear members and the kernel standardise the
+        columns inside (``standardize=True``), while an estimator that is named takes X
+        as it is. Members that cannot be fitted to the data are left out: ``results_``
+        says why. These are kernel machines if X has more than 10,000 rows and extra
+        trees if it has more than 5000, what cannot take a sparse X or several targets,
+        and all but trees where X has missing values or categories.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate that is minimised: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
@@ -107,14 +107,25 @@ default=None
         The folds that iterates are judged by, where estimators have none of their own:
         as in scikit-learn, but that a number, or None, is random folds of whole groups
         if ``fit`` is passed ``groups``. None: as ``criterion`` says.
-    rule : {"min", "one_se"}, default="min"
-        "min" chooses the best iterate, "one_se" the earliest one within one standard
-        error of the best.
+    rule : {"auto", "min", "one_se", "blend"}, default="auto"
+        "auto" is "blend" where ``estimator=None`` and ``criterion`` is "auto" or "cv",
+        but not with Dask input or a :class:`RowSummary`; else "min". "min" chooses the
+        best iterate, "one_se" the earliest one within one standard error of the best.
+        "blend" keeps a weighted mean of the predictions of several
+        members, each at its best iterate, where the others keep one member: the weights
+        are not negative, have sum one, and minimise the loss of the held-out
+        predictions on the rows that all members have held out. That is the squared
+        error; for classes, whose probabilities are averaged, the log loss, whatever
+        members are judged by. For other losses that members share, and for scorers,
+        members are selected greedily, with replacement. Nothing more is fitted. One
+        member alone is kept as it is. It needs ``criterion`` "cv", "loo" or a scorer,
+        arrays in memory, and classifiers with ``predict_proba``.
     patience : {"auto"}, int or None, default="auto"
         The run stops when the best iterate has been followed by this number of updates;
         it is extended in stages, each of which continues the trajectory. "auto" is the
-        number of updates at one sixth of the values of alpha (or C) along a "path", and
-        None for any other run. None runs all updates.
+        number of updates at one sixth of the values of alpha (or C) along a "path", 50
+        for boosted trees, 10 for passes through the rows, and None for any other run.
+        None runs all updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
@@ -136,22 +147,31 @@ default=None
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator, set to the chosen iterate.
+        The fitted estimator, set to the chosen iterate. With ``rule="blend"`` and
+        several positive weights it predicts with the weighted mean of ``members_``.
+    members_ : dict of str to estimator
+        The members that are kept, each set to its chosen iterate: with
+        ``rule="blend"`` all of them, otherwise the chosen one.
+    weights_ : dict of str to float
+        Weight of every member in ``estimator_``: with ``rule="blend"`` that of its
+        predictions, otherwise one for the chosen member and zero for all others.
     best_iter_ : int
-        Index of the chosen iterate, as a row of the paths.
+        Index of the chosen iterate, as a row of the paths. With ``rule="blend"``
+        this, ``best_member_``, ``best_params_`` and ``path_`` are those of the member
+        of largest weight.
     best_score_ : float
-        Estimated risk of the chosen iterate (smaller is better), or its score by the
-        scorer.
+        Estimated risk of the chosen iterate, or of the blend (smaller is better), or
+        its score by the scorer.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_ : float
         Estimated risk of the chosen iterate, corrected for the choice: the minimum of
         many estimates is optimistic, the more the fewer rows there are. The correction
         is a bootstrap of the held-out rows with 200 resamples: the choice among all
-        members, combinations and iterates is repeated on the rows drawn, and evaluated
-        on the rows not drawn. More than 1000 rows are resampled in 1000 groups. NaN if
-        the losses of single rows are not available, as with scorers, or if there are
-        more than 8 million of these.
+        members, combinations and iterates, or of the weights and iterates of a blend,
+        is repeated on the rows drawn, and evaluated on the rows not drawn. More than
+        1000 rows are resampled in 1000 groups. NaN if the losses of single rows are not
+        available, as with scorers, or if there are more than 8 million of these.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows.
     best_member_ : str
@@ -172,10 +192,11 @@ default=None
         One entry per member, combination and criterion that was computed: "member",
         "params", "criterion", "best_iter", "best_score", "best_score_se", "score" (by
         which members are compared: the best score, or the accuracy or R^2 if their
-        losses differ), "n_iter", "fit_time" (seconds for the run and its estimates),
-        "left_out" (why a member was not run, else empty).
+        losses differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for
+        the run and its estimates), "left_out" (why a member was not run, else empty).
     coef_ : ndarray of the shape of ``estimator_.coef_``
-        Coefficients of the chosen iterate, for linear models.
+        Coefficients of the chosen iterate, for linear models; of a blend, if all of its
+        members are linear in the columns of X.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the chosen iterate, for linear models.
     classes_ : ndarray of shape (n_classes,)
@@ -199,6 +220,10 @@ default=None
     predictions for efficient and accurate cross-validation", Machine Learning 107(12),
     for ``best_score_corrected_``.
 
+    Breiman (1996), "Stacked regressions", Machine Learning 24(1), and Caruana,
+    Niculescu-Mizil, Crew and Ksikes (2004), "Ensemble selection from libraries of
+    models", ICML, for ``rule="blend"``.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -217,13 +242,19 @@ default=None
     >>> both = TrajectoryEarlyStoppingCV(members, random_state=0).fit(X, y)
     >>> sorted(both.member_paths_)
     ['lasso', 'ridge']
+
+    Their blend:
+
+    >>> blend = both.set_params(rule="blend").fit(X, y)
+    >>> round(sum(blend.weights_.values()), 6)
+    1.0
     """
 
     _parameter_constraints = {
         "estimator": "no_validation",  # fit says what it lacks
         "criterion": [str, callable],
         "cv": ["cv_object"],
-        "rule": [StrOptions(set(RULES))],
+        "rule": [StrOptions({*RULES, "auto", "blend"})],
         "patience": [
             StrOptions({"auto"}),
             Interval(Integral, 1, None, closed="left"),
@@ -242,7 +273,7 @@ default=None
         *,
         criterion="auto",
         cv=None,
-        rule="min",
+        rule="auto",
         patience="auto",
         param_grid=None,
         task="auto",
@@ -295,6 +326,9 @@ default=None
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
         members, left_out = self._members_for(X, y)
+        rule = self._rule_for(members, X)
+        if rule == "blend":
+            check_rows(X)
         X, y, params = read_once(members, X, y, params)
         fit_params = {
             name: self._routed(self._receiver(name), "fit", params)
@@ -307,35 +341,39 @@ default=None
         if self._is_portfolio():
             judge_alike(candidates, rng)
         judge = self._judge(candidates, X, y, params)
+        weights = fit_params[candidates[0].member].get("sample_weight")
+        if rule == "blend":
+            comparison = blending_of(candidates, judge, X, y, weights)
+        else:
+            comparison = Comparison
         self._prepare(members, candidates, judge.estimate, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
         losses = losses_of(candidates, X, y)
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, judge, between = on_common_rows(runs, judge, between)
-        rule, paired = RULES[self.rule], None
-        if not is_collection(X):
-            paired = self._paired(candidates, fit_params, y)
-        compared = Comparison(candidates, runs, judge, rule, between, paired, left_out)
+        rule = RULES.get(rule, least)  # a blend is of the best iterates
+        compared = comparison(candidates, runs, judge, rule, between, left_out=left_out)
         self._keep(compared, compared.corrected_score(rng))
-        self._advise(compared, X, y, "groups" in params, rng)
-        self.estimator_ = followed(self.estimator_, X, passed_y)
+        self._advise(compared, X, y, "groups" in params)
+        self.members_ = {
+            name: followed(member, X, passed_y)
+            for name, member in self.members_.items()
+        }
+        self.estimator_ = compared.kept(self.members_)
         own = losses[self.best_member_]
         self._alike = [name for name, loss in losses.items() if loss == own]
         return self
 
-    def _advise(self, compared, X, y, has_groups, rng):
+    def _advise(self, compared, X, y, has_groups):
         """Warn where another call is likely to do better."""
         _, run, choice = compared.best
         if self.estimator is not None:
             warn_of_last_iterate(run, choice, compared.judge.sign)
-        folds = ESTIMATES["cv"].setting(self.estimator_)
+        folds = ESTIMATES["cv"].setting(run.estimator)
         is_random = compared.judge.estimate.name == "cv" and folds is None
         if is_random and not (has_groups or y is None or is_collection(X)):
             warn_of_copies(on_host(X), y)
-        left_out = members_without_room(compared.left_out, X, self.task_)
-        if left_out and compared.paired is not None:
-            warn_of_left_out(self, left_out, X, y, compared.paired, rng)
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
         """Have all compute what they are judged by, and share splits and work."""
@@ -353,18 +391,18 @@ default=None
         """What the ``cv`` of every candidate is a copy of."""
         if self._is_portfolio() or self.cv is not None:  # one for all
             return [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
-        own = ESTIMATES["cv"].setting(self.estimator)
+        ((_, member),) = self._members()
+        own = ESTIMATES["cv"].setting(member)
         return [each.params.get("cv", own) for each in candidates]
 
     def _keep(self, compared, corrected):
         """The chosen iterate of the best run, and what all have come to."""
         best, run, choice = compared.best
         results, paths = compared.results(), compared.paths()
-        take_back(run.estimator)
-        self.estimator_ = run.estimator.at_iteration(choice.iteration)
+        self.members_, self.weights_ = compared.members(), compared.weights
+        self.estimator_ = compared.kept(self.members_)
         self.best_iter_ = choice.iteration
-        self.best_score_ = choice.score
-        self.best_score_se_ = choice.standard_error
+        self.best_score_, self.best_score_se_ = compared.score
         self.best_score_corrected_, self.best_score_corrected_se_ = corrected
         self.best_member_ = best.member
         self.best_params_ = dict(best.params)
@@ -426,25 +464,28 @@ default=None
         scorer = usual_scorer(candidates[0].estimator)
         return ScorerJudge.of(scorer, ESTIMATES["cv"], members, X, y, {})
 
-    def _paired(self, candidates, fit_params, y):
-        """What a member of the default portfolio is given up by, else None."""
-        if self.estimator is not None or self.criterion != "auto" or y is None:
-            return None
-        weights = fit_params[candidates[0].member].get("sample_weight")
-        weights = np.ones(_num_samples(y)) if weights is None else np.asarray(weights)
-        return PairedErrors(y, weights, is_classifier(candidates[0].estimator))
+    def _rule_for(self, members, X):
+        """The rule; what is left to us is a blend of the default members, if it can."""
+        has_rows = not (isinstance(X, RowSummary) or is_collection(X))
+        if self.rule == "auto":
+            can = self.estimator is None and self.criterion in ("auto", "cv")
+            rule = "blend" if can and has_rows else "min"
+        else:
+            rule = self.rule
+        # One member alone is kept as it is.
+        return "min" if rule == "blend" and len(members) == 1 else rule
 
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
         stages = Stages(judge, self.patience)
-        # Every run of a collection has all of its workers.
-        n_jobs = 1 if is_collection(X) else self.n_jobs
         groups = [
             (member, [each.estimator for each in group])
             for (_, member), group in groupby(
                 candidates, key=lambda each: (each.group, each.member)
             )
         ]
+        # Every run of a collection has all of its workers; one alone needs no process.
+        n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
         if not has_callbacks(self):
             runs = Parallel(n_jobs=n_jobs)(
                 delayed(stages.run_group)(estimators, X, y, fit_params[member])

@@ -240,5 +240,6 @@ def tags_of(members, tags, needs):
     tags.target_tags.multi_output = needs(each.multi_output for each in targets)
     tags.target_tags.positive_only = any(each.positive_only for each in targets)
     tags.input_tags.sparse = needs(each.sparse for each in inputs)
+    tags.input_tags.allow_nan = needs(each.allow_nan for each in inputs)
     tags.input_tags.pairwise = any(each.pairwise for each in inputs)
     return tags

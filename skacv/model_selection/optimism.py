@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..risk.averages import mean_with_error
+from .rules import place_of_least
 
 N_DRAWS = 200
 # More rows are drawn in so many groups, formed at random: means vary by as much.
@@ -61,6 +62,50 @@ def drawn_groups(rows, rng):
     )
 
 
+class Drawn(NamedTuple):
+    """What the draws choose from one candidate.
+
+    Attributes
+    ----------
+    places : ndarray of int, shape (N_DRAWS,)
+        Which of the iterates that may be chosen each draw has chosen.
+    values : ndarray of shape (N_DRAWS,)
+        Their mean costs on the rows drawn.
+    sums : ndarray of shape (n_iterates, n_groups)
+        Costs of every group, by those that may be chosen.
+    weights : ndarray of shape (n_groups,)
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+    sums: np.ndarray
+    weights: np.ndarray
+
+
+def chosen_in_draws(judged, rule, group_of, counts):
+    """The iterate of a candidate that a rule chooses by the rows of every draw.
+
+    Parameters
+    ----------
+    judged : Judged
+    rule : callable
+        What picks an iterate from a path.
+    group_of, counts
+        From :func:`drawn_groups`.
+
+    Returns
+    -------
+    Drawn
+    """
+    labels = group_of(judged.costs.rows)
+    sums, weights = judged.costs.sums(labels, counts.shape[1])
+    sums = sums[judged.iterations]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        paths = (counts @ sums.T) / (counts @ weights)[:, None]
+    places = np.array([rule(path, judged.error) for path in paths])
+    return Drawn(places, paths[np.arange(N_DRAWS), places], sums, weights)
+
+
 def corrected_score(judged, rule, rng):
     """What choosing as this was chosen costs rows that had no part in it.
 
@@ -80,21 +125,74 @@ def corrected_score(judged, rule, rng):
     """
     all_rows = np.concatenate([each.costs.rows for each in judged])
     group_of, counts = drawn_groups(all_rows, rng)
-    n_groups = counts.shape[1]
     least = np.full(N_DRAWS, np.inf)
     # Sums of the costs in every group of what each draw chooses, and their weights.
-    costs, weights = np.zeros((2, N_DRAWS, n_groups))
+    costs, weights = np.zeros((2, *counts.shape))
     for each in judged:
-        sums, own_weights = each.costs.sums(group_of(each.costs.rows), n_groups)
-        sums = sums[each.iterations]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            paths = (counts @ sums.T) / (counts @ own_weights)[:, None]
-        places = np.array([rule(path, each.error) for path in paths])
-        values = paths[np.arange(N_DRAWS), places]
-        is_better = values < least
-        least[is_better] = values[is_better]
-        costs[is_better] = sums[places[is_better]]
-        weights[is_better] = own_weights
+        drawn = chosen_in_draws(each, rule, group_of, counts)
+        is_better = drawn.values < least
+        least[is_better] = drawn.values[is_better]
+        costs[is_better] = drawn.sums[drawn.places[is_better]]
+        weights[is_better] = drawn.weights
+    return _mean_of_others(costs, weights, counts)
+
+
+def corrected_blend(members, rows, blended, rule, rng):
+    """What blending as these were blended costs rows that had no part in it.
+
+    Every draw chooses the iterate of each member again, and then their weights.
+
+    Parameters
+    ----------
+    members : list of list of Judged
+        The candidates of every member.
+    rows : (ndarray of int, ndarray), each of shape (n_held_out,)
+        Which samples members are blended by, and the weights of these rows.
+    blended : callable
+        ``blended(choices, times)``, what the rows cost, (n_held_out,), by a blend of
+        (candidate, iterate) of every member with weights from rows so often drawn.
+    rule : callable
+        What picks an iterate from a path.
+    rng : RandomState
+
+    Returns
+    -------
+    score, standard_error : float
+        As :func:`corrected_score` gives them.
+    """
+    samples, row_weights = rows
+    group_of, counts = drawn_groups(samples, rng)
+    n_groups, labels = counts.shape[1], group_of(samples)
+    choices = [_best_in_draws(own, rule, group_of, counts) for own in members]
+    costs = np.empty(counts.shape)
+    for draw, times in enumerate(counts):
+        found = blended([own[draw] for own in choices], times[labels])
+        costs[draw] = np.bincount(labels, found * row_weights, n_groups)
+    weights = np.bincount(labels, row_weights, n_groups)
+    return _mean_of_others(costs, np.broadcast_to(weights, counts.shape), counts)
+
+
+def _best_in_draws(judged, rule, group_of, counts):
+    """The candidate of a member and its iterate that every draw chooses, in pairs."""
+    drawn = [chosen_in_draws(each, rule, group_of, counts) for each in judged]
+    bests = [place_of_least(values) for values in zip(*(each.values for each in drawn))]
+    return [
+        (best, int(judged[best].iterations[drawn[best].places[draw]]))
+        for draw, best in enumerate(bests)
+    ]
+
+
+def _mean_of_others(costs, weights, counts):
+    """The mean over groups of what they cost by the draws without them.
+
+    Parameters
+    ----------
+    costs, weights, counts : ndarray of shape (N_DRAWS, n_groups)
+
+    Returns
+    -------
+    mean, standard_error : float
+    """
     is_out = counts == 0
     costs, weights = (
         np.sum(values, axis=0, where=is_out) for values in (costs, weights)

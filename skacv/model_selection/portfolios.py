@@ -1,9 +1,14 @@
 """What runs where no estimator is given: members for regression, and for classes."""
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 
 from .._estimator.collections import is_collection
@@ -11,14 +16,12 @@ from .._estimator.row_summary import RowSummary
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import (
     IterativeRidge,
-    TrajectoryElasticNet,
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
+from ..staged import Staged
+from .tables import Table
 
-# A kernel machine on more rows takes more than some fifteen seconds on one core.
-MOST_KERNEL_ROWS = 10_000
-TOO_MANY = f"X has more than {MOST_KERNEL_ROWS} rows"
 SAY_WHICH = (
     "take SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "
     "task='classification'"
@@ -28,47 +31,93 @@ SAY_WHICH = (
 SETTLED = 1e-4
 # Members of the user's own choice take the columns as they are.
 COLUMNS = {"standardize": True}
+# Small trees of few columns for tables of some hundred rows: the best of eight forms on
+# the half of the tables that defaults are tuned to (benchmarks). More rows bear trees
+# of the usual size, and fewer of them.
+SMALL = {"max_leaf_nodes": 6, "min_samples_leaf": 5, "max_features": 0.3}
+USUAL = {"max_leaf_nodes": 31, "min_samples_leaf": 20, "max_features": 1.0}
+EXTRA = {"n_estimators": 100, "random_state": 0}
+MOST_FOR_SMALL, MOST_SMALL, MOST_USUAL = 2000, 1000, 300
+# Columns that extra trees try at a split: all of a small table, or a share of them for
+# classes, and fewer of a large one, where more would take longer than they are worth.
+FEWEST_TRIED, TRIED_ENTRIES, SHARE_TRIED = 10, 20_000, 0.4
+# An eigendecomposition of more columns takes more than a few seconds.
+MOST_DECOMPOSED = 1000
+# Before a table is known.
+SOME = Table(n_rows=1, n_columns=1, n_targets=1)
 
 
-def regression():
+def regression(table=None):
     """Members for numbers.
+
+    Parameters
+    ----------
+    table : Table, default=None
+        What they are to be fitted to, if it is known.
 
     Returns
     -------
     list of (str, estimator)
     """
+    table = table or SOME
+    n_tried = _n_tried(table, table.n_columns)
+    extra_trees = ExtraTreesRegressor(max_features=n_tried, **EXTRA)
     return [
         ("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
-        (
-            "elastic net",
-            TrajectoryElasticNet("path", l1_ratio=0.5, max_iter=20, **COLUMNS),
-        ),
-        (
-            "least squares",
-            IterativeRidge(0.0, solver="nesterov", max_iter=300, **COLUMNS),
-        ),
+        _dense(table),
         ("kernel", KernelEigenProRegressor(**COLUMNS)),
+        ("boosted trees", Staged(_boosted(HistGradientBoostingRegressor, table))),
+        ("extra trees", Staged(extra_trees)),
     ]
 
 
-def classification():
+def classification(table=None):
     """Members for classes, all with probabilities.
+
+    Parameters
+    ----------
+    table : Table, default=None
+        What they are to be fitted to, if it is known.
 
     Returns
     -------
     list of (str, estimator)
     """
+    table = table or SOME
+    n_tried = _n_tried(table, SHARE_TRIED * table.n_columns)
+    extra_trees = ExtraTreesClassifier(max_features=n_tried, **EXTRA)
     return [
         (
             "logistic",
             TrajectoryLogisticRegression("path", max_iter=30, tol=SETTLED, **COLUMNS),
         ),
-        (
-            "logistic, no penalty",
-            TrajectoryLogisticRegression(np.inf, max_iter=200, **COLUMNS),
-        ),
         ("kernel", KernelEigenProClassifier(**COLUMNS)),
+        ("boosted trees", Staged(_boosted(HistGradientBoostingClassifier, table))),
+        ("extra trees", Staged(extra_trees)),
     ]
+
+
+def _n_tried(table, n_wanted):
+    """Columns that extra trees try at a split: fewer where rows are many."""
+    most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
+    return max(1, int(min(n_wanted, most)))
+
+
+def _dense(table):
+    """The linear member whose coefficients are not sparse: exact, where that is cheap.
+
+    Columns that are nearly dependent, as in spectra, need many gradient steps.
+    """
+    if table.is_here and table.n_columns <= MOST_DECOMPOSED:
+        return "ridge", IterativeRidge("path", solver="newton", max_iter=1, **COLUMNS)
+    steps = IterativeRidge(0.0, solver="nesterov", max_iter=300, **COLUMNS)
+    return "least squares", steps
+
+
+def _boosted(kind, table):
+    is_small = table.n_rows <= MOST_FOR_SMALL
+    n_trees = MOST_SMALL if is_small else MOST_USUAL
+    return kind(max_iter=n_trees, random_state=0, **(SMALL if is_small else USUAL))
 
 
 PORTFOLIOS = {"regression": regression, "classification": classification}
@@ -120,65 +169,3 @@ def _are_labels(y):
 def task_of_estimator(estimator):
     """The task that a fitted estimator has."""
     return "classification" if is_classifier(estimator) else "regression"
-
-
-def that_take(members, X, y):
-    """The members that can take such data, and why the others cannot.
-
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
-        None with a summary.
-
-    Returns
-    -------
-    taken : list of (str, estimator)
-    left_out : dict of str to str
-        By the names of the others, why they are none of these.
-    """
-    if isinstance(X, RowSummary):
-        no_kernel, is_one = "a kernel needs rows in memory", X._n_targets == 1
-    elif is_collection(X):
-        no_kernel, is_one = "a kernel needs rows in memory", y.ndim == 1
-    else:
-        n_rows, *_ = _shape(X)
-        no_kernel = "X is sparse" if sparse.issparse(X) else None
-        if n_rows > MOST_KERNEL_ROWS:
-            no_kernel = TOO_MANY
-        is_one = not any(n > 1 for n in _shape(y)[1:])
-    taken, left_out = [], {}
-    for name, member in members:
-        if no_kernel and "kernel" in member.get_params(deep=False):
-            left_out[name] = no_kernel
-        elif not (is_one or get_tags(member).target_tags.multi_output):
-            left_out[name] = "y has several targets"
-        else:
-            taken.append((name, member))
-    return taken, left_out
-
-
-def members_without_room(left_out, X, task):
-    """Members that were left out for the number of rows, of which some can be tried.
-
-    Parameters
-    ----------
-    left_out : dict of str to str
-    X : array-like of shape (n_samples, n_features)
-    task : {"regression", "classification"}
-
-    Returns
-    -------
-    list of (str, estimator)
-    """
-    return [
-        (name, member)
-        for name, member in PORTFOLIOS[task]()
-        if left_out.get(name) == TOO_MANY and not sparse.issparse(X)
-    ]
-
-
-def _shape(data):
-    """The shape of an array-like, which a sparse matrix says itself."""
-    return data.shape if hasattr(data, "shape") else np.asarray(data).shape

@@ -2,7 +2,8 @@
 
 A rule is ``rule(path, standard_error) -> int``, the row to keep; smaller is
 better, NaN (undefined) is worst, and ``standard_error(t)`` is that of row t. Add
-one here and list it in ``RULES``.
+one here and list it in ``RULES``. ``rule="blend"`` is none of these: it combines
+members (``blending.py``), whose iterates the least picks.
 """
 
 import numpy as np

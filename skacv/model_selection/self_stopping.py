@@ -20,7 +20,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         *,
         criterion="auto",
         cv=None,
-        rule="min",
+        rule="auto",
         patience="auto",
         param_grid=None,
         n_jobs=None,
@@ -37,28 +37,31 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
 
 
 class SelfStoppingRegressor(OfOneTask):
-    """Regression that chooses among iterative models, and where to stop.
+    """Regression by iterative models, each stopped where it is best, and combined.
 
-    Each model is run once; the error of every iterate on unseen rows is estimated from
-    folds that are fitted beside it, and the best iterate of all is kept. Columns are
-    standardised inside, and all results are in units of X. No rows are set aside.
+    Each model is run once, with folds beside it that say what every iterate costs on
+    unseen rows. A weighted mean of the best iterates is kept, with weights that cost
+    rows of the folds least. No rows are set aside, and nothing is refitted.
 
     Parameters
     ----------
     estimator : estimator that records its trajectory, list of (str, estimator), \
 default=None
         A model, or several that are compared, as in
-        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None compares a path
-        of the lasso, a path of the elastic net, least squares and, up to 10,000 rows,
-        a kernel machine; a later one replaces the earlier ones only if its held-out
-        predictions are better by more than one standard error.
+        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None combines a path
+        of the lasso, a path of ridge, boosted trees, a kernel machine (up to 10,000
+        rows) and extra trees (up to 5000); linear models and kernels standardise the
+        columns inside. Where X has missing values or categories trees are left.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate that is minimised, or a scorer that is maximised.
     cv : int, splitter or iterable, default=None
         The folds that all models are judged by. None: five random ones, of whole
         groups if ``groups`` are passed to ``fit``.
-    rule : {"min", "one_se"}, default="min"
-        "one_se" chooses the earliest iterate within one standard error of the best.
+    rule : {"auto", "blend", "min", "one_se"}, default="auto"
+        "blend" keeps a weighted mean of the predictions of all models, each at its best
+        iterate, "min" the best iterate of all, and "one_se" the earliest one within one
+        standard error of the best. "auto" is "blend" where ``estimator=None``, else
+        "min".
     patience : {"auto"}, int or None, default="auto"
         Updates without an improvement after which a run stops.
     param_grid : dict or list of dicts, default=None
@@ -71,13 +74,17 @@ default=None
     Attributes
     ----------
     estimator_ : estimator
-        The chosen model, set to the chosen iterate.
+        The chosen model, set to the chosen iterate, or the blend of several.
+    members_ : dict of str to estimator
+        The models that are kept: all with ``rule="blend"``, otherwise the chosen one.
+    weights_ : dict of str to float
+        Weight of every model in ``estimator_``.
     best_member_ : str
-        Its name.
+        Name of the chosen model, in a blend that of largest weight.
     best_iter_ : int
-        Index of the chosen iterate.
+        Index of its chosen iterate.
     best_score_ : float
-        Its estimated mean squared error on unseen rows.
+        Estimated mean squared error of ``estimator_`` on unseen rows.
     best_score_corrected_ : float
         The same, corrected for having been chosen: what to expect of new rows.
     best_score_se_, best_score_corrected_se_ : float
@@ -120,28 +127,32 @@ default=None
 
 
 class SelfStoppingClassifier(OfOneTask):
-    """Classification that chooses among iterative models, and where to stop.
+    """Classification by iterative models, each stopped where it is best, and combined.
 
-    Each model is run once; what every iterate costs on unseen rows is estimated from
-    folds that are fitted beside it, and the best iterate of all is kept. Columns are
-    standardised inside, and all results are in units of X. No rows are set aside.
+    Each model is run once, with folds beside it that say what every iterate costs on
+    unseen rows. Probabilities are weighted means of those of the best iterates, with
+    weights that cost rows of the folds least. No rows are set aside, and nothing is
+    refitted.
 
     Parameters
     ----------
     estimator : estimator that records its trajectory, list of (str, estimator), \
 default=None
         A model, or several that are compared, as in
-        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None compares a path
-        of logistic regression, logistic regression without a penalty and, up to 10,000
-        rows, a kernel machine; a later one replaces the earlier ones only if its
-        held-out predictions are better by more than one standard error.
+        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None combines a path
+        of logistic regression, boosted trees, a kernel machine (up to 10,000 rows) and
+        extra trees (up to 5000); linear models and kernels standardise the columns
+        inside. Where X has missing values or categories trees are left.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate that is minimised, or a scorer that is maximised.
     cv : int, splitter or iterable, default=None
         The folds that all models are judged by. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.
-    rule : {"min", "one_se"}, default="min"
-        "one_se" chooses the earliest iterate within one standard error of the best.
+    rule : {"auto", "blend", "min", "one_se"}, default="auto"
+        "blend" keeps a weighted mean of the predictions of all models, each at its best
+        iterate, "min" the best iterate of all, and "one_se" the earliest one within one
+        standard error of the best. "auto" is "blend" where ``estimator=None``, else
+        "min".
     patience : {"auto"}, int or None, default="auto"
         Updates without an improvement after which a run stops.
     param_grid : dict or list of dicts, default=None
@@ -154,13 +165,18 @@ default=None
     Attributes
     ----------
     estimator_ : estimator
-        The chosen model, set to the chosen iterate.
+        The chosen model, set to the chosen iterate, or the blend of several.
+    members_ : dict of str to estimator
+        The models that are kept: all with ``rule="blend"``, otherwise the chosen one.
+    weights_ : dict of str to float
+        Weight of every model in ``estimator_``.
     best_member_ : str
-        Its name.
+        Name of the chosen model, in a blend that of largest weight.
     best_iter_ : int
-        Index of the chosen iterate.
+        Index of its chosen iterate.
     best_score_ : float
-        What it is estimated to cost on unseen rows, by its loss.
+        What ``estimator_`` is estimated to cost on unseen rows, by its loss; a blend by
+        the log loss.
     best_score_corrected_ : float
         The same, corrected for having been chosen: what to expect of new rows.
     best_score_se_, best_score_corrected_se_ : float

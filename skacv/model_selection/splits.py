@@ -6,6 +6,7 @@ stable on all folds, would change in the middle of a run.
 
 from dataclasses import dataclass
 
+from sklearn import get_config
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
@@ -73,7 +74,12 @@ def draw_once(candidates, origins, X, y, fit_params):
 
 
 def _splits(candidate, X, y, fit_params):
-    params = {key: fit_params[key] for key in fit_params if key != "sample_weight"}
+    routes = get_config()["enable_metadata_routing"]
+    params = {
+        key: fit_params[key]
+        for key in fit_params
+        if key == "groups" or (routes and key != "sample_weight")
+    }
     try:
         splitter, split_params = splitter_of(candidate, y, params)
         return list(splitter.split(X, y, **split_params))

@@ -11,6 +11,7 @@ import numpy as np
 
 from .column_maps import ColumnMaps
 from .matrix import slices
+from .problem import SINGULAR
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
 # neither fetched from memory nor asked of the system anew.
@@ -65,6 +66,8 @@ class Fits:
             self.penalty_scale = self.penalty_scale.astype(dtype)
         self.target = problem.target[:, :, None] if target is None else target
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
+        # Of the Hessians of fits, where these do not change.
+        self._bases = {}
         if self.recentres:
             self._shares = self.row_weights / self.row_weights.sum(axis=0)
 
@@ -118,6 +121,9 @@ class Fits:
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
         scale = np.broadcast_to(self.penalty_scale, self.n_fits)
+        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef[:, :1, 0]))
+        if self.problem.loss.is_quadratic and np.ptp(ridge) == 0:
+            return self._quadratic_direction(penalty, iterate, ridge[0, 0] * scale)
         directions = [
             self.alone(r).newton_direction(
                 penalty, iterate.coef[:, :, r], iterate.predictor[:, :, r], scale[r]
@@ -125,6 +131,23 @@ class Fits:
             for r in range(self.n_fits)
         ]
         return np.stack(directions, axis=2)
+
+    def _quadratic_direction(self, penalty, iterate, ridges):
+        """The same where the Hessian never changes: it is decomposed once."""
+        gradient = self.gradient(iterate.predictor)
+        gradient += self.penalty_scale * penalty.smooth_gradient(iterate.coef)
+        for r, ridge in enumerate(ridges):
+            if r not in self._bases:
+                self._bases[r] = self.alone(r).curvature_basis()
+            values, vectors = self._bases[r]
+            curvature = values + ridge
+            is_seen = curvature > SINGULAR * curvature[-1]
+            inverse = np.divide(
+                1, curvature, where=is_seen, out=np.zeros_like(curvature)
+            )
+            along = vectors.T @ gradient[:, :, r]
+            gradient[:, :, r] = vectors @ (inverse[:, None] * along)
+        return gradient
 
     def alone(self, r):
         """The problem of one fit, centred by its own means where it does so."""
@@ -138,7 +161,7 @@ class Fits:
     def on(self, design, index):
         """The same fits on another design of the same rows: of the columns in index."""
         fits = copy(self)
-        fits.problem = replace(self.problem, design=design)
+        fits.problem, fits._bases = replace(self.problem, design=design), {}
         fits.columns = self.columns and self.columns.of_columns(index)
         return fits
 

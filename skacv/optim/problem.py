@@ -119,6 +119,15 @@ class Problem:
         direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
         return direction.reshape(coef.shape)
 
+    def curvature_basis(self):
+        """Eigenvalues and eigenvectors of the Hessian, the same for all coefficients.
+
+        For the squared error: values (n_columns,), vectors (n_columns, n_columns).
+        """
+        matrix = hessian(self.design, self.row_weights[:, :1, None])
+        values, vectors = eigh(matrix[:, 0, :, 0])
+        return np.clip(values, 0, None), vectors
+
     def batch(self, rows):
         """The problem of some rows; its gradient is that of all on average."""
         return replace(

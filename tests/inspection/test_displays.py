@@ -16,6 +16,7 @@ from skacv import (
     CoefficientPathDisplay,
     IterativeRidge,
     KernelEigenProClassifier,
+    KernelEigenProRegressor,
     RiskPathDisplay,
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
@@ -141,6 +142,59 @@ def test_all_members_are_drawn(data):
     assert display.ax_.get_xlim() == (0, longest)
     colors = [line.get_color() for line in display.other_lines_.values()]
     assert len({*colors, display.lines_["cv"].get_color()}) == 3
+
+
+def test_a_blend_has_bars_of_weights_beside_the_paths(rng):
+    X = rng.standard_normal((80, 4))
+    y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.standard_normal(80)
+    members = [
+        ("ridge", IterativeRidge(0.0, max_iter=30)),
+        ("kernel", KernelEigenProRegressor(gamma=0.3, random_state=0)),
+    ]
+    model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X[:60], y[:60])
+    assert min(model.weights_.values()) > 0.05
+    display = RiskPathDisplay.from_estimator(make_pipeline(model), X[60:], y[60:])
+    widths = {name: bar.get_width() for name, bar in display.weight_bars_.items()}
+    assert widths == model.weights_
+    best = model.best_member_
+    (other,) = set(model.weights_) - {best}
+    assert list(display.other_lines_) == [other]
+    np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
+    colors = {
+        name: matplotlib.colors.to_hex(bar.get_facecolor()).upper()
+        for name, bar in display.weight_bars_.items()
+    }
+    assert colors[best] == display.lines_["cv"].get_color()
+    assert colors[other] == display.other_lines_[other].get_color()
+    # The test error is that of the run that is drawn.
+    staged = model.members_[best].staged_predict(X[60:])
+    path = [np.mean((y[60:] - z) ** 2) for z in staged]
+    np.testing.assert_allclose(display.test_line_.get_ydata(), path)
+    texts = [text.get_text() for text in display.ax_.child_axes[0].texts]
+    assert texts == [f" {name} {weight:.2f}" for name, weight in model.weights_.items()]
+
+
+def test_members_of_another_loss_have_bars_too(rng):
+    X = rng.standard_normal((100, 4))
+    y = X[:, 0] + 1.5 * np.sin(2 * X[:, 1]) + 0.5 * rng.standard_normal(100) > 0
+    members = [
+        ("logistic", TrajectoryLogisticRegression(max_iter=30)),
+        ("kernel", KernelEigenProClassifier(gamma=1.0, random_state=0)),
+    ]
+    model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X, y)
+    assert min(model.weights_.values()) > 0.05
+    display = RiskPathDisplay.from_estimator(model)
+    assert display.other_lines_ == {}
+    assert list(display.weight_bars_) == ["logistic", "kernel"]
+
+
+@pytest.mark.parametrize("rule", ["min", "blend"])
+def test_one_model_has_no_bars(rule, data):
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), rule=rule).fit(*data)
+    display = RiskPathDisplay.from_estimator(model)
+    assert display.weights is None
+    assert display.weight_bars_ == {}
+    assert not display.ax_.child_axes
 
 
 def test_members_that_were_scored_are_not_drawn_as_costs(data):

@@ -394,7 +394,7 @@ BAD_PARAMETERS = {
     "nan_in_sequence": ({"alpha": [0.1, np.nan]}, "finite"),
     "empty_sequence": ({"alpha": []}, "alpha must be"),
     "alpha_text": ({"alpha": "auto"}, "alpha"),
-    "solver": ({"solver": "newton"}, "solver"),
+    "solver": ({"solver": "newt"}, "solver"),
     "max_iter": ({"max_iter": 0}, "max_iter"),
     "tol": ({"tol": -1e-3}, "tol"),
     "step_size": ({"step_size": 0.0}, "step_size"),

@@ -283,9 +283,13 @@ def test_scorers_judge_them(scoring, sides, rng):
     assert stopping.best_score_se_ == pytest.approx(plain.best_score_se_, rel=1e-9)
 
 
-def test_the_default_of_a_stopping_estimator_by_folds(sides, rng):
+def test_linear_members_of_a_stopping_estimator_by_folds(sides, rng):
     X, y = drawn(rng)
-    stopping = TrajectoryEarlyStoppingCV(criterion="cv")
+    members = [
+        ("lasso", TrajectoryLasso("path", max_iter=20)),
+        ("least squares", IterativeRidge(0.0, solver="nesterov", max_iter=100)),
+    ]
+    stopping = TrajectoryEarlyStoppingCV(members, criterion="cv")
     assert sides.fitted(stopping, X, y) == "PseudoRowData"
     plain = sides.plainly(clone(stopping), X, y)
     assert stopping.best_iter_ == plain.best_iter_

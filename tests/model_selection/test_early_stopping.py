@@ -863,7 +863,7 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             path = getattr(fitted, f"{name}_path_")
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
-    assert pd.DataFrame(results).shape == (8, 10)
+    assert pd.DataFrame(results).shape == (8, 11)
 
 
 def test_groups_reach_the_splitter(data):

@@ -1,0 +1,158 @@
+"""
+Boosted trees that stop themselves, and a blend
+===============================================
+
+Boosted trees of scikit-learn, the lasso and a kernel machine on one table: ten
+measurements of 442 patients, and how far their diabetes has gone a year later. Each
+model is run once, on all rows that it is given. Five folds of each run beside it, trees
+as well as updates, and say what every number of trees or updates costs on unseen rows.
+
+The figure shows these paths. A dot is the stage of each model that is kept, and the
+bars are the weights of their blend: the weighted mean of the three predictions of least
+squared error on the rows that folds leave out. The band is one standard error.
+
+The table has the error on a quarter of the rows that is kept aside. Beside the three
+models stand the usual ways to set the number of trees: scikit-learn's own early
+stopping, which judges by a tenth of the rows and does without them, and the number that
+``GridSearchCV`` finds. The test rows are few, so errors are means over a few splits.
+
+Run ``python examples/plot_boosting.py --output DIR`` to write the figure.
+"""
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV, train_test_split
+
+from skacv import (
+    KernelEigenProRegressor,
+    RiskPathDisplay,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+)
+
+BOOSTED = HistGradientBoostingRegressor(
+    max_iter=2000, learning_rate=0.05, max_leaf_nodes=6, random_state=0
+)
+NUMBERS = {"max_iter": [50, 75, 100, 150]}
+MEMBERS = [
+    ("lasso", TrajectoryLasso("path", max_iter=20, standardize=True)),
+    ("kernel", KernelEigenProRegressor(standardize=True)),
+    ("boosted trees", BOOSTED),
+]
+OWN_STOPPING = "boosted trees, early_stopping=True"
+GRID = "boosted trees, GridSearchCV"
+
+
+def peers():
+    """The usual ways to a number of trees."""
+    return {
+        OWN_STOPPING: clone(BOOSTED).set_params(early_stopping=True),
+        GRID: GridSearchCV(BOOSTED, NUMBERS, scoring="neg_mean_squared_error"),
+    }
+
+
+def squared_error(model, X, y):
+    return np.mean((model.predict(X) - y) ** 2)
+
+
+def timed_fit(model, X, y):
+    begun = perf_counter()
+    model.fit(X, y)
+    return model, perf_counter() - begun
+
+
+def blend_of(X, y):
+    """The three models, stopped and blended."""
+    model = TrajectoryEarlyStoppingCV(MEMBERS, rule="blend", random_state=0)
+    return timed_fit(model, X, y)
+
+
+def rows_of(split):
+    """What every model of one split has: stage, weight, test error and seconds.
+
+    Returns
+    -------
+    model : TrajectoryEarlyStoppingCV
+    rows : dict of str to tuple of float
+    """
+    X, X_test, y, y_test = split
+    model, seconds = blend_of(X, y)
+    rows = {
+        name: (
+            member.iteration_,
+            model.weights_[name],
+            squared_error(member, X_test, y_test),
+            np.nan,
+        )
+        for name, member in model.members_.items()
+    }
+    rows["their blend"] = np.nan, 1.0, squared_error(model, X_test, y_test), seconds
+    for name, peer in peers().items():
+        peer, seconds = timed_fit(peer, X, y)
+        trees = getattr(peer, "best_estimator_", peer).n_iter_
+        rows[name] = trees, np.nan, squared_error(peer, X_test, y_test), seconds
+    return model, rows
+
+
+def draw(model, ax):
+    """The paths of one split, the stage kept of each, and the weights."""
+    display = RiskPathDisplay.from_estimator(model, ax=ax)
+    lines = {model.best_member_: display.lines_["cv"], **display.other_lines_}
+    for line in [line for line in ax.lines if line not in lines.values()]:
+        line.remove()  # the training error, and the mark of one model
+    for name in model.weights_:
+        line, t = lines[name], model.members_[name].iteration_
+        line.set(label=f"{name}: {t} kept", linewidth=2)
+        dot = {"color": line.get_color(), "markeredgecolor": "white", "zorder": 4}
+        ax.plot(t, line.get_ydata()[t], "o", markersize=8, **dot)
+    ax.set_ylim(bottom=0.9 * min(path.min() for path in model.member_paths_.values()))
+    ax.set_xlabel("updates, or trees (a dot: those kept)")
+    ax.set_ylabel("squared error on held-out rows")
+    ax.set_title("Diabetes: three models on the same folds", loc="left")
+    ax.legend(
+        [lines[name] for name in model.weights_],
+        [lines[name].get_label() for name in model.weights_],
+        frameon=False,
+        fontsize="small",
+        loc="upper right",
+    )
+
+
+def main(n_rows=None, n_splits=4, output=None):
+    """Print the table and draw the figure."""
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X, y = X[:n_rows], y[:n_rows]
+    splits = [
+        train_test_split(X, y, test_size=0.25, random_state=seed)
+        for seed in range(n_splits)
+    ]
+    found = [rows_of(split) for split in splits]
+    print(f"{'means of splits':36}{'stage':>7}{'weight':>8}{'test error':>12}{'s':>7}")
+    for name in found[0][1]:
+        means = np.mean([rows[name] for _, rows in found], axis=0)
+        formats = "7.0f", "8.2f", "12.0f", "7.2f"
+        said = (f"{mean:{each}}" for mean, each in zip(means, formats))
+        print(f"{name:36}{''.join(said).replace('nan', '   ')}", flush=True)
+    first = found[0][0]
+    said = f"{first.best_score_:.0f}, corrected {first.best_score_corrected_:.0f}"
+    print(f"the blend's own estimate on the first split: {said}")
+    figure, ax = plt.subplots(figsize=(9, 4.4), constrained_layout=True)
+    draw(first, ax)
+    if output is not None:
+        path = Path(output) / "boosting.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+        print(f"\nFigure: {path}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--output", help="directory for the figure")
+    main(output=parser.parse_args().output)

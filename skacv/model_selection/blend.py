@@ -1,0 +1,363 @@
+"""What ``rule="blend"`` keeps: a weighted mean of the predictions of fitted members."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from .._compat import Composition, check_in_memory, is_foreign
+from .._estimator.collections import block_by_block
+from .._estimator.following import is_movable
+from ..optim.losses import Loss
+from ..optim.namespaces import here, there
+from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of
+from .members import tags_of
+
+
+class HeldOut(NamedTuple):
+    """Held-out predictions of a blend, for prediction intervals.
+
+    Attributes
+    ----------
+    method : str
+        How rows were held out.
+    predictions, residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    loss : Loss
+        It says what targets there are, and how they spread.
+    """
+
+    method: str
+    predictions: np.ndarray
+    residuals: np.ndarray
+    loss: Loss
+
+
+class Blend(Composition):
+    """Fitted members with weights, whose predictions are averaged.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    weights : list of float
+        Their weights, positive and with sum one.
+    iterations : list of int, default=None
+        The iterates that members predict with if the blend is fitted anew; None is the
+        last of each.
+    """
+
+    _parts = "members"
+
+    def __init__(self, members, weights, iterations=None):
+        self.members = members
+        self.weights = weights
+        self.iterations = iterations
+
+    @classmethod
+    def of_fitted(cls, members, weights, held_out=None):
+        """The blend of members that are fitted, which it takes as they are.
+
+        Parameters
+        ----------
+        members : dict of str to estimator
+            At their chosen iterates.
+        weights : dict of str to float
+        held_out : HeldOut, default=None
+
+        Returns
+        -------
+        Blend
+        """
+        used = {name: weight for name, weight in weights.items() if weight > 0}
+        fitted = {name: members[name] for name in used}
+        iterations = [getattr(each, "iteration_", None) for each in fitted.values()]
+        known = None if None in iterations else iterations
+        blend = cls(list(fitted.items()), list(used.values()), known)
+        blend.members_, blend._held_out = fitted, held_out
+        return blend
+
+    def fit(self, X, y, **params):
+        """Fit all members anew; weights and iterations stay.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            Passed on to the ``fit`` of every member, such as ``sample_weight``.
+
+        Returns
+        -------
+        self : object
+        """
+        fitted = {
+            name: clone(member).fit(X, y, **params) for name, member in self.members
+        }
+        if self.iterations is not None:
+            fitted = {
+                name: _moved(member, t)
+                for (name, member), t in zip(fitted.items(), self.iterations)
+            }
+        self.members_, self._held_out = fitted, None
+        return self
+
+    def _mean(self, method, X):
+        """The weighted mean of what a method of all members says of X."""
+        check_is_fitted(self)
+        found = [getattr(each, method)(X) for each in self.members_.values()]
+        # Of a target in one column some members predict a vector, others a column.
+        n_axes = min(each.ndim for each in found)
+        found = [each if each.ndim == n_axes else each[:, 0] for each in found]
+        return sum(float(w) * each for w, each in zip(self.weights, found))
+
+    @property
+    def n_features_in_(self):
+        """Number of features seen in fit."""
+        return self._first.n_features_in_
+
+    @property
+    def feature_names_in_(self):
+        """Names of the features seen in fit, where X has them."""
+        return self._first.feature_names_in_
+
+    @property
+    def _first(self):
+        return next(iter(self.members_.values()))
+
+    def __sklearn_tags__(self):
+        return tags_of(self.members, super().__sklearn_tags__(), all)
+
+
+def _placed(found, X):
+    """A result in NumPy, where X is if it is an array of numbers."""
+    return there(found, X) if is_foreign(X) and is_movable(found) else found
+
+
+def _moved(member, t):
+    """A fitted member at an iterate, or at the last one before it that was kept."""
+    kept = member.recorded_iterations()
+    return member.at_iteration(kept[max(np.searchsorted(kept, t, "right") - 1, 0)])
+
+
+class BlendedRegressor(RegressorMixin, Blend):
+    """A weighted mean of the predictions of several regressors.
+
+    :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="blend"`` makes it.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    weights : list of float
+        Their weights, positive and with sum one.
+    iterations : list of int, default=None
+        The iterates that members predict with if the blend is fitted anew; None is the
+        last of each.
+
+    Attributes
+    ----------
+    members_ : dict of str to estimator
+        Fitted members, each at its iterate.
+    coef_ : ndarray of the shape of the members' ``coef_``
+        Coefficients of the blend, if all members are linear in the columns of X.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Intercept of the blend, likewise.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
+    """
+
+    @block_by_block
+    def predict(self, X):
+        """Predict with the weighted mean of the members' predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self._mean("predict", X)
+
+    @property
+    def coef_(self):
+        """Coefficients, where all members are linear in the columns of X."""
+        return self._combined("coef_")
+
+    @property
+    def intercept_(self):
+        """Intercept, where all members are linear in the columns of X."""
+        return self._combined("intercept_")
+
+    def _combined(self, name):
+        for member, fitted in self.members_.items():
+            if not _is_linear(fitted):
+                raise AttributeError(
+                    f"A blend has {name} where all members are linear in the columns "
+                    f"of X, and {member!r} is not."
+                )
+        found = [getattr(each, name) for each in self.members_.values()]
+        return sum(float(w) * each for w, each in zip(self.weights, found))
+
+    def predict_interval(self, X, coverage=0.9, method="auto"):
+        """Prediction intervals from the held-out residuals of the blend.
+
+        The prediction plus and minus a quantile of the absolute residuals.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that an interval contains the target of an unseen row;
+            with several there is an interval for each.
+        method : {"auto", "cv", "loo"}, default="auto"
+            How rows were held out. There is one that members were blended by, which
+            "auto" takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y; with several coverages
+            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            blend has no residuals, or none by that method.
+        """
+        check_is_fitted(self)
+        check_in_memory(X)
+        coverage = checked_coverage(coverage)
+        held_out = self._held_out_by(method)
+        spread = held_out.loss.spread
+        residuals = held_out.residuals / spread(held_out.predictions)
+        ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
+        predictions = here(self.predict(X))
+        ends = ends_of(
+            around_predictions, predictions, residuals, ranks, spread(predictions)
+        )
+        ends = np.clip(ends, *held_out.loss.target_range)
+        # One coverage has no axis of its own.
+        return _placed(ends.reshape(*ends.shape[:-1], *coverage.shape), X)
+
+    def _held_out_by(self, method):
+        """What was held out by a method of intervals."""
+        if self._held_out is None:
+            raise ValueError(
+                "Intervals need the held-out residuals of a blend, which fit does not "
+                "compute: take the one that TrajectoryEarlyStoppingCV has made."
+            )
+        methods = ["auto", self._held_out.method]
+        if method not in methods:
+            raise ValueError(
+                f"method must be one of {methods} for this blend, got {method!r}."
+            )
+        return self._held_out
+
+
+def _is_linear(fitted):
+    """Whether predictions of a fitted member are X times its ``coef_``, and a shift."""
+    loss = getattr(fitted, "_loss", None)
+    # Predictions then are the linear predictor itself.
+    return getattr(loss, "is_of_residual", False) and hasattr(fitted, "coef_")
+
+
+class BlendedClassifier(ClassifierMixin, Blend):
+    """A mixture of the class probabilities of several classifiers.
+
+    :class:`~skacv.TrajectoryEarlyStoppingCV` with ``rule="blend"`` makes it.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+        Classifiers with probabilities.
+    weights : list of float
+        Their weights, positive and with sum one.
+    iterations : list of int, default=None
+        The iterates that members predict with if the blend is fitted anew; None is the
+        last of each.
+
+    Attributes
+    ----------
+    members_ : dict of str to estimator
+        Fitted members, each at its iterate.
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
+    """
+
+    @property
+    def classes_(self):
+        """Labels of the classes."""
+        return self._first.classes_
+
+    @block_by_block
+    def predict_proba(self, X):
+        """Weighted means of the members' probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._mean("predict_proba", X)
+
+    @block_by_block
+    def predict_log_proba(self, X):
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return _placed(self._logarithms(X), X)
+
+    @block_by_block
+    def decision_function(self, X):
+        """Log odds of the second of two classes, or logarithms of probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values predict the second class.
+        """
+        found = self._logarithms(X)
+        return _placed(found[:, 1] - found[:, 0] if found.shape[1] == 2 else found, X)
+
+    @block_by_block
+    def predict(self, X):
+        """Predict the likeliest class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        place = here(self.predict_proba(X)).argmax(axis=1)
+        labels = here(self.classes_)[place]
+        return _placed(labels, X)
+
+    def _logarithms(self, X):
+        """Those of the probabilities, of which none is zero."""
+        found = here(self.predict_proba(X))
+        return np.log(np.maximum(found, np.finfo(found.dtype).tiny))

@@ -1,0 +1,373 @@
+"""Runs side by side, of which a weighted mean is kept: ``rule="blend"``."""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from .._estimator.collections import is_collection
+from .._estimator.held_out_costs import HeldOutCosts
+from .._estimator.row_summary import RowSummary
+from ..optim.losses import SquaredError
+from .blend import BlendedClassifier, BlendedRegressor, HeldOut
+from .comparison import Comparison
+from .criteria import PathJudge
+from .members import are_alike, losses_of
+from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
+from .optimism import corrected_blend
+
+# Estimates with predictions of single rows, by runs that have never seen them.
+HELD_OUT = ("cv", "loo")
+NEEDED = "rule='blend' needs held-out predictions of single rows, which"
+
+
+def check_rows(X):
+    """Raise where no rows are held out that members can be blended by.
+
+    Parameters
+    ----------
+    X : as passed to fit
+
+    Raises
+    ------
+    ValueError
+    """
+    others = "take rule='min' or rule='one_se'."
+    if isinstance(X, RowSummary):
+        raise ValueError(f"{NEEDED} a RowSummary does not have: {others}")
+    if is_collection(X):
+        raise ValueError(f"{NEEDED} stay on their workers with Dask input: {others}")
+
+
+def blending_of(candidates, judge, X, y, weights):
+    """What blends some candidates once they have been run.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+        There are several members.
+    judge : PathJudge or ScorerJudge
+    X, y : as passed to fit
+    weights : array-like of shape (n_samples,) or None
+        Weights of the rows in fit.
+
+    Returns
+    -------
+    callable
+        It takes what :class:`Comparison` takes.
+
+    Raises
+    ------
+    ValueError
+        If the candidates cannot be blended.
+    """
+    of_classes = is_classifier(candidates[0].estimator)
+    if of_classes:
+        _check_probabilities(candidates)
+    losses = losses_of(candidates, X, y)  # what is wrong with the data is said there
+    y = np.asarray(y, dtype=None if of_classes else np.float64)
+    settings = {
+        "y": y,
+        "sample_weight": np.ones(len(y)) if weights is None else np.asarray(weights),
+        "kind": BlendedClassifier if of_classes else BlendedRegressor,
+        "loss": None if of_classes else _common_loss(losses),
+    }
+    if not isinstance(judge, PathJudge):
+        return partial(ScoredBlending, **settings)
+    if judge.name not in HELD_OUT:
+        raise ValueError(
+            f"{NEEDED} criterion={judge.name!r} does not have: take criterion='cv' or "
+            "'loo'."
+        )
+    if of_classes:
+        return partial(Blending, mixture=LogLosses(), **settings)
+    _check_losses(losses)
+    loss = settings["loss"]
+    kind = SquaredErrors if loss.is_quadratic else MeanLosses
+    return partial(Blending, mixture=kind(loss), **settings)
+
+
+def _common_loss(losses):
+    """The loss that all members share; errors are as they are where there is none."""
+    loss = next(iter(losses.values()))
+    return loss if are_alike(losses) and hasattr(loss, "cost") else SquaredError()
+
+
+def _check_losses(losses):
+    """Raise where predictions have no common loss that they could be blended by."""
+    if are_alike(losses) and all(hasattr(loss, "cost") for loss in losses.values()):
+        return
+    said = ", ".join(
+        f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
+        for name, loss in losses.items()
+    )
+    raise ValueError(
+        f"rule='blend' needs members of one loss, but they are judged by {said}: take "
+        "members of one loss, or a scorer, such as criterion='r2'."
+    )
+
+
+def _check_probabilities(candidates):
+    """Raise where one is no classifier with probabilities."""
+    for each in candidates:
+        if not hasattr(each.estimator, "predict_proba"):
+            raise ValueError(
+                "rule='blend' averages the probabilities of classifiers, and the "
+                f"member {each.member!r} ({type(each.estimator).__name__}) has no "
+                "predict_proba: leave it out, or take rule='min'."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Blending(Comparison):
+    """Candidates that have been run, and the weights of the best of every member.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    sample_weight : ndarray of shape (n_samples,)
+    kind : type
+        The class of the blend.
+    loss : Loss or None
+        What targets of regression are judged by.
+    mixture : SquaredErrors, MeanLosses or LogLosses, or None
+        What finds the weights; None where scores do.
+    """
+
+    y: np.ndarray = None
+    sample_weight: np.ndarray = None
+    kind: type = None
+    loss: object = None
+    mixture: object = None
+
+    @cached_property
+    def _used(self):
+        """The place of the best combination of every member that has a score."""
+        least = self._least_place  # there is none where no member has one
+        return {
+            name: place
+            for name, place in self._bests().items()
+            if place == least or not np.isnan(self.choices[place].score)
+        }
+
+    def _indices(self, place):
+        """The rows that a run has held out, fold by fold."""
+        return getattr(self.runs[place].estimator, self.judge.estimate.indices)
+
+    @cached_property
+    def _orders(self):
+        """The rows that all runs have held out, as places in each of them.
+
+        Row by row, in every run the same: a row that was held out several times is
+        there in the order of the splits, which all runs share.
+        """
+        orders = []
+        for place in range(len(self.runs)):
+            rows, samples = np.hstack(self._indices(place)), self.judge.samples
+            is_there = slice(None) if samples is None else np.isin(rows, samples)
+            kept = np.arange(len(rows))[is_there]
+            orders.append(kept[np.argsort(rows[kept], kind="stable")])
+        return orders
+
+    @cached_property
+    def _samples(self):
+        """Which samples these rows are."""
+        place = self._least_place
+        return np.hstack(self._indices(place))[self._orders[place]]
+
+    @cached_property
+    def _target(self):
+        return self.y[self._samples].reshape(len(self._samples), -1)
+
+    @cached_property
+    def _row_weights(self):
+        """Weights of the held-out rows: those that members have, if these are equal.
+
+        Members may also weigh classes.
+        """
+        estimators = [self.runs[place].estimator for place in self._used.values()]
+        costs = [self.judge.costs(each) for each in estimators]
+        if all(each is not None for each in costs):
+            found = [
+                each.weights[np.argsort(each.rows, kind="stable")] for each in costs
+            ]
+            if all(np.allclose(each, found[0]) for each in found):
+                return found[0]
+        return self.sample_weight[self._samples].astype(np.float64)
+
+    @cached_property
+    def _mixture(self):
+        return self.mixture.as_fitted(self.runs[self._least_place].estimator)
+
+    def _held_out_by(self, place, t, some=slice(None)):
+        """What predicts these rows, or some, by iterate t of a run, whatever X is."""
+        estimator = self.runs[place].estimator
+        path = getattr(estimator, self.judge.estimate.predictions)
+        found = path[t][self._orders[place][some]]
+        return estimator._held_out_estimator(found, t)
+
+    def _part(self, place, t):
+        """What the mixture combines of one run."""
+        return self._mixture.part(self._held_out_by(place, t), self._target)
+
+    def _parts(self, choices, part):
+        """The same of pairs of a run and an iterate, (n_rows, n_targets, n_members)."""
+        return np.stack([part(*each) for each in choices], axis=2)
+
+    @cached_property
+    def _chosen_parts(self):
+        choices = [(p, self.choices[p].iteration) for p in self._used.values()]
+        return self._parts(choices, self._part)
+
+    @cached_property
+    def _found(self):
+        """The weights of members that have a score."""
+        return self._mixture.weights(
+            self._chosen_parts, self._target, self._row_weights
+        )
+
+    @cached_property
+    def weights(self):
+        """The weight of every member.
+
+        Returns
+        -------
+        dict of str to float
+        """
+        found = dict(zip(self._used, map(float, self._found)))
+        return {name: found.get(name, 0.0) for name in self._bests()}
+
+    @cached_property
+    def _place(self):
+        """The place of the candidate of largest weight."""
+        return self._bests()[max(self.weights, key=self.weights.get)]
+
+    @cached_property
+    def score(self):
+        """What the blend costs held-out rows, and its standard error over folds."""
+        costs = self._mixture.costs(self._chosen_parts @ self._found, self._target)
+        indices = self._indices(self._least_place)  # folds are those of any run
+        folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
+        folds = folds[self._orders[self._least_place]]
+        found = HeldOutCosts(
+            self._samples, folds, self._row_weights, 1, lambda iterates: costs[None]
+        )
+        return tuple(float(each[0]) for each in found.averages())
+
+    def members(self):
+        """Every member, at its chosen iterate."""
+        return {name: self._kept_of(place) for name, place in self._bests().items()}
+
+    def kept(self, members):
+        """The blend of members; one with all of the weight is kept as it is."""
+        used = [name for name, weight in self.weights.items() if weight > 0]
+        if len(used) == 1:
+            return members[used[0]]
+        return self.kind.of_fitted(members, self.weights, self._held_out())
+
+    def _held_out(self):
+        """What prediction intervals are made from, for regression."""
+        if self.loss is None:
+            return None
+        found = self._blend_of_held_out(self.weights).predict(None)
+        residuals = self.y[self._samples].reshape(found.shape) - found
+        return HeldOut(self.judge.estimate.name, found, residuals, self.loss)
+
+    def _blend_of_held_out(self, weights, some=slice(None)):
+        """A blend that predicts the held-out rows, or some of them, for any X."""
+        members = {
+            name: self._held_out_by(place, self.choices[place].iteration, some)
+            for name, place in self._used.items()
+        }
+        return self.kind.of_fitted(members, weights)
+
+    def corrected_score(self, rng):
+        """What blending so costs rows that had no part in it, by the bootstrap.
+
+        Parameters
+        ----------
+        rng : RandomState
+
+        Returns
+        -------
+        score, standard_error : float
+            NaN where it is not known what single rows cost.
+        """
+        places = [
+            [k for k, each in enumerate(self.candidates) if each.member == name]
+            for name in self._used
+        ]
+        judged = [
+            [self._judged(self.runs[place].estimator) for place in own]
+            for own in places
+        ]
+        if not self._are_all_known(chain.from_iterable(judged)):
+            return np.nan, np.nan
+        parts = {}
+
+        def part(place, t):
+            if (place, t) not in parts:
+                parts[place, t] = self._part(place, t)
+            return parts[place, t]
+
+        def blended(choices, times):
+            """Costs of rows, blended by how often each of them was drawn."""
+            choices = [(own[k], t) for own, (k, t) in zip(places, choices)]
+            found, drawn = self._parts(choices, part), times > 0
+            rows = (self._row_weights * times)[drawn]
+            weights = self._mixture.weights(found[drawn], self._target[drawn], rows)
+            return self._mixture.costs(found @ weights, self._target)
+
+        rows = self._samples, self._row_weights
+        return corrected_blend(judged, rows, blended, self.rule, rng)
+
+
+class ScoredBlending(Blending):
+    """The same where a scorer judges: weights are those of a greedy selection."""
+
+    @cached_property
+    def _found(self):
+        def costs_of(combinations):
+            blends = (dict(zip(self._used, weights)) for weights in combinations)
+            scored = (_HeldOutBlend(self, weights) for weights in blends)
+            return [self.judge.sign * self.judge.score_of(each, 0) for each in scored]
+
+        return greedy_weights(costs_of, len(self._used))
+
+    @cached_property
+    def score(self):
+        """The score of the blend on held-out rows, and its standard error."""
+        scored = _HeldOutBlend(self, self.weights)
+        error = self.judge.standard_error(scored, 0)
+        return float(self.judge.score_of(scored, 0)), error
+
+    def corrected_score(self, rng):
+        """Not known: scores are not of single rows."""
+        return np.nan, np.nan
+
+
+class _HeldOutBlend:
+    """A blend as a scorer's judge sees a run of one iterate.
+
+    In the place of a held-out prediction it has the number of the row.
+
+    Parameters
+    ----------
+    blending : Blending
+    weights : dict of str to float
+    """
+
+    def __init__(self, blending, weights):
+        self._blending, self._weights = blending, weights
+        estimate, rows = blending.judge.estimate, blending._samples
+        vars(self).update(
+            {
+                estimate.indices: [rows],
+                estimate.predictions: np.arange(len(rows))[None],
+            }
+        )
+
+    def _held_out_estimator(self, places, t):
+        return self._blending._blend_of_held_out(self._weights, places)

@@ -1,0 +1,241 @@
+"""Weights of a combination of predictions, by least loss on rows held out.
+
+Weights are not negative and sum to one. Breiman (1996), "Stacked regressions", leaves
+the sum free; but members have intercepts, and how far each is shrunk has been chosen,
+so that a free sum would only fit noise. With the sum the error of a combination is the
+combination of the errors, and one of constants is the constant.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+
+from ..optim.losses import Loss
+from .rules import place_of_least
+
+# The mean log loss of a mixture is that close to the least, and so many steps suffice.
+GAP, MOST_STEPS = 1e-9, 100
+# Members of equal predictions make a Hessian singular: it is raised by so much.
+RIDGE = 1e-10
+SMALLEST_STEP = 2.0**-30
+# A greedy selection has so many members at most, a member as often as it is chosen.
+MOST_CHOSEN = 20
+# As in scikit-learn's log loss, no probability is less.
+SMALLEST_PROBABILITY = np.finfo(np.float64).eps
+
+
+def least_squares_weights(errors, rows):
+    """Weights of the combination of least squared error, exactly.
+
+    On the simplex the error of a combination is the combination E w of the errors. The
+    least of |E u|^2 + (1 - sum u)^2 over all u that are not negative is a multiple of
+    the w that is sought, whatever the sum of u is, and nonnegative least squares finds
+    it.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_errors, n_members)
+    rows : ndarray of shape (n_errors,)
+        Weights of the errors.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+    """
+    n_members = errors.shape[1]
+    gram = errors.T @ (errors * rows[:, None])
+    size = np.trace(gram)
+    if size == 0:
+        return np.full(n_members, 1 / n_members)
+    values, vectors = np.linalg.eigh(gram / size)
+    root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+    found, _ = nnls(np.vstack([root, np.ones(n_members)]), np.eye(n_members + 1)[-1])
+    return found / found.sum()
+
+
+def likeliest_weights(shares, rows):
+    """Weights of the mixture of least log loss, by sequential quadratic programming.
+
+    Each step is a quadratic program over weights that are not negative, in which one
+    times their sum stands for the constraint (Kim, Carbonetto, Stephens and Anitescu
+    2020, "A fast algorithm for maximum likelihood estimation of mixture proportions
+    using sequential quadratic programming"). Other than the EM algorithm it gives
+    weights of zero, in a few steps.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_rows, n_members)
+        The probability of each row's class, positive.
+    rows : ndarray of shape (n_rows,)
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+    """
+    n_members = shares.shape[1]
+    rows = rows / rows.sum()
+    weights = np.full(n_members, 1 / n_members)
+    for _ in range(MOST_STEPS):
+        ratio = shares / (shares @ weights)[:, None]
+        gain = rows @ ratio
+        # How far the log loss can be from the least.
+        if gain.max() <= 1 + GAP:
+            break
+        hessian = ratio.T @ (ratio * rows[:, None])
+        step = _of_quadratic_program(hessian, 2 * gain - 1) - weights
+        size = _size_of_step(shares, rows, weights, step, (1 - gain) @ step)
+        weights = weights + size * step
+        weights /= weights.sum()
+    return weights
+
+
+def _of_quadratic_program(hessian, linear):
+    """The u that is not negative of least u'Hu / 2 - linear'u."""
+    n_members = len(hessian)
+    ridge = RIDGE * np.trace(hessian) / n_members
+    lower = np.linalg.cholesky(hessian + ridge * np.eye(n_members))
+    return nnls(lower.T, solve_triangular(lower, linear, lower=True))[0]
+
+
+def _size_of_step(shares, rows, weights, step, slope):
+    """The largest of 1, 1/2, 1/4, ... with which the log loss falls enough."""
+
+    def loss(size):
+        found = weights + size * step
+        return found.sum() - rows @ np.log(shares @ found)
+
+    size, begun = 1.0, loss(0.0)
+    while loss(size) > begun + 1e-4 * size * slope and size > SMALLEST_STEP:
+        size /= 2
+    return size
+
+
+def greedy_weights(costs_of, n_members):
+    """Weights by greedy selection with replacement: how often members are chosen.
+
+    Each time the member that lowers the cost most, or raises it least, joins those
+    chosen so far, and the best of these selections is kept (Caruana, Niculescu-Mizil,
+    Crew and Ksikes 2004, "Ensemble selection from libraries of models").
+
+    Parameters
+    ----------
+    costs_of : callable
+        ``costs_of(weights)``, the costs of combinations, (n_combinations,), with
+        weights (n_combinations, n_members); undefined costs (NaN) are the worst.
+    n_members : int
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+    """
+    chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
+    for n_chosen in range(1, MOST_CHOSEN + 1):
+        tried = (chosen + np.eye(n_members)) / n_chosen
+        costs = costs_of(tried)
+        place = place_of_least(costs)
+        chosen[place] += 1
+        if costs[place] < least:
+            least, best = costs[place], tried[place]
+    return best
+
+
+@dataclass(frozen=True)
+class SquaredErrors:
+    """Weights of predictions, by the squared error.
+
+    Attributes
+    ----------
+    loss : Loss
+    """
+
+    loss: Loss
+
+    def as_fitted(self, estimator):
+        """The same: the squared error has no scale that a fit could change."""
+        return self
+
+    def part(self, held_out, target):
+        """What is combined of a member: its predictions.
+
+        Parameters
+        ----------
+        held_out : estimator
+            It predicts the rows as held out, whatever X is.
+        target : ndarray of shape (n_rows, n_targets)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_targets)
+        """
+        found = np.asarray(held_out.predict(None), dtype=np.float64)
+        return found.reshape(target.shape)
+
+    def weights(self, parts, target, rows):
+        """The weights of least cost.
+
+        Parameters
+        ----------
+        parts : ndarray of shape (n_rows, n_targets, n_members)
+        target : ndarray of shape (n_rows, n_targets)
+        rows : ndarray of shape (n_rows,)
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_members,)
+        """
+        errors = parts - target[:, :, None]
+        rows = np.repeat(rows, errors.shape[1])
+        return least_squares_weights(errors.reshape(len(rows), -1), rows)
+
+    def costs(self, combined, target):
+        """What each row costs by a combination of the parts, (n_rows,)."""
+        # The loss has the linear predictor, of which predictions are the mean.
+        predictor = self.loss.predictor(combined)
+        return self.loss.cost(target, predictor).mean(axis=1)
+
+
+class MeanLosses(SquaredErrors):
+    """Weights of predictions by any other loss that members share."""
+
+    def as_fitted(self, estimator):
+        """That of a fitted member: its scale may depend on weights of rows."""
+        return MeanLosses(getattr(estimator, "_loss", self.loss))
+
+    def weights(self, parts, target, rows):
+        """The weights of a greedy selection."""
+        n_members = parts.shape[2]
+        parts, target = parts.reshape(-1, n_members), target.reshape(-1, 1)
+        rows = np.repeat(rows, len(target) // len(rows))
+
+        def costs_of(weights):
+            predictor = self.loss.predictor(parts @ weights.T)
+            return rows @ self.loss.cost(target, predictor)
+
+        return greedy_weights(costs_of, n_members)
+
+
+class LogLosses:
+    """Weights of probabilities, by the log loss of their mixture."""
+
+    def as_fitted(self, estimator):
+        """The same: it is the loss of all members."""
+        return self
+
+    def part(self, held_out, target):
+        """What is mixed of a member: the probability of every row's class, (n, 1)."""
+        label = np.searchsorted(held_out.classes_, target[:, 0])
+        found = np.asarray(held_out.predict_proba(None), dtype=np.float64)
+        own = found[np.arange(len(label)), label]
+        return np.maximum(own, SMALLEST_PROBABILITY)[:, None]
+
+    def weights(self, parts, target, rows):
+        """The weights of the likeliest mixture."""
+        return likeliest_weights(parts[:, 0], rows)
+
+    def costs(self, combined, target):
+        """What each row costs by a mixture of the parts, (n_rows,)."""
+        return -np.log(combined[:, 0])

@@ -1,0 +1,187 @@
+"""Which members of the default portfolio can take a table, and why others cannot."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from .._compat import is_foreign
+from .._estimator.collections import is_collection
+from .._estimator.row_summary import RowSummary
+from .._warnings import warn
+
+# A kernel machine on more rows takes more than some fifteen seconds on one core, and so
+# do extra trees.
+MOST_KERNEL_ROWS = 10_000
+MOST_FOREST_ROWS = 5000
+# What lets members take a table that they cannot take as it is.
+SPARSE = "X is sparse"
+MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
+BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is known of a table before anything is run.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_targets : int
+    is_here : bool
+        Whether its rows are in memory.
+    is_foreign : bool
+        Whether they are of another array library, perhaps on a device.
+    is_sparse : bool
+    has_missing : bool
+    has_categories : bool
+        Whether columns of a DataFrame are categories.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_targets: int
+    is_here: bool = True
+    is_foreign: bool = False
+    is_sparse: bool = False
+    has_missing: bool = False
+    has_categories: bool = False
+
+    @classmethod
+    def of(cls, X, y):
+        """The table of X and y, as passed to fit.
+
+        Raises
+        ------
+        ValueError
+            If columns of a DataFrame hold strings.
+        """
+        if isinstance(X, RowSummary):
+            return cls(*X.shape, X._n_targets, is_here=False)
+        if is_collection(X):  # which may not know how many rows it has
+            n_targets = 1 if y.ndim == 1 else y.shape[1]
+            return cls(1, X.shape[1], n_targets, is_here=False)
+        n_rows, *others = _shape(X)
+        n_columns = others[0] if others else 1
+        found = cls(max(1, n_rows), n_columns, max([1, *_shape(y)[1:]]))
+        if is_foreign(X):
+            return replace(found, is_foreign=True)
+        if sparse.issparse(X):
+            return replace(found, is_sparse=True)
+        return found._with_columns(X)
+
+    def _with_columns(self, X):
+        """The same with what its columns are."""
+        if not hasattr(X, "iloc"):  # no DataFrame of pandas
+            array = np.asarray(X)
+            is_missing = array.dtype.kind == "f" and np.isnan(array).any()
+            return replace(self, has_missing=bool(is_missing))
+        strings = [name for name in X.columns if _holds_strings(X[name])]
+        if strings:
+            raise ValueError(
+                f"Columns {strings} of X hold strings: as categories, by "
+                "X.astype({column: 'category'}), boosted trees can take them, and "
+                "after a OneHotEncoder, in a pipeline, all models."
+            )
+        return replace(
+            self,
+            has_missing=bool(X.isna().any(axis=None)),
+            has_categories=any(dtype.name == "category" for dtype in X.dtypes),
+        )
+
+
+def _shape(data):
+    """The shape of an array-like, which a sparse matrix says itself."""
+    return data.shape if hasattr(data, "shape") else np.asarray(data).shape
+
+
+def _holds_strings(column):
+    """Whether a column of a DataFrame has values that are strings."""
+    may_hold = column.dtype.kind == "O" and column.dtype.name != "category"
+    return may_hold and any(isinstance(value, str) for value in column)
+
+
+def too_many(most):
+    """The reason of a member that takes fewer rows."""
+    return f"X has more than {most} rows"
+
+
+def _kernel(table):
+    if not table.is_here:
+        return "a kernel needs rows in memory"
+    if table.is_sparse:
+        return SPARSE
+    return too_many(MOST_KERNEL_ROWS) if table.n_rows > MOST_KERNEL_ROWS else ""
+
+
+def _boosted_trees(table):
+    if table.is_here and not table.is_foreign:
+        return ""
+    return "trees need rows in memory, of NumPy or pandas"
+
+
+def _extra_trees(table):
+    is_long = table.n_rows > MOST_FOREST_ROWS
+    return _boosted_trees(table) or (too_many(MOST_FOREST_ROWS) if is_long else "")
+
+
+# By the names of members, functions that say why one cannot take a table, if it cannot.
+LIMITS = {
+    "kernel": _kernel,
+    "boosted trees": _boosted_trees,
+    "extra trees": _extra_trees,
+}
+
+
+def _why_not(name, member, table):
+    """Why a member cannot take a table; nothing if it can."""
+    tags = get_tags(member)
+    if table.is_sparse and not tags.input_tags.sparse:
+        return SPARSE
+    if table.n_targets > 1 and not tags.target_tags.multi_output:
+        return "y has several targets"
+    if table.has_missing and not tags.input_tags.allow_nan:
+        return MISSING
+    # The one parameter by which scikit-learn's estimators take categories.
+    if table.has_categories and "estimator__categorical_features" not in (
+        member.get_params()
+    ):
+        return CATEGORIES
+    return LIMITS[name](table) if name in LIMITS else ""
+
+
+def that_take(members, table):
+    """The members that can take a table, and why the others cannot.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    table : Table
+
+    Returns
+    -------
+    taken : list of (str, estimator)
+    left_out : dict of str to str
+        By the names of the others, why they are none of these.
+    """
+    reasons = {name: _why_not(name, member, table) for name, member in members}
+    taken = [(name, member) for name, member in members if not reasons[name]]
+    return taken, {name: why for name, why in reasons.items() if why}
+
+
+def warn_of_columns(left_out):
+    """Say what lets members that cannot take columns as they are take them.
+
+    Parameters
+    ----------
+    left_out : dict of str to str
+        As :func:`that_take` returns it.
+    """
+    for reason, step in BEFORE.items():
+        names = [name for name, why in left_out.items() if why == reason]
+        if names:
+            warn(
+                f"{', '.join(names)} cannot be compared, since {reason}: {step} "
+                "before, in a pipeline, lets them run.",
+                UserWarning,
+            )

@@ -1,0 +1,544 @@
+"""Boosted trees of XGBoost, LightGBM and CatBoost, as kinds of staged estimators.
+
+They are recognised by their names. A library is imported only once there is an
+estimator of it.
+
+All grow as one fit with as many trees does, to the last bit, also where rows or columns
+are drawn for every tree: none begins its draws anew.
+"""
+
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import clone, is_classifier
+
+from .._compat import _num_samples
+from .kinds import Kind
+
+# What ``fit`` may not be passed: other trees to begin with, and what judges them.
+NOT_PASSED = {
+    "callbacks",
+    "early_stopping_rounds",
+    "eval_set",
+    "eval_X",
+    "init_model",
+    "save_snapshot",
+    "use_best_model",
+    "xgb_model",
+}
+# Stages of LightGBM without a split, in a row, after which there are no more.
+WITHOUT_SPLIT = 50
+# Objectives of XGBoost of which sums of trees are read; others change them first.
+SUMS = {
+    "reg:squarederror",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "multi:softmax",
+}
+# Objectives of LightGBM by what they make of sums of trees.
+EXPONENTS = {"poisson", "gamma", "tweedie"}
+SOFTMAX = {"multiclass", "softmax"}
+ONE_VERSUS_ALL = {"binary", "multiclassova", "multiclass_ova", "ova", "ovr"}
+CROSS_ENTROPY = {"cross_entropy", "xentropy"}
+
+
+def of_two_classes(found):
+    """Probabilities of both classes, where there are those of the second alone."""
+    return np.stack([1 - found, found], axis=2) if found.ndim == 2 else found
+
+
+@dataclass
+class Grown:
+    """Trees that may become more.
+
+    Attributes
+    ----------
+    estimator : estimator
+        With the parameters of the fit, and what it has noted of the training rows.
+    booster : object
+        The trees, as their library has them; None before the first.
+    update : callable
+        Adds the trees of one stage, and says whether there can be no more.
+    thread : ThreadPoolExecutor
+        Where they grow, None for any.
+    has_ended : bool
+    ends : list of int
+        How many trees there are after every stage, where it is not one for each.
+    """
+
+    estimator: object
+    booster: object = None
+    update: object = None
+    thread: object = None
+    has_ended: bool = False
+    ends: list = field(default_factory=list)
+
+    def __getstate__(self):
+        # The training rows of the libraries cannot be pickled.
+        return vars(self) | {"update": None, "thread": None}
+
+
+class Boosters(Kind):
+    """Boosted trees of another library.
+
+    Attributes
+    ----------
+    library : str
+    classes : tuple of str
+        Names of the classes.
+    others : tuple of str
+        Names of classes that inherit from these and are of no kind.
+    aliases : tuple of str
+        Other names of ``count``.
+    loud : tuple of str
+        Parameters that print lines, all of them left out.
+    quiet : dict
+        Parameters instead.
+    allowed : dict of str to tuple
+        Values of parameters, besides None, with which earlier stages can be had again.
+    """
+
+    library = ""
+    classes: tuple = ()
+    others: tuple = ()
+    aliases: tuple = ()
+    loud: tuple = ()
+    quiet: dict = {}
+    allowed: dict = {}
+
+    def is_of(self, estimator):
+        names = {
+            each.__name__
+            for each in type(estimator).__mro__
+            if each.__module__.partition(".")[0] == self.library
+        }
+        return not names.isdisjoint(self.classes) and names.isdisjoint(self.others)
+
+    def count_of(self, estimator):
+        settings = estimator.get_params(deep=False)
+        asked = (name for name in self.aliases if settings.get(name) is not None)
+        return next(asked, self.count)
+
+    def begun(self, estimator):
+        settings = estimator.get_params(deep=False)
+        for key, values in self.allowed.items():
+            if settings.get(key) not in (None, *values):
+                raise ValueError(
+                    f"{type(estimator).__name__} with {key}={settings[key]!r} cannot "
+                    f"be fitted stage by stage: take {key}={values[0]!r}."
+                )
+        left_out = {*self.own_stopping, *self.loud}
+        kept = {key: settings[key] for key in settings if key not in left_out}
+        kept = {key: clone(value, safe=False) for key, value in kept.items()}
+        return Grown(type(estimator)(**kept | self.quiet))
+
+    def _check(self, estimator, params):
+        """Raise if ``fit`` is passed what has no place in a fit stage by stage."""
+        for key in NOT_PASSED & params.keys():
+            if params[key] is not None:
+                raise ValueError(
+                    f"{key} cannot be passed to {type(estimator).__name__}: its stages "
+                    "begin with the first tree, and folds judge them."
+                )
+
+    def fitted(self, begun):
+        return begun.estimator
+
+
+class Updated(Boosters):
+    """Boosted trees that one update after the other adds to what has been prepared."""
+
+    def grow(self, begun, n_stages, X, y, params):
+        if begun.booster is None:
+            self._check(begun.estimator, params)
+            self._begin(begun, X, y, params)
+        while self.n_stages(begun) < n_stages and not begun.has_ended:
+            begun.has_ended = begun.update()
+        return begun
+
+    @abstractmethod
+    def _begin(self, begun, X, y, params):
+        """Prepare the training rows, for ``begun.update``."""
+
+
+class XGBoost(Updated):
+    """Boosted trees of XGBoost.
+
+    Their random numbers belong to the thread of the fit, and go on there: every run has
+    a thread of its own. Stages predict as :meth:`at` does, to the last bit.
+    """
+
+    library = "xgboost"
+    classes = "XGBRegressor", "XGBClassifier"
+    others = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
+    own_stopping = {"early_stopping_rounds": None}
+    allowed = {"booster": ("gbtree",), "callbacks": (None,)}
+
+    def n_planned(self, estimator):
+        return estimator.get_num_boosting_rounds()
+
+    def begun(self, estimator):
+        return replace(super().begun(estimator), thread=ThreadPoolExecutor(1))
+
+    def grow(self, begun, n_stages, X, y, params):
+        grow = partial(super().grow, begun, n_stages, X, y, params)
+        return begun.thread.submit(grow).result()
+
+    def _begin(self, begun, X, y, params):
+        first = _first_update()
+        begun.estimator.set_params(n_estimators=1, callbacks=[first])
+        begun.estimator.fit(X, y, **params)
+        begun.estimator.set_params(callbacks=None)
+        del begun.estimator._Booster  # which has no trees
+        begun.booster = booster = first.booster
+
+        def update():
+            booster.update(first.rows, booster.num_boosted_rounds(), first.objective)
+            return False
+
+        begun.update = update
+
+    def n_stages(self, begun):
+        return begun.booster.num_boosted_rounds()
+
+    def at(self, begun, t):
+        found = copy(begun.estimator).set_params(n_estimators=t)
+        found._Booster = begun.booster[:t]
+        return found
+
+    def without_rows(self, begun):
+        return Grown(begun.estimator, begun.booster[:])
+
+    def predictions(self, begun, X, first, last, carried=None):
+        from xgboost import DMatrix
+
+        estimator, booster = begun.estimator, begun.booster
+        rows = DMatrix(
+            X,
+            missing=estimator.missing,
+            nthread=estimator.n_jobs,
+            feature_types=estimator.feature_types,
+            enable_categorical=estimator.enable_categorical,
+        )
+        margins = partial(booster.predict, rows, output_margin=True)
+        if first and carried is None:
+            carried = margins(iteration_range=(0, first))
+        found, reads_sums = [], estimator.objective in SUMS
+        for t in range(first, last):
+            if t:
+                rows.set_base_margin(carried)
+            stage = {"iteration_range": (t, t + 1)}
+            carried = margins(**stage)
+            found.append(carried if reads_sums else booster.predict(rows, **stage))
+        return self._answers(estimator, np.stack(found)), carried
+
+    def _answers(self, estimator, found):
+        """What ``predict`` or ``predict_proba`` makes of the values of a booster."""
+        if estimator.objective == "multi:softmax":
+            return softmax(found, axis=2)
+        return of_two_classes(found) if is_classifier(estimator) else found
+
+
+def _first_update():
+    """A callback of XGBoost that keeps what the first update of a fit would be."""
+    from xgboost.callback import TrainingCallback
+
+    class FirstUpdate(TrainingCallback):
+        """It is not taken: the same booster takes it later."""
+
+        def before_training(self, model):
+            self.booster, model.update = model, self._instead
+            return model
+
+        def _instead(self, rows, iteration, fobj=None):
+            self.rows, self.objective = rows, fobj
+
+        def after_training(self, model):
+            del model.update
+            return model
+
+    return FirstUpdate()
+
+
+class SumsOfLeaves(Boosters):
+    """Boosted trees whose leaves are read once, and added up tree by tree.
+
+    The sums are those of the library to the last bit. Where their exponential is taken,
+    as for probabilities, the last bit of that may be another.
+    """
+
+    def predictions(self, begun, X, first, last, carried=None):
+        begin = 0 if carried is None else first
+        values = self._of_trees(begun, X, begin, last)
+        if carried is not None:
+            values = np.concatenate([carried[None], values])
+        sums = np.cumsum(values, axis=0)[first - last :]
+        found = self._answers(begun, sums)
+        if found.shape[2] == 1:
+            found = found[:, :, 0]
+        if is_classifier(begun.estimator):
+            found = of_two_classes(found)
+        return found, sums[-1]
+
+    @abstractmethod
+    def _of_trees(self, begun, X, first, last):
+        """What each of some stages adds, (last - first, n_samples, n_outputs)."""
+
+    @abstractmethod
+    def _answers(self, begun, sums):
+        """What predictions are made of sums of trees, of the same shape."""
+
+
+class LightGBM(Updated, SumsOfLeaves):
+    """Boosted trees of LightGBM.
+
+    A stage for which it finds no split has no trees, as in its own fit, which goes on:
+    other rows and columns may be drawn for the next. After some in a row there are no
+    more stages.
+    """
+
+    library = "lightgbm"
+    classes = "LGBMRegressor", "LGBMClassifier"
+    others = "DaskLGBMRegressor", "DaskLGBMClassifier"
+    aliases = (
+        "num_iterations",
+        "num_iteration",
+        "n_iter",
+        "num_tree",
+        "num_trees",
+        "num_round",
+        "num_rounds",
+        "nrounds",
+        "num_boost_round",
+        "max_iter",
+    )
+    own_stopping = dict.fromkeys(
+        (
+            "early_stopping_round",
+            "early_stopping_rounds",
+            "early_stopping",
+            "n_iter_no_change",
+        ),
+        None,
+    )
+    loud = "verbose", "verbosity"
+    quiet = {"verbose": -1}
+    allowed = dict.fromkeys(
+        ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
+    )
+
+    def n_planned(self, estimator):
+        return estimator.get_params(deep=False)[self.count_of(estimator)]
+
+    def begun(self, estimator):
+        if is_classifier(estimator) and callable(estimator.objective):
+            raise ValueError(
+                f"{type(estimator).__name__} has no probabilities where the objective "
+                "is a function, and its stages cannot be judged by them."
+            )
+        return super().begun(estimator)
+
+    def _begin(self, begun, X, y, params):
+        from lightgbm import Booster
+
+        first = _FirstIteration()
+        begun.estimator.fit(X, y, callbacks=[first], **params)
+        del begun.estimator.booster_.update
+        begun.booster = booster = Booster(first.params, first.rows)
+        begun.ends = ends = [0]
+
+        def update():
+            booster.update(fobj=first.objective)
+            ends.append(booster.current_iteration())
+            return len(ends) > WITHOUT_SPLIT and ends[-1 - WITHOUT_SPLIT] == ends[-1]
+
+        begun.update = update
+
+    def n_stages(self, begun):
+        return len(begun.ends) - 1
+
+    def at(self, begun, t):
+        found = copy(begun.estimator)
+        found._other_params = copy(found._other_params)
+        found.set_params(**{self.count_of(found): t})
+        found._Booster = self._first(begun, t)
+        return found
+
+    def _first(self, begun, t):
+        """The trees of the first stages, without training rows."""
+        from lightgbm import Booster
+
+        n_trees = begun.ends[t]
+        return Booster(model_str=begun.booster.model_to_string(num_iteration=n_trees))
+
+    def without_rows(self, begun):
+        booster = self._first(begun, self.n_stages(begun))
+        return Grown(begun.estimator, booster, ends=begun.ends[:])
+
+    def _of_trees(self, begun, X, first, last):
+        ends = begun.ends[first : last + 1]
+        n_outputs = begun.booster.num_model_per_iteration()
+        found = np.zeros((last - first, _num_samples(X), n_outputs))
+        if ends[-1] > ends[0]:
+            found[np.diff(ends) > 0] = self._trees(begun, X, ends[0], ends[-1])
+        return found
+
+    def _trees(self, begun, X, first, last):
+        """What some trees add, (last - first, n_samples, n_outputs)."""
+        booster, n_trees = begun.booster, last - first
+        n_outputs = booster.num_model_per_iteration()
+        params = begun.estimator.get_params()
+        if params.get("linear_tree") or params.get("linear_trees"):
+            tree = partial(booster.predict, X, num_iteration=1, raw_score=True)
+            found = [tree(start_iteration=t) for t in range(first, last)]
+            return np.stack(found).reshape(n_trees, -1, n_outputs)
+        leaves = booster.predict(
+            X, start_iteration=first, num_iteration=n_trees, pred_leaf=True
+        )
+        trees = enumerate(leaves.T, first * n_outputs)
+        found = np.stack([_values_of(booster, *each) for each in trees])
+        return found.reshape(n_trees, n_outputs, -1).transpose(0, 2, 1)
+
+    def _answers(self, begun, sums):
+        params, objective = begun.estimator.get_params(), begun.estimator.objective_
+        if objective in SOFTMAX:
+            return softmax(sums, axis=2)
+        if objective in ONE_VERSUS_ALL:
+            return expit(params.get("sigmoid", 1.0) * sums)
+        if objective in CROSS_ENTROPY:
+            return expit(sums)
+        if objective in EXPONENTS:
+            return np.exp(sums)
+        return np.sign(sums) * sums**2 if params.get("reg_sqrt") else sums
+
+
+class _FirstIteration:
+    """A callback of LightGBM that keeps what the first update of a fit would be.
+
+    It is not taken: the trees of a fit are freed at its end.
+    """
+
+    before_iteration = True
+
+    def __call__(self, env):
+        self.params, self.rows = env.params, env.model.train_set
+        env.model.update = self._instead
+
+    def _instead(self, train_set=None, fobj=None):
+        self.objective = fobj
+
+
+def _values_of(booster, tree, leaves):
+    """What a tree of LightGBM adds to rows in these leaves."""
+    found, place = np.unique(leaves, return_inverse=True)
+    return np.array([booster.get_leaf_output(tree, int(leaf)) for leaf in found])[place]
+
+
+class CatBoost(SumsOfLeaves):
+    """Boosted trees of CatBoost.
+
+    Where they are not set, CatBoost chooses ``learning_rate`` and, for categories,
+    ``max_ctr_complexity`` by the number of iterations: they are those for all that are
+    asked for, and parameters of the fitted estimators.
+    """
+
+    library = "catboost"
+    classes = "CatBoostRegressor", "CatBoostClassifier"
+    count = "iterations"
+    aliases = "n_estimators", "num_boost_round", "num_trees"
+    own_stopping = dict.fromkeys(
+        ("early_stopping_rounds", "od_type", "od_wait", "od_pval", "use_best_model"),
+        None,
+    )
+    loud = "verbose", "verbose_eval", "silent", "logging_level", "metric_period"
+    # Folds would write to the same files.
+    quiet = {"logging_level": "Silent", "allow_writing_files": False}
+    allowed = {"grow_policy": ("SymmetricTree",), "posterior_sampling": (False,)}
+    # What is chosen by the number of iterations, with other names.
+    chosen = {"learning_rate": "eta", "max_ctr_complexity": None}
+
+    def n_planned(self, estimator):
+        return estimator.get_params().get(self.count_of(estimator), 1000)
+
+    def cloned(self, estimator):
+        # ``clone`` refuses lists, such as cat_features, which are copied when read.
+        return type(estimator)(**estimator.get_params())
+
+    def grow(self, begun, n_stages, X, y, params):
+        if begun.booster is None:
+            self._check(begun.estimator, params)
+            until = {"callbacks": [_Until(n_stages)]}
+            begun.booster = copy(begun.estimator).fit(X, y, **until, **params)
+            self._check_shrinkage(begun.booster)
+        elif self.n_stages(begun) < n_stages:
+            more = self._asked(begun, n_stages - self.n_stages(begun))
+            more = type(begun.estimator)(**more)
+            begun.booster = more.fit(X, y, init_model=begun.booster, **params)
+        return begun
+
+    def _check_shrinkage(self, booster):
+        rate = booster.get_all_params().get("model_shrink_rate", 0)
+        if rate:  # as it is by default with monotone constraints, and noise
+            raise ValueError(
+                f"{type(booster).__name__} with model_shrink_rate={rate:.3g} shrinks "
+                "earlier trees at every stage: take model_shrink_rate=0."
+            )
+
+    def _asked(self, begun, n_stages):
+        """Parameters for so many stages, with what was chosen by the number of all."""
+        params, chosen = begun.estimator.get_params(), begun.booster.get_all_params()
+        found = {
+            name: chosen[name]
+            for name, other in self.chosen.items()
+            if name in chosen and params.keys().isdisjoint((name, other))
+        }
+        return params | found | {self.count_of(begun.estimator): n_stages}
+
+    def n_stages(self, begun):
+        return begun.booster.tree_count_
+
+    def fitted(self, begun):
+        return begun.booster
+
+    def at(self, begun, t):
+        trees = begun.booster.__getstate__()["__model"]
+        found = type(begun.booster)()
+        found.__setstate__({**self._asked(begun, t), "__model": trees})
+        found.shrink(t)
+        found.get_feature_importance()  # which feature_importances_ reads
+        return found
+
+    def without_rows(self, begun):
+        return Grown(begun.estimator, begun.booster.copy())
+
+    def _of_trees(self, begun, X, first, last):
+        booster = begun.booster
+        leaves = booster.calc_leaf_indexes(X, ntree_start=first, ntree_end=last)
+        begins = np.cumsum([0, *booster.get_tree_leaf_counts()])
+        values = booster.get_leaf_values().reshape(begins[-1], -1)
+        return values[leaves.T + begins[first:last, None]]
+
+    def _answers(self, begun, sums):
+        scale, bias = begun.booster.get_scale_and_bias()
+        sums, params = sums * scale + bias, begun.estimator.get_params()
+        loss = str(params.get("loss_function", params.get("objective")))
+        if is_classifier(begun.estimator):
+            is_softmax = sums.shape[2] > 1 and loss != "MultiClassOneVsAll"
+            return softmax(sums, axis=2) if is_softmax else expit(sums)
+        return np.exp(sums) if loss.startswith(("Poisson", "Tweedie")) else sums
+
+
+class _Until:
+    """A callback of CatBoost that ends a fit."""
+
+    def __init__(self, n_stages):
+        self.n_stages = n_stages
+
+    def after_iteration(self, info):
+        return info.iteration < self.n_stages

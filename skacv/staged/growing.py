@@ -1,0 +1,272 @@
+"""One estimator that grows on some rows, and what it predicts of rows left out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from .._compat import _num_samples, _safe_indexing
+from .kinds import kind_of, response_of
+
+# Predictions that are in memory at a time.
+ENTRIES_PER_BLOCK = 1 << 20
+
+
+def last_of(estimator):
+    """The last step of a pipeline; other estimators are their own."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def rows_of(params, rows, n_rows):
+    """Metadata of some rows: arrays and lists as long as X, and all else as it is."""
+    return {name: _rows_of(value, rows, n_rows) for name, value in params.items()}
+
+
+def _rows_of(value, rows, n_rows):
+    """Some rows of an array or a list, if it is as long as X."""
+    if hasattr(value, "__array__") and not hasattr(value, "shape"):
+        value = np.asarray(value)
+    is_list = isinstance(value, list | tuple)
+    length = (len(value),) if is_list else getattr(value, "shape", ())[:1]
+    return _safe_indexing(value, rows) if length == (n_rows,) else value
+
+
+@dataclass(frozen=True)
+class Before:
+    """The fitted steps of a pipeline before its last.
+
+    Attributes
+    ----------
+    steps : Pipeline or None
+        None where there is none.
+    name : str
+        The last step's.
+    """
+
+    steps: Pipeline | None = None
+    name: str = ""
+
+    @classmethod
+    def fitted(cls, estimator, X, y, params):
+        """Fit the steps before the last to some rows.
+
+        Returns
+        -------
+        before : Before
+        X : rows as the last step takes them
+        params : dict
+            What is left for the ``fit`` of the last step.
+        """
+        if not isinstance(estimator, Pipeline):
+            return cls(), X, params
+        name, last = estimator.steps[-1]
+        own, of_last = _parted(estimator, last, params)
+        if len(estimator) == 1:
+            return cls(None, name), X, of_last
+        steps = clone(estimator[:-1])
+        return cls(steps, name), steps.fit_transform(X, y, **own), of_last
+
+    def applied(self, X):
+        """Rows as the last step takes them."""
+        return X if self.steps is None else self.steps.transform(X)
+
+    def with_last(self, last):
+        """The whole pipeline."""
+        if not self.name:
+            return last
+        before = [] if self.steps is None else self.steps.steps
+        return Pipeline([*before, (self.name, last)])
+
+
+def _parted(pipeline, last, params):
+    """Metadata for the steps before the last of a pipeline, and for the last."""
+    name = pipeline.steps[-1][0]
+    if get_config()["enable_metadata_routing"]:
+        before = pipeline[:-1].get_metadata_routing() if len(pipeline) > 1 else None
+        own = before.consumes("fit_transform", params) if before else ()
+        own = {key: params[key] for key in own}
+        wanted = get_routing_for_object(last).consumes("fit", params)
+        return own, {key: params[key] for key in wanted}
+    prefix = f"{name}__"
+    of_last = {
+        key.removeprefix(prefix): value
+        for key, value in params.items()
+        if "__" not in key or key.startswith(prefix)
+    }
+    others = {
+        key: value
+        for key, value in params.items()
+        if "__" in key and not key.startswith(prefix)
+    }
+    return others, of_last
+
+
+@dataclass
+class Growing:
+    """An estimator on some rows, stage by stage.
+
+    Attributes
+    ----------
+    kind : Kind
+    begun : estimator
+        The last step, or what its kind keeps of it.
+    before : Before
+    X, y, params
+        What the last step is fitted to.
+    judged : rows or None
+        Rows that are left out, as the last step takes them.
+    """
+
+    kind: object
+    begun: object
+    before: Before
+    X: object
+    y: object
+    params: dict
+    judged: object = None
+
+    @classmethod
+    def of(cls, estimator, X, y, params, judged=None):
+        """Nothing has grown yet; the steps before the last are fitted."""
+        before, inner, params = Before.fitted(estimator, X, y, params)
+        last = last_of(estimator)
+        kind = kind_of(last)
+        judged = None if judged is None else before.applied(judged)
+        return cls(kind, kind.begun(last), before, inner, y, params, judged)
+
+    def grown(self, n_stages):
+        """The same with so many stages."""
+        self.begun = self.kind.grow(self.begun, n_stages, self.X, self.y, self.params)
+        return self
+
+    @property
+    def n_stages(self):
+        """How many stages there are."""
+        return self.kind.n_stages(self.begun)
+
+    def at(self, t):
+        """The estimator with the first ``t`` stages, as fitted attributes."""
+        last = self.kind.at(self.begun, t)
+        return {"estimator_": self.before.with_last(last), "iteration_": t}
+
+    def recorded(self):
+        """Stages that can be had again."""
+        return self.kind.recorded(self.begun)
+
+    def n_kept(self, n_models):
+        """How many stages of each of some models there is room for."""
+        return self.kind.n_kept(self.begun, n_models)
+
+    def keep(self, stages):
+        """Free the memory of other stages, where that takes any."""
+        self.begun = self.kind.keep(self.begun, stages)
+
+    @property
+    def n_judged(self):
+        """How many rows are left out."""
+        return _num_samples(self.judged)
+
+    def judged_by(self, first, last, classes, carried=None):
+        """What stages ``first + 1`` to ``last`` predict of the rows left out.
+
+        Parameters
+        ----------
+        first, last : int
+        classes : ndarray or None
+            All that there are.
+        carried : object
+            What was returned for the stages up to ``first``.
+
+        Returns
+        -------
+        predictions : ndarray of shape (last - first, n_judged, ...)
+        carried : object
+        """
+        stages = np.arange(first, last)
+        # One that has ended goes on as it is.
+        stages = np.minimum(stages, self.n_stages - 1)
+        found, carried = self.kind.predictions(
+            self.begun,
+            self.judged,
+            stages[0],
+            stages[-1] + 1,
+            carried if stages[0] == first else None,
+        )
+        found = found[stages - stages[0]]
+        return self.of_classes(found, classes), carried
+
+    def staged(self, X, last):
+        """What stages predict of any rows, one after the other.
+
+        Parameters
+        ----------
+        X : rows as the whole pipeline takes them
+        last : int
+            Those up to it that can be had are read.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, ...)
+        """
+        X, carried, place = self.before.applied(X), None, 0
+        size = max(1, ENTRIES_PER_BLOCK // _num_samples(X))
+        for first, end in _blocks(self.recorded(), last, size):
+            found, carried = self.kind.predictions(
+                self.begun, X, first, end, carried if first == place else None
+            )
+            place = end
+            yield from found
+
+    def of_classes(self, found, classes):
+        """Answers for all classes where rows of some are not fitted to.
+
+        Their probability is zero, and their decision less than any other.
+        """
+        if classes is None:
+            return found
+        last = self.kind.fitted(self.begun)
+        if len(last.classes_) == len(classes):
+            return found
+        is_of_decisions = response_of(last) != "predict_proba"
+        if is_of_decisions and found.ndim == 2:  # of two classes
+            found = np.stack([-found, found], axis=2)
+        padded = np.zeros((*found.shape[:2], len(classes)), found.dtype)
+        if is_of_decisions:
+            padded -= np.finfo(found.dtype).max
+        # Boosting of one class has probabilities of two.
+        found = found[..., : len(last.classes_)]
+        padded[..., np.searchsorted(classes, last.classes_)] = found
+        return padded
+
+    def without_training_rows(self):
+        """What predicts the rows left out, without those that it was fitted to."""
+        begun = self.kind.without_rows(self.begun)
+        return replace(self, begun=begun, X=None, y=None, params={})
+
+    def without_rows(self):
+        """What predicts, without any rows."""
+        return replace(self.without_training_rows(), judged=None)
+
+
+def _blocks(stages, last, size):
+    """Stages up to the last in blocks that follow one another: ends of each.
+
+    Parameters
+    ----------
+    stages : ndarray of int
+        In order.
+    last, size : int
+
+    Yields
+    ------
+    first, end : int
+        The block has the stages ``first + 1`` to ``end``.
+    """
+    stages = stages[stages <= last]
+    for some in np.split(stages, 1 + np.flatnonzero(np.diff(stages) > 1)):
+        for block in gen_batches(len(some), size):
+            yield some[block][0] - 1, some[block][-1]

@@ -1,0 +1,155 @@
+"""What the stages of folds predict of the rows that these leave out."""
+
+from copy import copy
+
+import numpy as np
+
+from .._estimator.array_path import ArrayPath
+from ..optim.growing import with_room
+
+# Predictions are kept up to so many numbers. Beyond it those of a stage are made again
+# by its trees, where they are asked for.
+MOST_KEPT = 1 << 23
+ENTRIES_PER_BLOCK = 1 << 22
+
+
+class HeldOutStages(ArrayPath):
+    """Held-out predictions of every stage, fold after fold.
+
+    Parameters
+    ----------
+    folds : list of Growing
+        With one stage at least.
+    classes : ndarray or None
+    constants : list of ndarray
+        What every fold predicts without any stage: one value for each output, or class.
+        They are row 0.
+    most_kept : int
+        Up to how many numbers predictions are kept.
+    """
+
+    # The stage that is made next, and what folds go on from there.
+    _next = 0, ()
+
+    def __init__(self, folds, classes, constants, most_kept):
+        self._folds, self._classes = folds, classes
+        self._most_kept = most_kept
+        first = self._made(slice(1, 2))[0]
+        numbers = np.repeat(constants, [fold.n_judged for fold in folds], axis=0)
+        self._constant = numbers.reshape(first.shape)
+        self._kept, self._n = self._constant[None].astype(np.float64), 1
+        self.dtype = self._kept.dtype
+
+    @property
+    def shape(self):
+        """(n_stages + 1, n_held_out), or with outputs or classes behind."""
+        return self._n, *self._constant.shape
+
+    def first_read(self, n_stages):
+        """Predictions by stages that have grown since this was last called.
+
+        Parameters
+        ----------
+        n_stages : int
+            In all.
+
+        Yields
+        ------
+        ndarray of shape (n, n_held_out, ...)
+            One after the other, of a few stages each.
+        """
+        size = max(1, ENTRIES_PER_BLOCK // self._constant.size)
+        while self._n <= n_stages:
+            first, last = self._n, min(self._n + size, n_stages + 1)
+            found = self._made(slice(first, last))
+            self._keep(found, first)
+            self._n = last
+            yield found
+
+    def first_stages(self, n_stages):
+        """The same path, with so many stages: it stays where this one goes on."""
+        found = copy(self)
+        found._n, found._last = n_stages + 1, (None, None)
+        return found
+
+    def _keep(self, found, first):
+        n_rows = first + len(found)
+        if self._kept is None or n_rows * self._constant.size > self._most_kept:
+            self._kept = None
+            return
+        self._kept = with_room(self._kept, first, n_rows)
+        self._kept[first:n_rows] = found
+
+    def _of(self, iterates):
+        if self._kept is not None:
+            return self._kept[: self._n][iterates]
+        wanted = np.arange(self._n)[iterates]
+        first, last = wanted.min(initial=self._n), wanted.max(initial=0)
+        found = self._made(slice(max(first, 1), last + 1))
+        if first == 0:
+            found = np.concatenate([self._constant[None], found])
+        return found[wanted - first]
+
+    def _made(self, stages):
+        """What stages predict, going on from where the last of these ended."""
+        if stages.stop <= stages.start:
+            return np.empty((0, *self._constant.shape))
+        place, carried = self._next
+        if place != stages.start:
+            carried = [None] * len(self._folds)
+        found = [
+            fold.judged_by(stages.start - 1, stages.stop - 1, self._classes, own)
+            for fold, own in zip(self._folds, carried)
+        ]
+        self._next = stages.stop, [own for _, own in found]
+        return np.concatenate([each for each, _ in found], axis=1)
+
+    @property
+    def has_all(self):
+        """Whether the predictions of all stages can be had."""
+        n_stages = self._n - 1
+        return self._kept is not None or all(
+            len(fold.recorded()) >= min(n_stages, fold.n_stages) for fold in self._folds
+        )
+
+    def released(self):
+        """The same path without what only further stages need."""
+        found = copy(self)
+        found._next = 0, ()
+        if self._kept is not None:
+            found._kept, found._folds = self._kept[: self._n], []
+        else:
+            found._folds = [fold.without_training_rows() for fold in self._folds]
+        return found
+
+    def of_stage(self, t):
+        """What is kept with a model that has been set to stage ``t``."""
+        return self if self._kept is not None else OneStage(self, t)
+
+
+class OneStage(ArrayPath):
+    """The held-out predictions of one stage alone.
+
+    Parameters
+    ----------
+    path : HeldOutStages
+    t : int
+    """
+
+    def __init__(self, path, t):
+        self._t, self._own = t, path[t]
+        self.shape, self.dtype = path.shape, path.dtype
+
+    has_all = False
+
+    def _of(self, iterates):
+        if range(len(self))[iterates] != range(self._t, self._t + 1):
+            raise ValueError(
+                "Of so many rows only the held-out predictions of stage "
+                f"{self._t}, the one that was chosen, are kept."
+            )
+        return self._own[None]
+
+    def of_stage(self, t):
+        """The same: folds are gone."""
+        return self

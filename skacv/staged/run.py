@@ -1,0 +1,223 @@
+"""A model and its folds, grown side by side."""
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d, indexable
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._compat import _num_samples, _safe_indexing
+from .._estimator.held_out_costs import costs_of
+from ..risk.averages import mean_with_error
+from .growing import Growing, rows_of
+from .held_out import HeldOutStages
+from .losses import WrongLabel
+
+
+@dataclass
+class Judging:
+    """The rows that folds leave out, and what stages have cost on them.
+
+    Attributes
+    ----------
+    loss : Loss
+    splits : list of (ndarray of int, ndarray of int)
+        Rows to fit on and rows to judge by.
+    target : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,)
+    classes : ndarray or None
+    most_kept : int
+        How many predictions are kept.
+    path : HeldOutStages or None
+        Predictions of the rows left out; None before the first stage.
+    costs : list of ndarray of shape (n, n_folds)
+        Mean costs of stages, of the rows that each fold leaves out.
+    row_error : list of ndarray of shape (n,)
+        Where there is one fold, standard errors over its rows.
+    """
+
+    loss: object
+    splits: list
+    target: np.ndarray
+    weights: np.ndarray
+    classes: np.ndarray | None
+    most_kept: int
+    path: HeldOutStages | None = None
+    costs: list = field(default_factory=list)
+    row_errors: list = field(default_factory=list)
+
+    @property
+    def rows(self):
+        """The rows that are left out, fold after fold."""
+        return np.concatenate([judged for _, judged in self.splits])
+
+    def read(self, folds, n_stages):
+        """Judge the stages that have grown."""
+        if self.path is None:
+            constants = [self._constant(fitted) for fitted, _ in self.splits]
+            self.path = HeldOutStages(folds, self.classes, constants, self.most_kept)
+            self._judge(self.path[:1])
+        for predictions in self.path.first_read(n_stages):
+            self._judge(predictions)
+
+    def _constant(self, fitted):
+        """What a fold predicts without any stage."""
+        if self.loss == WrongLabel():
+            n_decisions = self.target.shape[1]
+            return np.zeros(n_decisions)
+        return np.average(self.target[fitted], axis=0, weights=self.weights[fitted])
+
+    def best(self):
+        """The stage that has cost least, of those that have been judged."""
+        path = np.concatenate(self.costs) @ self._shares()
+        return 1 + np.argmin(np.where(np.isnan(path), np.inf, path)[1:])
+
+    def _shares(self):
+        """The weights of the folds."""
+        return np.array([self.weights[judged].sum() for _, judged in self.splits])
+
+    def _judge(self, predictions):
+        rows = self.rows
+        weights = self.weights[rows]
+        costs = costs_of(self.loss, self.target[rows], predictions)
+        # Sums are rounded as the layout has it, which the number of stages may not.
+        costs = np.ascontiguousarray(costs)
+        ends = np.cumsum([len(judged) for _, judged in self.splits])[:-1]
+        parts = zip(np.split(costs, ends, axis=1), np.split(weights, ends))
+        found = [mean_with_error(*part) for part in parts]
+        self.costs.append(np.stack([mean for mean, _ in found], axis=1))
+        self.row_errors.append(found[0][1])
+
+    def path_and_error(self, n_stages):
+        """The mean cost of every stage, and its standard error."""
+        by_fold = np.ascontiguousarray(np.concatenate(self.costs)[: n_stages + 1])
+        path, se_path = mean_with_error(by_fold, self._shares())
+        if len(self.splits) == 1:  # no spread over folds: that over rows
+            se_path = np.concatenate(self.row_errors)[: n_stages + 1]
+        return path, se_path
+
+    def attributes(self, y, n_stages):
+        """Fitted attributes of cross-validation, with so many stages."""
+        path, se_path = self.path_and_error(n_stages)
+        return {
+            "cv_path_": path,
+            "cv_se_path_": se_path,
+            "cv_fold_path_": np.concatenate(self.costs)[: n_stages + 1],
+            "cv_prediction_path_": self.path.first_stages(n_stages),
+            "cv_indices_": [judged for _, judged in self.splits],
+            "cv_target_": np.asarray(y)[self.rows],
+        }
+
+
+@dataclass
+class StagedRun:
+    """A run that may go on.
+
+    Attributes
+    ----------
+    passed : tuple
+        X, y and a dict of whatever else ``fit`` was passed, to know them again.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Targets, those of one column as a vector.
+    whole : Growing
+        The model on all rows.
+    folds : list of Growing
+    training : Judging or None
+        The rows that the model is fitted to; None where nobody asks what they cost.
+    judging : Judging or None
+        None without folds.
+    names : dict
+        What is known of the data, as fitted attributes.
+    n_stages : int
+        How many stages there are.
+    """
+
+    passed: tuple
+    y: object
+    whole: Growing
+    folds: list
+    training: Judging | None
+    judging: Judging | None
+    names: dict
+    n_stages: int = 0
+
+    @classmethod
+    def of(cls, estimator, passed, params, training, judging, names):
+        """Nothing has grown yet; ``params`` are for the estimator's ``fit``."""
+        X, y, _ = passed
+        X, y = indexable(X, y)
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+            y = column_or_1d(y, warn=True)
+        whole = Growing.of(estimator, X, y, params, X)
+        splits, n_rows = judging.splits if judging else [], _num_samples(X)
+        folds = [
+            Growing.of(
+                estimator,
+                _safe_indexing(X, fitted),
+                _safe_indexing(y, fitted),
+                rows_of(params, fitted, n_rows),
+                _safe_indexing(X, judged),
+            )
+            for fitted, judged in splits
+        ]
+        return cls(passed, y, whole, folds, training, judging, names)
+
+    def was_passed(self, X, y, params):
+        """Whether it is the run of the very same objects."""
+        own_X, own_y, own = self.passed
+        is_same = own_X is X and own_y is y and own.keys() == params.keys()
+        return is_same and all(own[name] is params[name] for name in own)
+
+    def go_on(self, n_stages, n_jobs):
+        """Let all have so many stages; whether the model has got them."""
+        while self.n_stages < n_stages:
+            n_next = min(n_stages, self.n_stages + self._room())
+            self._grow(n_next, n_jobs)
+            if self.n_stages < n_next:
+                return False
+        return True
+
+    def _grow(self, n_stages, n_jobs):
+        with warnings.catch_warnings():
+            # What a run in stages has not converged to is no news, and weights of
+            # classes are of the same rows at every stage.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "class_weight presets")
+            # Libraries compute beside Python's lock.
+            self.whole, *self.folds = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(each.grown)(n_stages) for each in (self.whole, *self.folds)
+            )
+        self.n_stages = self.whole.n_stages
+        if self.training is not None:
+            self.training.read([self.whole], self.n_stages)
+        if self.folds:
+            self.judging.read(self.folds, self.n_stages)
+
+    def _room(self):
+        """How many stages there is room for; others than the best and last make it."""
+        models = self.whole, *self.folds
+        n_kept = self.whole.n_kept(len(models))
+        if not self.n_stages:
+            return n_kept
+        if len(self.whole.recorded()) >= n_kept:
+            best = {int(self.judging.best())} if self.folds else set()
+            for each in models:
+                each.keep(sorted(best | {self.n_stages}))
+        return max(1, n_kept - len(self.whole.recorded()))
+
+    def at(self, t):
+        """The model with the first ``t`` stages, as fitted attributes."""
+        return {**self.names, **self.whole.at(t)}
+
+    def attributes(self, n_stages):
+        """All fitted attributes, with so many stages, all of them in use."""
+        found = self.at(n_stages)
+        found |= {"n_iter_": n_stages, "_model": self.whole.without_rows()}
+        if self.training is not None:
+            path, _ = self.training.path_and_error(n_stages)
+            found["train_path_"] = path
+        if self.judging is not None:
+            found |= self.judging.attributes(self.y, n_stages)
+        return found
