@@ -8,6 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
 
 import skacv
 from benchmarks import comparison
@@ -67,9 +69,23 @@ def test_code_of_a_page(session):
             pytest.skip("scikit-learn dispatches on arrays with SCIPY_ARRAY_API=1 only")
     page, name = doctest.DocTestParser(), session.page.name
     page = page.get_doctest(session.code, {}, name, str(session.page), 0)
-    results = doctest.DocTestRunner().run(page)
+    checker = AnyOutput() if has_other_trees(session) else None
+    results = doctest.DocTestRunner(checker).run(page)
     assert results.attempted
     assert not results.failed
+
+
+class AnyOutput(doctest.OutputChecker):
+    """What code prints is not compared; that it raises nothing still is."""
+
+    def check_output(self, want, got, optionflags):
+        return True
+
+
+def has_other_trees(session):
+    """Whether boosted trees grow otherwise here than where the page was printed."""
+    is_older = parse_version(sklearn.__version__) < parse_version("1.9")
+    return is_older and "HistGradientBoosting" in session.code
 
 
 def test_code_before_an_extra_runs_without_it(tmp_path):

@@ -193,7 +193,8 @@ class RoutesToFolds:
         splitter, split_params = splitter_of(self, data.y, params)
         if splitter is None:
             return []
-        return folds_of(splitter, X, y, data, split_params)
+        position = data.places_of(np.arange(data.n_samples))
+        return folds_of(splitter.split(X, y, **split_params), position)
 
     def get_metadata_routing(self):
         """Metadata routing of this object: fit passes on to the splitter's split.

@@ -58,29 +58,33 @@ def rows_to_choose_by(estimator, X, y, n_rows):
     return True if n_rows <= ROWS_TO_CHOOSE_BY else ROWS_TO_CHOOSE_BY
 
 
-def folds_of(splitter, X, y, data, split_params):
-    """The splitter's folds as rows of the problem.
+def folds_of(splits, position):
+    """The folds of a splitter as rows of the problem.
 
     Parameters
     ----------
-    splitter : cross-validation splitter
-    X, y : as passed to fit
-    data : TrainingData
-    split_params : dict
-        For the splitter, such as ``groups``.
+    splits : iterable of (array-like, array-like)
+        Samples to fit on and samples to judge by.
+    position : ndarray of int, shape (n_samples,)
+        The row of the problem that every sample is, negative for those that are none.
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by. Rows of zero weight are in neither.
+        Rows to fit on and rows to judge by.
+
+    Raises
+    ------
+    ValueError
+        If there are no folds, or if one has no such rows.
     """
-    position, folds = data.places_of(np.arange(data.n_samples)), []
-    for number, split in enumerate(splitter.split(X, y, **split_params)):
+    folds = []
+    for number, split in enumerate(splits):
         try:
             fold = [_places(part, position) for part in split]
         except IndexError as error:
             raise ValueError(
-                f"Fold {number} of cv has rows beyond the {data.n_samples} samples."
+                f"Fold {number} of cv has rows beyond the {len(position)} samples."
             ) from error
         fitted, judged = fold
         for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):

@@ -162,8 +162,7 @@ def checked_iterate(estimator, t):
     place = np.flatnonzero(kept == t)
     if not place.size:
         raise ValueError(
-            f"The coefficients of iterate {t} were not kept. Those of "
-            f"{kept.tolist()} were."
+            f"Iterate {t} was not kept: recorded_iterations() has those that were."
         )
     return t, place[0]
 

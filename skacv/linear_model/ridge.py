@@ -68,9 +68,9 @@ class IterativeRidge(SquaredErrorRegressor):
         gradients are multiplied by a preconditioner that reduces the largest
         eigenvalues of a subsample of the rows to about the next one [2]_, so that
         ill-conditioned features need few updates. "newton" is Newton's method: one
-        update leads to the exact solution at a value of alpha, from an
-        eigendecomposition of X'X or XX', whichever is smaller, for each fit. There is
-        no ``risk_path_`` then, and rows are left out by fits without them.
+        update leads to the exact solution at a value of alpha, from one
+        eigendecomposition for each fit. There is no ``risk_path_`` then, and rows are
+        left out by fits without them.
     momentum : float, default=0.9
         Momentum of the heavy ball; other solvers do not use it.
     n_components : int or "auto", default="auto"

@@ -105,7 +105,7 @@ class Blend(Composition):
         """The weighted mean of what a method of all members says of X."""
         check_is_fitted(self)
         found = [getattr(each, method)(X) for each in self.members_.values()]
-        # Of a target in one column some members predict a vector, others a column.
+        # Where y is one column, some members predict a vector and others a column.
         n_axes = min(each.ndim for each in found)
         found = [each if each.ndim == n_axes else each[:, 0] for each in found]
         return sum(float(w) * each for w, each in zip(self.weights, found))

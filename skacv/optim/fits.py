@@ -17,6 +17,8 @@ from .problem import SINGULAR
 # neither fetched from memory nor asked of the system anew.
 MOST_AT_ONCE = 1 << 21
 ENTRIES_PER_BLOCK = 1 << 17
+# Numbers that eigenvectors of all fits take together, while they are kept.
+MOST_KEPT = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Fits:
             self.penalty_scale = self.penalty_scale.astype(dtype)
         self.target = problem.target[:, :, None] if target is None else target
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
-        # Of the Hessians of fits, where these do not change.
+        # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
         if self.recentres:
             self._shares = self.row_weights / self.row_weights.sum(axis=0)
@@ -137,9 +139,7 @@ class Fits:
         gradient = self.gradient(iterate.predictor)
         gradient += self.penalty_scale * penalty.smooth_gradient(iterate.coef)
         for r, ridge in enumerate(ridges):
-            if r not in self._bases:
-                self._bases[r] = self.alone(r).curvature_basis()
-            values, vectors = self._bases[r]
+            values, vectors = self._basis(r)
             curvature = values + ridge
             is_seen = curvature > SINGULAR * curvature[-1]
             inverse = np.divide(
@@ -148,6 +148,15 @@ class Fits:
             along = vectors.T @ gradient[:, :, r]
             gradient[:, :, r] = vectors @ (inverse[:, None] * along)
         return gradient
+
+    def _basis(self, r):
+        """Eigenvalues and vectors of one fit's Hessian, kept while there is room."""
+        if r in self._bases:
+            return self._bases[r]
+        values, vectors = self.alone(r).curvature_basis()
+        if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
+            self._bases[r] = values, vectors
+        return values, vectors
 
     def alone(self, r):
         """The problem of one fit, centred by its own means where it does so."""

@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone, is_classifier
 
 from .._compat import _num_samples
-from .kinds import Kind
+from .kind import Kind
 
 # What ``fit`` may not be passed: other trees to begin with, and what judges them.
 NOT_PASSED = {
@@ -70,6 +70,8 @@ class Grown:
     has_ended : bool
     ends : list of int
         How many trees there are after every stage, where it is not one for each.
+    n_threads : int
+        How many the fit has, where predictions must have as many; 0 is all.
     """
 
     estimator: object
@@ -78,6 +80,7 @@ class Grown:
     thread: object = None
     has_ended: bool = False
     ends: list = field(default_factory=list)
+    n_threads: int = 0
 
     def __getstate__(self):
         # The training rows of the libraries cannot be pickled.
@@ -352,6 +355,7 @@ class LightGBM(Updated, SumsOfLeaves):
         del begun.estimator.booster_.update
         begun.booster = booster = Booster(first.params, first.rows)
         begun.ends = ends = [0]
+        begun.n_threads = first.params.get("num_threads", 0)
 
         def update():
             booster.update(fobj=first.objective)
@@ -379,7 +383,8 @@ class LightGBM(Updated, SumsOfLeaves):
 
     def without_rows(self, begun):
         booster = self._first(begun, self.n_stages(begun))
-        return Grown(begun.estimator, booster, ends=begun.ends[:])
+        known = {"ends": begun.ends[:], "n_threads": begun.n_threads}
+        return Grown(begun.estimator, booster, **known)
 
     def _of_trees(self, begun, X, first, last):
         ends = begun.ends[first : last + 1]
@@ -394,13 +399,14 @@ class LightGBM(Updated, SumsOfLeaves):
         booster, n_trees = begun.booster, last - first
         n_outputs = booster.num_model_per_iteration()
         params = begun.estimator.get_params()
+        # As many threads as the fit has: the number holds for all of LightGBM, and
+        # linear trees that go on with more of them than they began with crash.
+        predict = partial(booster.predict, X, num_threads=begun.n_threads)
         if params.get("linear_tree") or params.get("linear_trees"):
-            tree = partial(booster.predict, X, num_iteration=1, raw_score=True)
+            tree = partial(predict, num_iteration=1, raw_score=True)
             found = [tree(start_iteration=t) for t in range(first, last)]
             return np.stack(found).reshape(n_trees, -1, n_outputs)
-        leaves = booster.predict(
-            X, start_iteration=first, num_iteration=n_trees, pred_leaf=True
-        )
+        leaves = predict(start_iteration=first, num_iteration=n_trees, pred_leaf=True)
         trees = enumerate(leaves.T, first * n_outputs)
         found = np.stack([_values_of(booster, *each) for each in trees])
         return found.reshape(n_trees, n_outputs, -1).transpose(0, 2, 1)

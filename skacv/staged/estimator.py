@@ -2,7 +2,6 @@
 
 from copy import copy
 from numbers import Integral
-from operator import index
 
 import numpy as np
 from scipy.special import logit
@@ -39,7 +38,9 @@ from .._compat import (
 from .._estimator.folds import splitter_of
 from .._estimator.following import Follows
 from .._estimator.held_out_costs import costs_of, costs_of_held_out
+from .._estimator.left_out import folds_of
 from .._estimator.prediction_intervals import PredictsIntervals
+from .._estimator.predictions import checked_iterate
 from .._estimator.progress import FitProgress
 from .._estimator.readers import ESTIMATES
 from .._estimator.recording import RecordsTrajectory
@@ -47,7 +48,8 @@ from .._estimator.row_summary import RowSummary
 from .._warnings import warn
 from . import held_out
 from .growing import last_of
-from .kinds import CAN, kind_of, response_of
+from .kind import response_of
+from .kinds import CAN, kind_of
 from .losses import LogLoss, WrongLabel, compared_as, regression_loss
 from .run import Judging, StagedRun
 
@@ -343,9 +345,14 @@ class Staged(
         judging = None
         if splitter is not None:
             _check_enough(y)
-            splits = list(_folds(splitter.split(X, y, **of_split), weights))
+            splits = list(splitter.split(X, y, **of_split))
+            folds = folds_of(splits, np.where(weights > 0, rows, -1))
+            # Rows of no weight are fitted too: others are drawn with them.
+            folds = [
+                (rows[fit], judged) for (fit, _), (_, judged) in zip(splits, folds)
+            ]
             judging = Judging(
-                names["_loss"], splits, *known, most_kept=held_out.MOST_KEPT
+                names["_loss"], folds, *known, most_kept=held_out.MOST_KEPT
             )
         passed = X, y, params
         return StagedRun.of(self.estimator, passed, of_fit, training, judging, names)
@@ -459,30 +466,12 @@ class Staged(
             If there is no such stage, or if it was not kept (see
             :meth:`recorded_iterations`).
         """
-        t = self._checked_stage(t)
+        t, _ = checked_iterate(self, t)
         stopped = copy(self)
         vars(stopped).update(self._model.at(t), _live=None)
         if "cv_prediction_path_" in vars(self):
             stopped.cv_prediction_path_ = self.cv_prediction_path_.of_stage(t)
         return stopped
-
-    def _checked_stage(self, t):
-        """The number of a stage that is kept."""
-        kept = self.recorded_iterations()
-        try:
-            t = index(t)
-        except TypeError:
-            raise TypeError(f"t must be an integer, got {t!r}.") from None
-        n = self.n_iter_
-        if not (1 <= t <= n or -n <= t <= -1):
-            raise ValueError(f"t must be a stage from 1 to {n}, or from -{n}, got {t}.")
-        t = t if t > 0 else n + 1 + t
-        if t not in kept:
-            raise ValueError(
-                f"Stage {t} was not kept: copies of all would have taken too much "
-                f"memory. There are {kept.tolist()}."
-            )
-        return t
 
     def predict(self, X):
         """Predict with the stages in use.
@@ -737,34 +726,6 @@ def _check_enough(y):
     """Raise where there are too few rows for folds."""
     if _num_samples(y) < 2:
         raise ValueError("Folds need at least 2 samples, got n_samples=1.")
-
-
-def _folds(splits, weights):
-    """Rows to fit on, and rows of positive weight to judge by.
-
-    Raises
-    ------
-    ValueError
-        If there are no folds, or if one has no such rows.
-    """
-    number, places = -1, np.arange(len(weights))
-    for number, split in enumerate(splits):
-        try:
-            fitted, judged = (places[part] for part in split)
-        except IndexError as error:
-            raise ValueError(
-                f"Fold {number} of cv has rows beyond the {len(weights)} samples."
-            ) from error
-        judged = judged[weights[judged] > 0]
-        parts = {"to fit on": fitted[weights[fitted] > 0], "to judge by": judged}
-        for purpose, rows in parts.items():
-            if not rows.size:
-                raise ValueError(
-                    f"Fold {number} of cv leaves no row of positive weight {purpose}."
-                )
-        yield fitted, judged
-    if number < 0:
-        raise ValueError("cv gives no folds.")
 
 
 def _target(y, names):

@@ -176,7 +176,7 @@ def test_thinned_coefficients(data):
         expected = full.at_iteration(t).predict(X)
         np.testing.assert_array_equal(thin.at_iteration(t).predict(X), expected)
     missing = next(t for t in range(last) if t not in kept)
-    with pytest.raises(ValueError, match="iterate 1 were not kept"):
+    with pytest.raises(ValueError, match="Iterate 1 was not kept"):
         thin.at_iteration(missing)
     stopped = TrajectoryEarlyStoppingCV(thin).fit(X, y)
     assert stopped.best_iter_ == best

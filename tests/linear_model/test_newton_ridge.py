@@ -55,6 +55,13 @@ def test_folds_are_refits(standardize):
         )
 
 
+def test_eigenvectors_that_are_not_kept_are_computed_again(monkeypatch):
+    X, y = data()
+    kept = path(cv=FOLDS).fit(X, y).cv_path_
+    monkeypatch.setattr("skacv.optim.fits.MOST_KEPT", 2 * X.shape[1] ** 2)
+    np.testing.assert_array_equal(path(cv=FOLDS).fit(X, y).cv_path_, kept)
+
+
 def test_weighted_rows_and_rows_left_out():
     X, y = data(25)
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))

@@ -235,9 +235,8 @@ def test_units_change_nothing_where_nothing_is_set(rng):
         other = model.fit(X * units, target)
         assert other.best_member_ == chosen
         np.testing.assert_allclose(other.path_, path, rtol=1e-6)
-        # Weights are found up to a gap of 1e-9 in their loss.
         np.testing.assert_allclose(
-            other.predict(X * units), found, rtol=1e-4, atol=1e-4
+            other.predict(X * units), found, rtol=1e-6, atol=1e-6
         )
         linear = "lasso" if "lasso" in members else "logistic"
         coef = other.members_[linear].coef_ * units

@@ -20,7 +20,8 @@ from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.losses import Poisson, SquaredError
 from skacv.staged import recorded
 from skacv.staged.boosters import Grown
-from skacv.staged.kinds import kind_of, response_of
+from skacv.staged.kind import response_of
+from skacv.staged.kinds import kind_of
 from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, regression_loss
 
 DRAWN = {"subsample": 0.7, "random_state": 1, "n_jobs": 1}

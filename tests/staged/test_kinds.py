@@ -35,7 +35,8 @@ from sklearn.utils import get_tags
 
 from skacv import Staged
 from skacv.staged import kinds
-from skacv.staged.kinds import KINDS, kind_of, response_of
+from skacv.staged.kind import response_of
+from skacv.staged.kinds import KINDS, kind_of
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -451,7 +452,7 @@ def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
         np.testing.assert_array_equal(found, staged[t])
         np.testing.assert_array_equal(few.at_iteration(t).predict(X), staged[t])
     missing = min(set(range(1, 31)) - set(kept))
-    with pytest.raises(ValueError, match=f"Stage {missing} was not kept"):
+    with pytest.raises(ValueError, match=f"Iterate {missing} was not kept"):
         few.at_iteration(missing)
 
 

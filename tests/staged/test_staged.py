@@ -490,8 +490,11 @@ def test_stages_are_counted_from_one(data):
     assert stopped.estimator_.max_iter == 2
     assert model.iteration_ == 5
     np.testing.assert_array_equal(stopped.at_iteration(5).predict(X), model.predict(X))
-    for t in (0, 6, -6):
-        with pytest.raises(ValueError, match=r"a stage from 1 to 5, or from -5, got"):
+    for t in (6, -7):
+        with pytest.raises(ValueError, match=rf"t must be in \[-6, 5\], got {t}"):
+            model.at_iteration(t)
+    for t in (0, -6):
+        with pytest.raises(ValueError, match="Iterate 0 was not kept"):
             model.at_iteration(t)
     with pytest.raises(TypeError, match=r"t must be an integer, got 2\.0"):
         model.at_iteration(2.0)
