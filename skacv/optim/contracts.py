@@ -46,9 +46,24 @@ def check_plan(problem, planned):
     for phase in planned:
         phase.first_update.check(phase.penalty)
         phase.first_update.check_on(problem)
-        problem.design.check(phase.first_update, phase.penalty)
+        if problem.design.is_dual:
+            _check_on_kernel(phase.first_update, phase.penalty)
         _once(phase.schedule, check_schedule)
         check_penalty(phase.penalty, problem.design.shape[1], phase.schedule.step_size)
+
+
+def _check_on_kernel(update, penalty):
+    """Raise where an update needs columns, or a prox the coefficients of these."""
+    if not penalty.is_linear:
+        raise ValueError(
+            f"Coefficients of a kernel are dual: {type(penalty).__name__} cannot "
+            "be taken of them. Use a ridge penalty, or none."
+        )
+    if not update.is_affine:
+        raise ValueError(
+            f"{type(update).__name__} needs the columns of X, which a kernel does "
+            "not have: use gradient steps."
+        )
 
 
 def _once(part, check, *arguments):

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
-
-if TYPE_CHECKING:  # they import this module
-    from .penalties import Penalty
-    from .updates import Update
 
 __all__ = ["ColumnDesign", "Design"]
 
@@ -48,7 +43,7 @@ class Design(ABC):
         Inner products of the rows, whose features may never be formed.
 
     Coefficients need not be those of the features of a row: those of a kernel are
-    dual, one for each training row. Then ``t_dot`` is the adjoint of ``dot`` in an
+    dual (``is_dual``), one for each training row. Then ``t_dot`` is the adjoint of ``dot`` in an
     inner product of their own, which ``squared_norm``, ``directions``, ``covectors``
     and ``evaluate`` know of. The other methods derive from these.
     """
@@ -56,7 +51,7 @@ class Design(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     side: str
-    has_columns = is_matrix = is_away = False
+    has_columns = is_matrix = is_away = is_dual = False
 
     @abstractmethod
     def dot(self, coef: np.ndarray) -> np.ndarray:
@@ -110,20 +105,6 @@ class Design(ABC):
             found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
         return found
 
-    def penalty(
-        self, penalty: Penalty, coef: np.ndarray, predictor: np.ndarray
-    ) -> float:
-        """The value of a penalty, a number.
-
-        Parameters
-        ----------
-        penalty : Penalty
-        coef : ndarray of shape (n_columns, k)
-        predictor : ndarray of shape (n_rows, k)
-            Those of ``coef``.
-        """
-        return penalty.value(coef)
-
     def is_settled(self, change: np.ndarray, coef: np.ndarray, tol: float) -> bool:
         """Whether no coefficient has changed by more than ``tol`` times the largest.
 
@@ -133,10 +114,6 @@ class Design(ABC):
         tol : float
         """
         return np.abs(change).max() <= tol * np.abs(coef).max()
-
-    def check(self, update: Update, penalty: Penalty) -> None:
-        """Raise a ValueError where an update, or a penalty, cannot be taken here."""
-        return None  # every one can
 
     def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """Squared norm of every column of coefficients, (k,).

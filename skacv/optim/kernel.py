@@ -53,6 +53,7 @@ class KernelDesign(Design):
     """
 
     side = "rows"
+    is_dual = True
 
     def __init__(self, matrix, has_constant=False):
         self.matrix = matrix
@@ -118,25 +119,6 @@ class KernelDesign(Design):
     def along_batches(self, predictor):
         """Predictors of all rows, to be moved on by the gradients of batches."""
         return AlongBatches(self, predictor)
-
-    def penalty(self, penalty, coef, predictor):
-        """The value of a ridge penalty, of the norm of the function."""
-        if not penalty.curvature:
-            return 0.0
-        return 0.5 * penalty.curvature * float(self.squared_norm(coef, predictor).sum())
-
-    def check(self, update, penalty):
-        """Raise where an update needs columns, or a prox the coefficients of these."""
-        if not penalty.is_linear:
-            raise ValueError(
-                f"Coefficients of a kernel are dual: {type(penalty).__name__} cannot "
-                "be taken of them. Use a ridge penalty, or none."
-            )
-        if not update.is_affine:
-            raise ValueError(
-                f"{type(update).__name__} needs the columns of X, which a kernel does "
-                "not have: use gradient steps."
-            )
 
     def squared_norm(self, coef, predictor):
         """a'K a of every column of coefficients, without the constant, (k,).

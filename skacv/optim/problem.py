@@ -56,7 +56,12 @@ class Problem:
 
     def objective(self, penalty, coef, predictor):
         """f + g, summed over the targets."""
-        return self.value(predictor) + self.design.penalty(penalty, coef, predictor)
+        value = self.value(predictor)
+        if not self.design.is_dual:
+            return value + penalty.value(coef)
+        # A ridge penalty is of the norm of the function.
+        norm = self.design.squared_norm(coef, predictor).sum()
+        return value + 0.5 * penalty.curvature * float(norm)
 
     def average_cost(self, predictor):
         """Average cost of the (weighted) rows and of the targets."""
