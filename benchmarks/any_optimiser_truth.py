@@ -9,9 +9,9 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from skacv._any_optimiser.folds import Folds
+from skacv._any_optimiser.linearised import linearised_predictions
 from skacv.jax import TrajectoryACV
 from skacv.jax.data import costs_of
-from skacv.jax.linearised import linearised_predictions
 
 from .report import Row
 from .timing import seconds

@@ -70,6 +70,11 @@ def held_out(problem, trajectory, scales, method="exact", rng=None):
     return own.held_out(modes, solution, slice(None), slice(None))
 
 
+def mean_costs(problem, predictors):
+    """Average cost of every iterate."""
+    return np.array([problem.average_cost(each) for each in predictors])
+
+
 def without_each_row(problem, trajectory, rows=None):
     """Predictors of rows by runs that never saw them, every row a replica."""
     n = len(problem.target)

@@ -88,7 +88,7 @@ def risk_gram(A, residuals, fit_intercept=False):
 def risk_path_of(model, X, y, sample_weight=None, of_prox=elementwise_jacobian):
     """``risk_path_`` of a fitted estimator (risk_row_scales=False), by Jacobians."""
     Xw, yw = sqrt_weighted(X, y, sample_weight, model.fit_intercept)
-    record = Trajectory(model.coef_path_[:, :, None], None, None, model._phases)
+    record = Trajectory(model.coef_path_[:, :, None], None, model._phases)
     A = memory_matrix(Xw, record, of_prox)
     residuals = yw - model.coef_path_ @ Xw.T
     return np.diag(risk_gram(A, residuals, model.fit_intercept))

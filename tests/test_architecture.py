@@ -240,12 +240,10 @@ def test_the_updates_of_a_run_are_gone_through_by_few():
             "Trajectory.followed_by",
         ),  # by iterate()
         ("risk/left_out/replicas.py", "replayed"),  # by iterate()
-        ("optim/run.py", "LiveRun._updates"),
         ("risk/left_out/moments.py", "moments"),  # and batch by batch
         # These look at what was taken, and move nothing.
         ("optim/trajectory.py", "Trajectory.batches"),
         ("risk/inference/scores.py", "SingleBatches.updates"),
-        ("optim/run.py", "_begun"),
         ("risk/left_out/spectral.py", "HeldOut.__init__"),
         ("risk/memory/tangents.py", "_active_sets"),
     }

@@ -1,8 +1,12 @@
 """What public docstrings say of parameters and attributes is what there is."""
 
+import ast
 import re
+import subprocess
+import sys
 from ast import literal_eval
 from inspect import Parameter, getdoc, isclass, signature
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -11,6 +15,10 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import skacv
+from skacv._estimator import docstrings
+from skacv._estimator.docstrings import NAMES, VALUE, documented, entries
+
+from .test_words import MODULES, faults
 
 CLASSES = [
     found
@@ -57,7 +65,7 @@ def attributes_of(cls):
 def test_parameters_are_those_of_init_with_types_and_defaults(cls):
     written = section(cls, "Parameters")
     parameters = signature(cls).parameters
-    assert sorted(written) == sorted(parameters)
+    assert list(written) == list(parameters)
     for name, parameter in parameters.items():
         assert written[name], f"{name} has no type"
         if parameter.default is not Parameter.empty:
@@ -108,3 +116,123 @@ def said_of(cls, parameter):
 def test_what_means_the_same_is_said_in_the_same_words(cls, others, parameter):
     for other in others.split():
         assert said_of(getattr(skacv, other), parameter) == said_of(cls, parameter)
+
+
+# ------------------------------------------------------------------ shared texts
+
+TABLES = {
+    name: value
+    for name, value in vars(docstrings).items()
+    if name.isupper() and isinstance(value, dict)
+}
+
+
+class Documented:
+    """A class as its file has it: docstring, tables and values of the decorator."""
+
+    def __init__(self, node, call):
+        self.name, self.doc = node.name, ast.get_docstring(node)
+        self.texts = {}
+        for argument in call.args:
+            self.texts |= TABLES[argument.id]
+        self.values = {keyword.arg for keyword in call.keywords}
+        listed = [found[2].split(", ") for found in NAMES.finditer(self.doc)]
+        self.used = [self.texts[name] for names in listed for name in names]
+
+
+def documented_classes():
+    for node in chain.from_iterable(
+        ast.walk(ast.parse(path.read_text())) for path in MODULES
+    ):
+        for decorator in getattr(node, "decorator_list", []):
+            match decorator:
+                case ast.Call(func=ast.Name(id="documented")):
+                    yield Documented(node, decorator)
+
+
+DOCUMENTED = list(documented_classes())
+
+
+def test_every_shared_text_is_used():
+    used = {text for found in DOCUMENTED for text in found.used}
+    assert {text for table in TABLES.values() for text in table.values()} == used
+
+
+@pytest.mark.parametrize("found", DOCUMENTED, ids=lambda found: found.name)
+def test_a_class_gives_the_values_that_its_texts_take(found):
+    assert found.values == {name for text in found.used for name in VALUE.findall(text)}
+
+
+@pytest.mark.parametrize("found", DOCUMENTED, ids=lambda found: found.name)
+def test_shared_texts_are_not_written_out(found):
+    written = " ".join(found.doc.split())
+    for name, text in found.texts.items():
+        parts = VALUE.split(" ".join(text.split()))[::2]
+        assert not all(part in written for part in parts), name
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_name_in_braces_is_filled_in(cls):
+    doc = getdoc(cls)
+    assert not NAMES.search(doc)
+    assert not VALUE.search(doc)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_texts_that_are_filled_in_are_in_plain_words(cls):
+    assert faults(getdoc(cls)) == []
+
+
+SOME = entries("""
+alpha : float, default={alpha}
+    Strength of the penalty.
+cv : int, default=None
+    Folds.
+.. [1] Luo, Ren and Barber (2023).
+""")
+FILLED = """A model [1]_.
+
+Parameters
+----------
+alpha : float, default=0.1
+    Strength of the penalty.
+cv : int, default=None
+    Folds.
+    None: no folds.
+solver : {"gd"}
+
+References
+----------
+.. [1] Luo, Ren and Barber (2023)."""
+
+
+def test_entries_are_filled_in_where_they_are_named():
+    @documented(SOME, alpha="0.1")
+    class Model:
+        """A model [1]_.
+
+        Parameters
+        ----------
+        {alpha, cv}
+            None: no folds.
+        solver : {"gd"}
+
+        References
+        ----------
+        {Luo}
+        """
+
+    assert getdoc(Model) == FILLED
+
+
+def test_a_name_that_is_in_no_table_raises():
+    class Model:
+        """{alpha}"""
+
+    with pytest.raises(KeyError, match="alpha"):
+        documented({})(Model)
+
+
+def test_classes_are_made_without_docstrings():
+    code = "import skacv; assert skacv.TrajectoryLasso.__doc__ is None"
+    subprocess.run([sys.executable, "-OO", "-c", code], check=True)

@@ -1,1 +1,1 @@
-"""What runs of any optimiser share, whatever library runs them: in NumPy."""
+"""What runs of any optimiser share, whatever library runs them."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._estimator.stopping import Patience
 from .._warnings import warn
+from .checks import checked, folds_of
 from .estimates import PathEstimate
 
 # A replica on all rows makes every update as the loop does, from the loop's own
@@ -22,11 +23,7 @@ N_REFUSED = 10
 class AlongsideLoop(ABC):
     """Replicas that are advanced with a training loop, update by update.
 
-    Parameters
-    ----------
-    folds : Folds
-    every : int
-        After how many updates held-out rows are predicted.
+    The folds are judged by their held-out rows after each ``every`` updates.
     """
 
     def __init__(self, folds, every):
@@ -47,14 +44,8 @@ class AlongsideLoop(ABC):
     def _parted(self):
         """How far the loop and its replica are apart, and put them together again.
 
-        Returns
-        -------
-        distance : float
-            Between both after the update, which both began at the same parameters.
-        length : float
-            Length of the replica's update.
-        rounding : float
-            One unit of it, of the parameters.
+        The distance between both after the update, which both began at the same
+        parameters; the length of the replica's update; and one unit of rounding.
         """
 
     @abstractmethod
@@ -135,3 +126,39 @@ class AlongsideLoop(ABC):
         """
         self._patience.patience = patience
         return self._patience.has_ended
+
+
+class ReplicatedLoop(AlongsideLoop):
+    """The same with replicas of a model in any library.
+
+    A subclass sets ``_now``, the loop's parameters, before it follows an update.
+    """
+
+    def __init__(self, model, start, data, folds, every):
+        self._model, self._data = model, data
+        self._last = self._now = start
+        # The first replica has all rows: it is the loop's own run.
+        equal = np.full((1, data.n_rows), 1 / data.n_rows)
+        weights = np.concatenate([equal, folds.weights()])
+        self._replicas = model.replicas(start, data, weights)
+        self._X = model.rows_of(data.X, folds.padded(folds.most_judged))
+        self._y = model.rows_of(data.y, folds.indices)
+        super().__init__(folds, every)
+
+    @classmethod
+    def _of(cls, model, start, X, y, folds, every):
+        """The replicas of a loop that begins now, from data that are checked first."""
+        data = checked(model, start, X, y)
+        return cls(model, start, data, folds_of(folds, model, data), every)
+
+    def _advance(self, rows):
+        self._replicas.step(*self._data.on(rows, self._replicas.weights))
+
+    def _parted(self):
+        last, self._last = self._last, self._now
+        return self._replicas.reset_first(last, self._now)
+
+    def _held_out(self):
+        predictions = self._replicas.held_out(self._X)
+        found = self._folds.unpadded(predictions[:, None])
+        return found, self._model.losses(self._model.loss, self._y, found)

@@ -31,25 +31,10 @@ def shuffled_batches(n_rows, batch_size, n_epochs, seed=0):
 
 
 def checked_batches(batches, n_rows):
-    """Rows of every update as arrays.
+    """Rows of every update, as a list of arrays; None, which takes all rows, stays.
 
     They are gone through once here, so that an iterator which draws its batches has
     them the same for the run and for all its replicas.
-
-    Parameters
-    ----------
-    batches : iterable of array-like of int, or None
-        None uses all rows in every update.
-    n_rows : int
-
-    Returns
-    -------
-    list of ndarray of int, or None
-
-    Raises
-    ------
-    ValueError
-        If there are none, one is empty, or has rows that the data do not have.
     """
     if batches is None:
         return None

@@ -1,66 +1,58 @@
-"""What models, losses and runs must be, in one sentence each."""
+"""What models, losses and data must be, in one sentence each."""
 
 import numpy as np
+
+from .._compat import check_in_memory
+from .batches import checked_batches
+from .folds import Folds
 
 # Predictions of a row alone, and among others, agree up to rounding.
 AGREES = 1e-3
 
 
-def check_data(X, y):
-    """Raise where arrays have numbers that are none, or differ in length.
+def checked(model, params, X, y, batches=None):
+    """The data of a run from ``params``, once they and the model are what they must be.
 
-    Parameters
-    ----------
-    X : list of ndarray
-        All arrays of it; their first axis are the rows.
-    y : ndarray
-
-    Raises
-    ------
-    ValueError
+    X, y and batches are as a user has passed them.
     """
-    for name, array in [*(("X", part) for part in X), ("y", y)]:
-        if array.ndim == 0 or len(array) != len(y):
+    _check_parameters({name: v.dtype for name, v in model.named(params).items()})
+    check_in_memory(X, y)
+    X, y = model.arrays(params, X, y)
+    _check_arrays([*(("X", part) for part in model.leaves(X)), ("y", y)], model, len(y))
+    batches = checked_batches(batches, len(y))
+    prediction = model.predict(params, X)
+    _check_loss(np.shape(model.loss(y, prediction)), prediction.shape, len(y))
+    half = len(y) - len(y) // 2
+    alone = model.predict(params, model.rows_of(X, np.arange(half)))
+    _check_rows_are_independent(*map(model.to_numpy, (alone, prediction[:half])))
+    return model.data(X, y, batches)
+
+
+def folds_of(folds, model, data):
+    """The folds that a user has named, of some data."""
+    return Folds.of(folds, np.zeros((data.n_rows, 0)), model.to_numpy(data.y))
+
+
+def _check_parameters(kinds):
+    others = [name for name, kind in kinds.items() if "float" not in str(kind)]
+    if others or not kinds:
+        said = f"{others[0]} is {kinds[others[0]]}" if others else "there are none"
+        raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
+
+
+def _check_arrays(named, model, n_rows):
+    for name, array in named:
+        array = model.to_numpy(array)
+        if array.ndim == 0 or len(array) != n_rows:
             raise ValueError(
-                f"{name} must have the {len(y)} rows of y as its first axis, got shape "
+                f"{name} must have the {n_rows} rows of y as its first axis, got shape "
                 f"{array.shape}."
             )
         if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
             raise ValueError(f"{name} has entries that are NaN or infinite.")
 
 
-def check_parameters(kinds):
-    """Raise where a parameter is no array of floating-point numbers.
-
-    Parameters
-    ----------
-    kinds : dict of str to str
-        The types of all parameters, by their names.
-
-    Raises
-    ------
-    ValueError
-    """
-    others = [name for name, kind in kinds.items() if "float" not in kind]
-    if others or not kinds:
-        said = f"{others[0]} is {kinds[others[0]]}" if others else "there are none"
-        raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
-
-
-def check_loss(shape, n_rows, prediction_shape):
-    """Raise where a loss does not give one number a row.
-
-    Parameters
-    ----------
-    shape : tuple
-        Shape of its output.
-    n_rows : int
-    prediction_shape : tuple
-
-    Raises
-    ------
-    ValueError
-    """
+def _check_loss(shape, prediction_shape, n_rows):
     if tuple(shape) == (n_rows,):
         return
     if shape == ():
@@ -73,56 +65,11 @@ def check_loss(shape, n_rows, prediction_shape):
     )
 
 
-def check_rows_are_independent(alone, among):
-    """Raise where what a model predicts for rows depends on the others.
-
-    Parameters
-    ----------
-    alone, among : ndarray
-        Predictions of some rows alone, and the same of all rows.
-
-    Raises
-    ------
-    ValueError
-    """
+def _check_rows_are_independent(alone, among):
+    """Predictions of some rows alone, and the same of all rows."""
     size = np.abs(among).max(initial=0)
     if not np.abs(alone - among).max(initial=0) <= AGREES * size:
         raise ValueError(
             "What the model predicts for a row depends on the other rows, or on chance "
             "(batch normalisation, dropout): rows cannot be left out of it."
         )
-
-
-def check_finite(train_path):
-    """Raise where the run has diverged.
-
-    Parameters
-    ----------
-    train_path : ndarray of shape (n_steps + 1,)
-
-    Raises
-    ------
-    ValueError
-    """
-    finite = np.isfinite(train_path)
-    if not finite.all():
-        raise ValueError(
-            f"The training loss is not finite from iterate {finite.argmin()} on: take "
-            "smaller steps, fewer of them, or a loss that overflows later."
-        )
-
-
-def check_iterate(t, n_steps):
-    """Raise where a run has no such iterate.
-
-    Parameters
-    ----------
-    t : int
-    n_steps : int
-
-    Raises
-    ------
-    ValueError
-    """
-    if not -n_steps - 1 <= t <= n_steps:
-        raise ValueError(f"t must be in [{-n_steps - 1}, {n_steps}], got {t}.")

@@ -35,7 +35,8 @@ class IteratedModel(RoutesToFolds, RecordedModel):
     """A fit that is a run of some library, recorded.
 
     A subclass has the parameters ``loss``, ``max_iter``, ``batch_size``, ``cv``,
-    ``loo`` and ``random_state``, and writes the three methods below.
+    ``loo`` and ``random_state``, a ``_default_loss`` and the library's ``_model_type``,
+    and writes the two methods below.
     """
 
     _parameter_constraints = {
@@ -58,10 +59,6 @@ class IteratedModel(RoutesToFolds, RecordedModel):
     @abstractmethod
     def _predictions(self, params, X):
         """Predictions by some parameters, (n,) or (n, n_outputs)."""
-
-    @abstractmethod
-    def _costs(self, target, predictions):
-        """What rows cost, (n_iterates, n), from predictions (n_iterates, n, ...)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, **params):
@@ -138,8 +135,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         self.params_ = self._params_at(place)
 
     def _params_at(self, t):
-        """Parameters of one iterate."""
-        return {name: path[t] for name, path in self.params_path_.items()}
+        return self._model_type.iterate(self.params_path_, t)
 
     def _linear_predictor(self, X):
         X = self._checked(X)
@@ -149,6 +145,13 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         X = self._checked(X)
         for t in range(self.n_iter_ + 1):
             yield self._predictions(self._params_at(t), X)
+
+    def _row_loss(self):
+        return self._default_loss if self.loss is None else self.loss
+
+    def _costs(self, target, predictions):
+        """What rows cost, (n_iterates, n), from predictions (n_iterates, n, ...)."""
+        return self._model_type.losses(self._row_loss(), target, predictions)
 
     @property
     def _loss(self):
@@ -166,34 +169,11 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         return np.average(self._costs(target, predictor[None])[0], weights=weights)
 
     def _loss_on(self, X, y):
-        """The loss of rows: with ``loss=None`` that of other models of skacv.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        Loss or callable
-        """
+        """The loss of rows: with ``loss=None`` that of other models of skacv."""
         return self._usual_loss(y) if self.loss is None else self.loss
 
     def _held_out_costs(self, name, y):
-        """Loss of the held-out predictions of every iterate on every row.
-
-        Parameters
-        ----------
-        name : {"cv", "loo"}
-            Name of the estimate that the predictions belong to.
-        y : array-like of shape (n_samples,)
-            As passed to fit.
-
-        Returns
-        -------
-        HeldOutCosts or None
-            None if this fit has no such predictions.
-        """
+        """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
         predictions = getattr(self, f"{name}_prediction_path_", None)
         if predictions is None:
             return None
@@ -228,10 +208,16 @@ def _of_folds(found):
     return {**attributes, "cv_indices_": np.split(found.indices, ends)}
 
 
+def squared_error(y, prediction):
+    """(y - prediction)^2"""
+    return (y - prediction) ** 2
+
+
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     """Predictions are those of the model; without a loss the squared error."""
 
     _named = SquaredError()
+    _default_loss = staticmethod(squared_error)
 
     def _coded(self, X, y):
         X, y = self._validated(X, y, y_numeric=True)

@@ -32,19 +32,10 @@ class Folds:
 
     @classmethod
     def of(cls, folds, X, y):
-        """The folds that a user has named.
+        """The folds that a user has named, of X and y, at which splitters may look.
 
-        Parameters
-        ----------
-        folds : int, cross-validation splitter or iterable
-            A number of folds drawn at random, always the same; a splitter of
-            scikit-learn; or pairs of rows to fit on and rows to judge by.
-        X, y : array-like of n_rows rows
-            For splitters that look at them.
-
-        Returns
-        -------
-        Folds
+        A number of folds drawn at random, always the same; a splitter of scikit-learn;
+        or pairs of rows to fit on and rows to judge by.
 
         Raises
         ------
@@ -75,13 +66,7 @@ class Folds:
 
     @classmethod
     def of_rows(cls, rows, n_rows):
-        """Each of some rows left out by itself; None is all rows.
-
-        Raises
-        ------
-        ValueError
-            If there are no such rows.
-        """
+        """Each of some rows left out by itself; None is all rows."""
         rows = np.arange(n_rows) if rows is None else rows
         rows = _checked(rows, n_rows, "rows")
         return cls(n_rows, tuple(rows[:, None]))
@@ -121,13 +106,7 @@ class Folds:
     def unpadded(self, found):
         """What the first replicas say of :meth:`padded` rows, fold after fold.
 
-        Parameters
-        ----------
-        found : ndarray of shape (n_first, n_iterates, size, ...)
-
-        Returns
-        -------
-        ndarray of shape (n_iterates, n_held_out, ...)
+        From (n_first, n_iterates, size, ...) to (n_iterates, n_held_out, ...).
         """
         parts = [own[:, : len(rows)] for own, rows in zip(found, self.judged)]
         return np.concatenate(parts, axis=1)
@@ -135,14 +114,8 @@ class Folds:
     def blocks(self, most=None, n_bytes=BLOCK_BYTES):
         """So many folds at a time, all blocks alike in size: the last fold fills up.
 
-        Blocks of one shape are compiled once.
-
-        Parameters
-        ----------
-        most : int, default=None
-            None is by ``n_bytes``.
-        n_bytes : int
-            What predictions of all rows by the folds of a block may take.
+        Blocks of one shape are compiled once. ``most`` is None where they are as large
+        as predictions of all rows in ``n_bytes`` allow.
 
         Yields
         ------
@@ -163,6 +136,18 @@ class Folds:
                 for part in (self.judged, self.fitted)
             )
             yield Folds(self.n_rows, judged, fitted), n_own
+
+    def by_block(self, held_out, most=None):
+        """Predictions of all rows that are judged by, (n_iterates, n_held_out, ...).
+
+        Those of a block, (n_block, n_iterates, size, ...), are ``held_out(weights,
+        rows)``, of weights (n_block, n_rows) and rows (n_block, size).
+        """
+        found = []
+        for block, n_own in self.blocks(most):
+            part = held_out(block.weights(), block.padded(self.most_judged))
+            found.append(block.unpadded(part[:n_own]))
+        return np.concatenate(found, axis=1)
 
 
 def at_a_time(n_rows, n_bytes=BLOCK_BYTES):

@@ -1,8 +1,28 @@
-"""Rows left out by linearising: when that is corrected, and what it requires."""
+"""Rows left out one by one, the gradients of their replicas expanded around the run.
+
+Iterative approximate cross-validation (Luo, Ren & Barber 2023), of any optimiser: a
+replica stays near the recorded run, so at theta + d the gradient of its mean loss is
+about
+
+    c (gradient + H d - w_i (gradient_i + H_i d) + C_i),
+
+with gradients and Hessians of all rows and of the row left out at the recorded theta, c
+= 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
+(:mod:`skacv.risk.left_out.correction`). The gradient of the penalty is exact, and the
+optimiser is run as it is: only gradients of the loss are expanded.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..risk.left_out.correction import LARGEST_SCALE
 from ..risk.left_out.moments import GROWTH, powers
+from .backend import Backend
+from .data import Rows
+from .folds import at_a_time
 
 # A matrix of so many parameters squared is made at every update.
 MOST_PARAMETERS = 4096
@@ -11,8 +31,41 @@ NEGATIVE = 1e-3
 # Every block makes that matrix anew, so that blocks are larger than those of exact
 # replicas.
 BLOCK_BYTES = 1 << 25
-# Iterates at which it is looked for.
+# Iterates at which it is looked for, the first and the last among them.
 N_LOOKED_AT = 5
+
+
+def check_linearisable(run):
+    """Raise where linearising a run would estimate nothing, or ask too much."""
+    model = run._model
+    shapes = [value.shape for value in model.named(run._params(0)).values()]
+    n_parameters = sum(np.prod(shape, dtype=int) for shape in shapes)
+    if n_parameters > MOST_PARAMETERS:
+        raise ValueError(
+            f"method='linearised' makes a matrix of all parameters squared, of which "
+            f"there are {n_parameters}, more than {MOST_PARAMETERS}: take "
+            "method='exact', or folds."
+        )
+    # Networks, for example, are not convex.
+    for t in np.unique(np.linspace(0, run.n_steps, N_LOOKED_AT).astype(int)):
+        values = np.linalg.eigvalsh(model.hessian(run._params(t), run._data))
+        if values[0] < -NEGATIVE * np.abs(values).max():
+            raise ValueError(
+                "The mean loss is not convex along this run, and linearising it would "
+                "estimate nothing: take method='exact', or folds."
+            )
+
+
+def linearised_predictions(run, folds, correction, block_size):
+    """Predictions of rows by linearised replicas that leave out one of them each.
+
+    The folds are single rows; what is found is (n_steps + 1, n_left_out, ...).
+    """
+    due = due_updates(run.n_steps) if correction else None
+    given, found = (run.params_path, run._data, due), []
+    for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
+        found.append(run._model.replayed(*given, block.indices)[:, :n_own])
+    return np.concatenate(found, axis=1)
 
 
 def due_updates(n_steps):
@@ -21,60 +74,118 @@ def due_updates(n_steps):
     return np.isin(np.arange(1, n_steps + 1), list(numbers))
 
 
-def check_size(n_parameters):
-    """Raise where there are too many parameters to make a matrix of.
+class Derivatives(NamedTuple):
+    """How a library differentiates functions, and applies them many times."""
 
-    Parameters
+    # grad(function), by its first argument
+    grad: Callable
+    # jvp(function, points, changes): its value, and what that changes by
+    jvp: Callable
+    # each(function), along the first axes of its arguments
+    each: Callable
+    # in_parts(function, points, size): the same applied, so many at a time
+    in_parts: Callable
+    # hessian(model, unravel, theta, X, y, weights), that of the mean loss
+    hessian: Callable
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Gradients of mean losses to first order, with parameters as one vector.
+
+    Attributes
     ----------
-    n_parameters : int
-
-    Raises
-    ------
-    ValueError
+    by : Derivatives
+    model : Backend
+    unravel : callable
+        From a vector to the parameters.
+    data : Rows
+    weights : array of shape (n_rows,)
+        Those of the recorded run, all equal.
+    rows : array of int, shape (n_replicas,)
+        The row that each leaves out.
+    own : tuple
+        X and y of these rows, each with an axis of length one.
     """
-    if n_parameters > MOST_PARAMETERS:
-        raise ValueError(
-            f"method='linearised' makes a matrix of all parameters squared, of which "
-            f"there are {n_parameters}, more than {MOST_PARAMETERS}: take "
-            "method='exact', or folds."
-        )
+
+    by: Derivatives
+    model: Backend
+    unravel: Callable
+    data: Rows
+    weights: Any
+    rows: Any
+    own: tuple
+
+    def expanded(self, theta, point, X, y, weights):
+        """Gradients at theta + d for every replica, (n_replicas, n_parameters)."""
+        of = theta, X, y, weights
+        hessian = self.by.hessian(self.model, self.unravel, *of)
+        return self._gradient(*of) + point @ hessian
+
+    def of_own(self, theta, point):
+        """The same of what the row costs that each leaves out."""
+
+        def expanded(d, X, y):
+            def gradient(theta):
+                return self._gradient_of_row(theta, X, y)
+
+            return sum(self.by.jvp(gradient, (theta,), (d,)))
+
+        return self.by.each(expanded)(point, *self.own)
+
+    def missed(self, theta, point, own):
+        """What expanding misses of the gradients over all rows but the one left out."""
+        everything = self.data.X, self.data.y, self.weights
+
+        def exact(d):
+            return self._gradient(theta + d, *everything)
+
+        def exact_of_own(d, X, y):
+            return self._gradient_of_row(theta + d, X, y)
+
+        found = self.by.in_parts(exact, point, at_a_time(self.data.n_rows))
+        off = self.by.each(exact_of_own)(point, *self.own) - own
+        return found - self.expanded(theta, point, *everything) - self.weights[0] * off
+
+    def gradients(self, t, theta, ends, own, missed):
+        """Gradients of what replicas minimise at update ``t``, each where it ends."""
+        X, y, weights = self.data.at_update(t, self.weights)
+        share = self.weights[0]
+        if self.data.batches is not None:
+            places = self.data.rows_at(t) == self.rows[:, None]
+            share = (places * weights).sum(axis=1)[:, None]
+        found = self.expanded(theta, ends - theta, X, y, weights) - share * own
+        exact = self.by.each(self.by.grad(self._penalty))(ends)
+        return (found + missed) / (1 - self.weights[0]) + exact
+
+    def predicted(self, thetas):
+        """What every replica predicts of the row that it leaves out."""
+
+        def one(theta, X):
+            return self.model.predict(self.unravel(theta), X)[0]
+
+        return self.by.each(one)(thetas, self.own[0])
+
+    def _gradient(self, theta, X, y, weights):
+        def mean_loss(theta):
+            return self.model.mean_loss(self.unravel(theta), X, y, weights)
+
+        return self.by.grad(mean_loss)(theta)
+
+    def _gradient_of_row(self, theta, X, y):
+        def cost(theta):
+            return self.model.loss(y, self.model.predict(self.unravel(theta), X))[0]
+
+        return self.by.grad(cost)(theta)
+
+    def _penalty(self, theta):
+        """It is of theta, with a gradient of zero, where it is a constant."""
+        return self.model.penalty_of(self.unravel(theta)) + 0.0 * theta.sum()
 
 
-def looked_at(n_steps):
-    """A few iterates, the first and the last among them."""
-    return np.unique(np.linspace(0, n_steps, N_LOOKED_AT).astype(int))
-
-
-def check_convex(hessian):
-    """Raise where a mean loss is not convex, as those of networks are not.
-
-    Parameters
-    ----------
-    hessian : ndarray of shape (n_parameters, n_parameters)
-
-    Raises
-    ------
-    ValueError
-    """
-    values = np.linalg.eigvalsh(hessian)
-    if values[0] < -NEGATIVE * np.abs(values).max():
-        raise ValueError(
-            "The mean loss is not convex along this run, and linearising it would "
-            "estimate nothing: take method='exact', or folds."
-        )
-
-
-def check_method(method):
-    """Raise where a method of leave-one-out has no such name.
-
-    Parameters
-    ----------
-    method : str
-
-    Raises
-    ------
-    ValueError
-    """
-    methods = ("exact", "linearised")
-    if method not in methods:
-        raise ValueError(f"method must be one of {methods}, got {method!r}.")
+def scaled(missed, at, point):
+    """What was missed at some deviations, at others: it is of second order in them."""
+    squares = (at**2).sum(axis=1)
+    # Where the first are zero, so is the product.
+    ratio = (at * point).sum(axis=1) / (squares + (squares == 0))
+    return missed * (ratio**2).clip(max=LARGEST_SCALE)[:, None]

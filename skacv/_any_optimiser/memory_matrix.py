@@ -24,16 +24,7 @@ WARNED_OF, REFUSED = 0.25, 0.5
 
 
 def check_probes(n_probes):
-    """Raise where a number of probes is none.
-
-    Parameters
-    ----------
-    n_probes : int or "exact"
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise where a number of probes is none, nor "exact"."""
     is_number = isinstance(n_probes, int | np.integer)
     if n_probes != "exact" and not (is_number and n_probes >= 2 * GROUP):
         raise ValueError(
@@ -42,18 +33,7 @@ def check_probes(n_probes):
 
 
 def modes_of_slopes(slopes, is_exact):
-    """The temporal modes of the rows' slopes.
-
-    Parameters
-    ----------
-    slopes : ndarray of shape (n_steps, n_rows, n_outputs)
-    is_exact : bool
-        Whether all are taken, or those that matter.
-
-    Returns
-    -------
-    Modes
-    """
+    """All temporal modes of slopes (n_steps, n_rows, n_outputs), or what matters."""
     along = AlongRun(slopes.shape, lambda rows: slopes[:, rows].copy())
     if is_exact:
         return all_modes(along, RESOLUTION)
@@ -78,19 +58,9 @@ def groups_of_probes(n_probes, n_rows, n_outputs, seed):
 
 
 def blocks_of_modes(temporal, n_probes, n_entries):
-    """So many modes at a time that their tangents keep to ``BLOCK_BYTES``.
+    """Blocks of modes, (n_steps, n_block), whose tangents keep to ``BLOCK_BYTES``.
 
-    Parameters
-    ----------
-    temporal : ndarray of shape (n_steps, n_modes)
-    n_probes : int
-        Tangents of every mode.
-    n_entries : int
-        What a tangent predicts.
-
-    Returns
-    -------
-    list of ndarray of shape (n_steps, n_block)
+    Every mode has ``n_probes`` tangents, each of which predicts ``n_entries`` numbers.
     """
     size = max(1, BLOCK_BYTES // (8 * n_probes * n_entries))
     return np.split(temporal, range(size, temporal.shape[1], size), axis=1)
@@ -99,18 +69,8 @@ def blocks_of_modes(temporal, n_probes, n_entries):
 def estimate_of(costs, predictions, by_group, folds):
     """The estimate, with the error that random signs leave in it.
 
-    Parameters
-    ----------
-    costs : ndarray of shape (n_steps + 1, n_rows)
-    predictions : ndarray of shape (n_steps + 1, n_rows, ...)
-    by_group : ndarray of shape (n_groups, n_steps + 1)
-        Mean costs by the probes of each group alone.
-    folds : Folds
-        All rows, one by one.
-
-    Returns
-    -------
-    PathEstimate
+    That is from mean costs by the probes of each group alone, (n_groups, n_steps + 1).
+    The folds are all rows, one by one.
     """
     found = PathEstimate.of(costs, predictions, folds)
     n_groups = len(by_group)
@@ -121,14 +81,8 @@ def estimate_of(costs, predictions, by_group, folds):
 def check_against_exact(costs, exact):
     """Warn, or raise, where rows that are left out exactly cost something else.
 
-    Parameters
-    ----------
-    costs, exact : ndarray of shape (n_steps + 1,)
-        Mean costs of the same rows, by the memory matrix and by refits.
-
-    Raises
-    ------
-    ValueError
+    Both are mean costs of the same rows, (n_steps + 1,), by the memory matrix and by
+    refits.
     """
     off = np.abs(costs - exact) / np.abs(exact)
     worst = int(off.argmax())

@@ -66,7 +66,7 @@ class BegunRun:
 
     def warn(self, estimator, run):
         """What a user should know of the run."""
-        estimator._warn_of(run.trajectory, run.data)
+        estimator._warn_of(run)
 
     def finished(self, estimator):
         """What estimates are read from."""

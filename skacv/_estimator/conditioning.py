@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..optim.contraction import covered_share
-from .moments import CONSTANT
+from ..optim.moments import CONSTANT
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500

@@ -13,6 +13,7 @@ from .._compat import _check_sample_weight, is_foreign, on_host
 from ..optim.arrays import design_of
 from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in, there
 from ..optim.problem import Problem
+from .held_out_path import HeldOutPath
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -84,16 +85,31 @@ class TrainingData:
             predictors = predictors[:, :, 0]
         return estimator._prediction(predictors, self.problem.loss)
 
-    def held_out(self, run, predictors):
-        """Predictions of the samples that folds hold out, of every iterate.
+    def held_out_paths(self, record, folds):
+        """Linear predictors of every fold for the samples that it is judged by.
 
         Parameters
         ----------
-        run : FinishedRun
-        predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
-            Those of the rows of the problem.
+        record : FoldRecord
+        folds : list of (ndarray of int, ndarray of int)
+            As rows of the problem.
+
+        Returns
+        -------
+        list of Predictors
         """
-        return self.predictions(run.estimator, predictors)
+        return record.paths(self.problem.design, [judged for _, judged in folds])
+
+    def held_out(self, estimator, paths):
+        """Predictions of the samples that folds hold out, of every iterate."""
+        return HeldOutPath(
+            paths,
+            self.offset,
+            self.has_flat_predictions,
+            type(estimator)._prediction,
+            self.problem.loss,
+            self.problem.target.dtype,
+        )
 
     def single_rows(self, folds):
         """Rows of the problem that are single samples and that folds are judged by."""

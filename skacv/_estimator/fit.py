@@ -63,7 +63,7 @@ class TrajectoryModel(
         :class:`Coded`: as regressors do, or classifiers.
 
     It may also say ``_check_record(phases)``, which raises on phases that do not go
-    together, and ``_warn_of(trajectory, data)``, what a user should know of a run.
+    together, and ``_warn_of(run)``, what a user should know of a FinishedRun.
     """
 
     _follows_X = True
@@ -245,7 +245,7 @@ class TrajectoryModel(
     def _carried(self, data, plan, folds, seed):
         """What runs beside: folds, in the same products, if there is room for them."""
         problem, n_jobs = data.problem, effective_n_jobs(self.n_jobs)
-        planned = Trajectory(None, None, None, plan)
+        planned = Trajectory.planned(plan)
         room = replicas_beside(problem, n_planned_updates(plan, []))
         if n_jobs > 1 or len(folds) >= room:
             return None
@@ -255,7 +255,7 @@ class TrajectoryModel(
 
     def _go_on(self, begun, planned, progress):
         """Take the updates of a plan; whether that was all of it."""
-        begun.live.go_on(planned, progress)
+        begun.live.go_on(planned, progress.follower)
         begun.trajectory = begun.live.trajectory
         return planned == begun.plan
 
@@ -330,8 +330,9 @@ class TrajectoryModel(
             delattr(self, name)
         vars(self).update(attributes)
 
-    def _warn_of(self, trajectory, data):
+    def _warn_of(self, run):
         """What a user should know of the run."""
+        trajectory, data = run.trajectory, run.data
         warn_of_uneven_columns(data.observed, trajectory, data.has_constant)
         if data.has_constant and is_regressor(self):
             warn_of_far_targets(data.problem, trajectory)

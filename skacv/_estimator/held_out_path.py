@@ -2,69 +2,43 @@
 
 import numpy as np
 
-from ..optim.fits import Fits
-from ..risk.left_out.replicas import replayed
-from .array_path import ArrayPath
+from ..optim.array_path import ArrayPath
 
 
 class HeldOutPath(ArrayPath):
-    """Predictions of held-out rows by every iterate, where a run has no single rows.
+    """Predictions of held-out rows by every iterate, fold after fold.
 
-    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets),
-    computed from the coefficients of all folds. X is kept as ``fit`` has had it,
+    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets). Where
+    they are computed from coefficients of the folds, X is kept as ``fit`` has had it,
     without a copy: it must not be changed in place.
 
     Parameters
     ----------
-    data : PseudoRowData
-    trajectory : Trajectory
-        The run on these data.
-    weights : Weights
-        Weights of the folds, as refits of that run.
+    paths : list of Predictors of shape (n_iterates, n_judged, n_outputs)
+    offset : ndarray of shape (1, n_outputs)
+        Means of the targets, or zeros.
+    is_flat : bool
+        Whether a prediction is one number, without an axis for outputs.
+    prediction : callable
+        ``prediction(predictor, loss)``.
+    loss : Loss
+    dtype : dtype
     """
 
-    def __init__(self, data, trajectory, weights):
-        self._replicas = data.problem, trajectory, weights
-        self._design, self._offset = data.observed.design, data.offset
-        self._judged = [judged for _, judged in data.plain_folds]
-        self._is_flat = data.has_flat_predictions
-        self._fitted = None
-        n_outputs = data.problem.target.shape[1]
-        shape = len(trajectory.coef), sum(map(len, self._judged)), n_outputs
-        self.shape = shape[:2] if self._is_flat else shape
-        self.dtype = data.problem.target.dtype
+    def __init__(self, paths, offset, is_flat, prediction, loss, dtype):
+        self._paths, self._offset, self._is_flat = paths, offset, is_flat
+        self._prediction, self._loss, self.dtype = prediction, loss, dtype
+        n_held_out = sum(path.shape[1] for path in paths)
+        row = self._finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape = len(paths[0]), *row.shape[1:]
+
+    def _predictors(self, iterates):
+        return np.concatenate([path[iterates] for path in self._paths], axis=1)
 
     def _of(self, iterates):
-        """Those of some iterates, fold after fold: one product for each fold."""
-        if self._fitted is None:
-            self._fitted = _fitted(*self._replicas)
-        coef, intercept = (path[iterates] for path in self._fitted)
-        n_iterates, n_columns, n_outputs, _ = coef.shape
-        found = []
-        for fold, rows in enumerate(self._judged):
-            own = np.moveaxis(coef[..., fold], 0, 1).reshape(n_columns, -1)
-            product = self._design.rows(rows).dot(own)
-            product = product.reshape(len(rows), n_iterates, n_outputs)
-            found.append(np.moveaxis(product + intercept[..., fold], 0, 1))
-        found = np.concatenate(found, axis=1) + self._offset
-        found = found.astype(self.dtype, copy=False)
-        return found[:, :, 0] if self._is_flat else found
+        return self._finished(self._predictors(iterates))
 
-
-def _fitted(problem, trajectory, weights):
-    """What all folds have at every iterate, run again on few rows.
-
-    Returns
-    -------
-    coef : ndarray of shape (n_iterates, n_columns, n_outputs, n_folds)
-    intercept : ndarray of shape (n_iterates, n_outputs, n_folds)
-        For centred rows.
-    """
-    row, coef, intercept = problem.design.rows([0]), [], []
-    fits = Fits(problem, weights)
-    for own, predictor in replayed(problem, trajectory, weights):
-        own = fits.of_design(own)
-        linear = row.dot(own.reshape(len(own), -1)).reshape(own.shape[1:])
-        coef.append(own)
-        intercept.append(predictor[0] - linear)
-    return np.stack(coef), np.stack(intercept)
+    def _finished(self, predictors):
+        """Predictions from linear predictors less the means of the targets."""
+        found = (predictors + self._offset).astype(self.dtype, copy=False)
+        return self._prediction(found[:, :, 0] if self._is_flat else found, self._loss)

@@ -6,16 +6,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..optim.phases import first_updates
+from ..optim.predictors import path_values
 from ..optim.trajectory import Trajectory
 from ..risk.averages import mean_with_error
-from ..risk.left_out.choice import (
-    coefficients_without,
-    leave_folds_out,
-    leave_one_out,
-)
+from ..risk.left_out.choice import Folds, coefficients_without, leave_one_out
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import n_rows_worth
 from ..risk.left_out.rows import Request
+from ..risk.reader import read
 from .parameters import plain
 
 FEWEST_ROWS = 3
@@ -277,45 +275,37 @@ def read_folds(run):
     """
     trajectory, data = run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
-    if run.carried is not None:
-        run.carried.check_stable(trajectory)
-        predictors = run.carried.predictors(len(trajectory.coef))
-    else:
-        predictors = np.concatenate(_folds_left_out(run, folds), axis=1)
-    ends = np.cumsum([len(judged) for _, judged in folds])
-    by_fold = np.split(predictors, ends[:-1], axis=1)
-    paths = [
-        _fold_path(run, fold, z, rows)
-        for fold, (z, (_, rows)) in enumerate(zip(by_fold, folds))
+    record = _fold_record(run, folds)
+    predictors = record.paths(data.problem.design, [rows for _, rows in folds])
+    paths = data.held_out_paths(record, folds)
+    by_fold = [
+        _fold_path(run, fold, predictor, rows)
+        for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds))
     ]
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
-    by_fold = np.stack([path for path, _ in paths], axis=1)
+    by_fold = np.stack(by_fold, axis=1)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
-    if len(paths) == 1:  # no spread over folds: that over rows
-        path, se_path = paths[0]
-    if run.carried is not None and data.offset.any():
-        predictors = predictors.copy()  # which the offset is added to
+    if len(folds) == 1:  # no spread over folds: that over rows
+        path, se_path = _path(np.asarray(predictors[0]), folds[0][1], data)
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
-        "cv_prediction_path_": data.held_out(run, predictors),
+        "cv_prediction_path_": data.held_out(run.estimator, paths),
         "cv_indices_": data.held_out_samples(folds),
         "cv_target_": data.held_out_targets(folds),
     }
 
 
-def _folds_left_out(run, folds):
-    """Linear predictors of the rows that folds are judged by, fold by fold."""
-    estimator, data = run.estimator, run.data
+def _fold_record(run, folds):
+    """What folds have come to: beside the run, or along its record."""
+    estimator, data, trajectory = run.estimator, run.data, run.trajectory
+    if run.carried is not None:
+        run.carried.check_stable(trajectory)
+        return run.carried.recorded(len(trajectory.coef))
+    reader = Folds(folds, **_parallel(estimator.n_jobs))
     with np.errstate(over="ignore", invalid="ignore"):
-        return leave_folds_out(
-            data.problem,
-            run.trajectory,
-            folds,
-            estimator._refit(data),
-            **_parallel(estimator.n_jobs),
-        )
+        return read(reader, data.problem, trajectory, estimator._refit(data))
 
 
 def unseen_folds(folds, seen):
@@ -361,13 +351,17 @@ def _parallel(n_jobs):
     return {"map": parallel_map, "n_blocks": effective_n_jobs(n_jobs)}
 
 
-def _fold_path(run, fold, predictors, rows):
-    """What the rows of a fold cost every iterate, and its standard error."""
+def _fold_path(run, fold, predictor, rows):
+    """What the rows of a fold cost every iterate."""
+    problem = run.data.problem
+    target, weights = problem.target[rows], problem.row_weights[rows, 0]
+    weights = weights.astype(np.float64) / weights.sum(dtype=np.float64)
 
     def found(iterates):
-        return np.stack(_path(predictors[iterates], rows, run.data), axis=1)
+        values = path_values(problem.loss, target, weights, predictor, iterates)
+        return problem.as_costs(values)
 
-    return run.so_far.first(("cv", fold), len(predictors), found).T
+    return run.so_far.first(("cv", fold), len(predictor), found)
 
 
 def _path(predictors, rows, data):

@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._warnings import warn
+from ..optim.array_path import ArrayPath
 from ..risk.memory import passes
 from ..risk.memory.curved import CurvedMemoryMatrix
 from ..risk.memory.memory_matrix import MemoryMatrix, estimate_risk
 from ..risk.memory.row_norms import uneven_rows_bias
 from ..risk.reader import Unreadable, read
-from .array_path import ArrayPath
 from .parameters import plain
 
 # Warn if risk_path_ may be too low by more than this share because of uneven rows.

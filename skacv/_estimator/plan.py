@@ -81,7 +81,7 @@ class PlannedModel(PenaltyStrengths):
     def _stable_step(self, data, phase, folds):
         """A step at which no fold diverges: any, where that is certain beforehand."""
         problem = data.problem
-        refit = self._refit(data).of_run(Trajectory(None, None, None, [phase]))
+        refit = self._refit(data).of_run(Trajectory.planned([phase]))
         stays = stays_in(folds, len(problem.target))
         weights = refit.without(problem, stays)
         # Without a fold, L is at most L over the share of the weight that stays.

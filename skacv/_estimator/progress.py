@@ -37,6 +37,12 @@ class FitProgress:
                 estimator=estimator, **self.data
             )
 
+    @property
+    def follower(self):
+        """This object where somebody watches the run, or None: objectives take time."""
+        is_watched = bool(self.estimator.verbose) or self.context is not None
+        return self if is_watched else None
+
     def __call__(self, t, coef, objective):
         """After update ``t``; true if a callback asks to stop."""
         if self.estimator.verbose and (t % self.every == 0 or t == self.n_total):

@@ -13,11 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from ..optim.arrays import design_of
+from ..optim.moments import merged, moments_of, pseudo_rows, varying
 from ..optim.problem import Problem
-from ..risk.refit import stays_in
 from .data import ColumnData
-from .held_out_path import HeldOutPath
-from .moments import merged, moments_of, pseudo_rows, varying
 
 # Groups are worth it while they have so many times as many rows as stand for them.
 ROWS_TO_ONE = 4
@@ -64,12 +62,9 @@ class PseudoRowData(ColumnData):
     def observed(self):
         return self.plain.problem
 
-    def held_out(self, run, predictors):
-        """Held-out predictions of the samples, computed when they are asked for."""
-        stays = stays_in(run.folds, len(self.problem.target))
-        refit = run.estimator._refit(self).of_run(run.trajectory)
-        weights = refit.without(self.problem, stays)
-        return HeldOutPath(self, run.trajectory, weights)
+    def held_out_paths(self, record, folds):
+        """Linear predictors of every fold for the samples that it is judged by."""
+        return self.plain.held_out_paths(record, self.plain_folds)
 
     # There are many of them, and a run may be read again and again.
     @cached_property

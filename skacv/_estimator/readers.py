@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
+from ..optim.array_path import ArrayPath
 from ..optim.growing import SoFar
 from ..optim.trajectory import Trajectory
 from .data import TrainingData
@@ -72,12 +73,22 @@ class FinishedRun:
     so_far: SoFar = field(default_factory=SoFar)
 
     @cached_property
-    def train_path(self) -> np.ndarray:
-        """Mean cost of every iterate on the training rows, (n_iter + 1,)."""
-        predictor, costs = self.trajectory.predictor, self.data.problem.average_costs
+    def values(self) -> np.ndarray:
+        """Loss of every iterate on the training rows, (n_iter + 1,)."""
+        predictor, values = self.trajectory.predictor, self.data.problem.path_values
         return self.so_far.first(
-            "train", len(predictor), lambda iterates: costs(predictor[iterates])
+            "train", len(predictor), lambda iterates: values(predictor, iterates)
         )
+
+    @property
+    def train_path(self) -> np.ndarray:
+        """What the training rows cost every iterate, as paths report it."""
+        return self.data.problem.as_costs(self.values)
+
+    @cached_property
+    def objective_path(self) -> np.ndarray:
+        """The loss with the penalty of every iterate, (n_iter + 1,)."""
+        return self.data.problem.objectives(self.trajectory, self.values)
 
 
 # What an estimate may need of the training rows, the most first.
@@ -349,15 +360,14 @@ def read(run):
 
 
 def _first_rows(attributes, n_rows):
-    """Attributes; arrays of a longer record are cut to so many rows."""
+    """Attributes; paths of a longer record are cut to so many rows."""
 
-    def is_array(name):
-        return name.endswith("_path_") and isinstance(attributes[name], np.ndarray)
+    def first(name, value):
+        if name.endswith("_path_") and isinstance(value, np.ndarray):
+            return value[:n_rows].copy()
+        return value.first(n_rows) if isinstance(value, ArrayPath) else value
 
-    return {
-        name: value[:n_rows].copy() if is_array(name) else value
-        for name, value in attributes.items()
-    }
+    return {name: first(name, value) for name, value in attributes.items()}
 
 
 def read_paths(run):
@@ -382,7 +392,7 @@ def read_paths(run):
     return {
         **data.names,
         **estimator._recorded(coef_path, intercept_path, run),
-        "objective_path_": trajectory.objective,
+        "objective_path_": run.objective_path,
         "train_path_": run.train_path,
         f"{estimator._strength_name}_path_": np.array(values),
         "n_iter_": trajectory.n_updates,

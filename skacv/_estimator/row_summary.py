@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _check_sample_weight, _fit_context, on_host
-from .data import NAMES
-from .moments import (
+from ..optim.moments import (
     Moments,
     add_to_groups,
     blocks_of_rows,
@@ -21,6 +20,7 @@ from .moments import (
     shifted,
     varying,
 )
+from .data import NAMES
 from .row_blocks import blocks_of
 from .sampled_rows import SampledRows, hashed
 

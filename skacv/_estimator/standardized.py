@@ -13,8 +13,8 @@ from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_ax
 
 from ..optim.arrays import design_of
 from ..optim.column_maps import ColumnMaps
+from ..optim.moments import CONSTANT
 from ..optim.namespaces import as_dtype, dtype_of, here, is_away, there
-from .moments import CONSTANT
 
 
 class AsPassed:

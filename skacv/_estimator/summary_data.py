@@ -8,10 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
 from ..optim.arrays import design_of
+from ..optim.moments import shifted
 from .data import ColumnData
 from .folds import ShuffledFolds
 from .left_out import check_loo
-from .moments import shifted
 from .parameters import plain
 from .pseudo_rows import PseudoProblem, unexplained_share
 from .readers import ESTIMATES
@@ -30,11 +30,13 @@ class SummaryData(ColumnData):
     The sampled rows come first. The others have number -1 among the samples.
     """
 
-    def held_out(self, run, predictors):
-        """Held-out predictions of the sampled rows."""
-        judged = np.concatenate([judged for _, judged in run.folds])
-        single = judged < self.problem.n_single
-        return self.predictions(run.estimator, predictors[:, single])
+    def held_out_paths(self, record, folds):
+        """Linear predictors of every fold for the sampled rows that it is judged by."""
+        paths = super().held_out_paths(record, folds)
+        return [
+            path.on_rows(judged < self.problem.n_single)
+            for path, (_, judged) in zip(paths, folds)
+        ]
 
     def single_rows(self, folds):
         """The sampled rows that every fold holds out."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from dask.base import tokenize
 
-from .._compat import has_callbacks
 from .._estimator.begun import BegunRun
 from .._estimator.conditioning import warn_of_uneven_columns
 from .._estimator.left_out import check_loo
@@ -59,7 +58,6 @@ def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
         start,
         tol=estimator._run_tol,
         carried=FoldsBeside(data.fits),
-        is_followed=bool(estimator.verbose or has_callbacks(estimator)),
     )
     found = BegunOnWorkers(data, [], seed, plan, live)
     if estimator._keeps_run(resume, n_updates):
@@ -98,7 +96,7 @@ class BegunOnWorkers(BegunRun):
             self.data,
             self.folds,
             known=known,
-            train_costs=costs[:, 0],
+            values=values[:, 0],
         )
 
     def warn(self, estimator, run):
@@ -112,16 +110,11 @@ class FinishedOnWorkers(FinishedRun):
 
     Attributes
     ----------
-    train_costs : ndarray of shape (n_iter + 1,)
-        Mean cost of every iterate on the training rows.
+    values : ndarray of shape (n_iter + 1,)
+        Loss of every iterate on the training rows.
     """
 
-    train_costs: np.ndarray = None
-
-    @property
-    def train_path(self):
-        """Mean cost of every iterate on the training rows."""
-        return self.train_costs
+    values: np.ndarray = None
 
 
 def _folds_read(costs, weights):

@@ -42,7 +42,9 @@ class RowsFollowed:
 
     def _predictor(self):
         """Predictors of every fit for its own row, (n_fits, n_outputs)."""
-        coef, intercept = self._fits.features_and_intercept(self._iterates.coef)
+        coef, intercept = self._fits.features_and_intercept(
+            self._iterates.state.current.coef
+        )
         own = [
             np.ravel(self._X[[fit]] @ coef[:, :, fit]) for fit in range(coef.shape[2])
         ]

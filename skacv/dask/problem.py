@@ -16,6 +16,7 @@ from ..optim.design import (
     Design,
     top_eigenvalue_by_lanczos,
 )
+from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
 from ..risk.refit import Refit
 from .block_sums import (
@@ -149,16 +150,6 @@ class ProblemOnWorkers(Problem):
         fits = FitsOnWorkers(self)
         return float(fits.values(predictor[:, :, None, None])[0, 0])
 
-    def average_costs(self, predictors):
-        """Average costs of many iterates, (n_iterates, ...) -> (n_iterates,)."""
-        coef = np.moveaxis(predictors, 0, 2)[..., None]
-        return self.as_costs(FitsOnWorkers(self).values(coef)[:, 0])
-
-    def as_costs(self, values):
-        """What the paths report, for values summed over outputs."""
-        n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
-        return self.loss.cost_factor * values / n_outputs
-
     def gradient(self, predictor):
         """Gradient of f, by a round."""
         return FitsOnWorkers(self).gradient(predictor[:, :, None])[:, :, 0]
@@ -215,6 +206,9 @@ class FitsOnWorkers:
         Means of every fit; None takes those of the problem.
     """
 
+    # Every update takes a round.
+    n_at_once = 1
+
     def __init__(self, problem, left_out=None, means=None):
         self.problem = problem
         self.left_out = Nothing() if left_out is None else left_out
@@ -230,9 +224,13 @@ class FitsOnWorkers:
         """Coefficients (n_columns, n_outputs), the same for every fit."""
         return np.repeat(coef[:, :, None], self.n_fits, axis=2)
 
-    def predictor(self, coef):
-        """Represented by the coefficients."""
-        return coef
+    def iterate(self, coef):
+        """An iterate: predictors stay on the workers."""
+        return Iterate(coef)
+
+    def gradient_at(self, point):
+        """Gradients of all fits at a point, by a round."""
+        return self.gradient(point.coef)
 
     def features_and_intercept(self, coef):
         """Coefficients of features, and what is added to their products with rows."""

@@ -7,8 +7,7 @@ one pass over X for all of them.
 
 import numpy as np
 
-from ..optim.run import LiveRun, divergence
-from ..optim.updates import Iterate
+from ..optim.run import LiveRun
 from .problem import FitsOnWorkers
 
 # Coefficients of iterates that wait to be judged, in bytes.
@@ -40,20 +39,20 @@ class FoldsBeside:
         """The fits that run side by side, that of the problem first."""
         return self.fits_beside
 
-    def start(self, fits, first):
-        """The first iterate of all fits, from that of the problem's outputs."""
-        coef = fits.start(first.coef[:, :, 0])
-        self.begun = coef
-        self._wait(coef)
-        return Iterate(coef, coef)
+    def start(self, fits, coef):
+        """The first iterate of all fits, from coefficients (n_columns, n_outputs)."""
+        self.begun = fits.start(coef)
+        self._wait(self.begun)
+        return fits.iterate(self.begun)
 
     def own(self, array):
         """The outputs of the problem, of those of all fits."""
         return array[:, :, 0]
 
-    def take(self, t, state):
-        """Take note of the state that update ``t`` has led to."""
-        self._wait(state.current.coef)
+    def take(self, states):
+        """Take note of the states that updates have led to, one after the other."""
+        for state in states:
+            self._wait(state.current.coef)
 
     def _wait(self, coef):
         self.ended = coef
@@ -120,21 +119,7 @@ class _Alone:
 
 
 class RunOnWorkers(LiveRun):
-    """A run that is recorded, and can go on, its rows on workers.
-
-    Parameters
-    ----------
-    problem : ProblemOnWorkers
-    planned, start, done, tol
-        As :class:`LiveRun` takes them.
-    carried : FoldsBeside
-    is_followed : bool
-        Whether objectives are needed at once: progress is reported at every update.
-    """
-
-    def __init__(self, *args, is_followed=False, **settings):
-        super().__init__(*args, **settings)
-        self._is_followed = is_followed
+    """A run that is recorded, and can go on, its rows on workers."""
 
     def go_on(self, planned, progress=None):
         """Take the updates of a plan that have not been taken yet.
@@ -145,30 +130,8 @@ class RunOnWorkers(LiveRun):
         progress : callable, optional
         """
         super().go_on(planned, progress)
-        self._judge()
         self.carried.check_stable(self.phases)
 
-    def _judge(self):
-        """Write down the objectives of all iterates."""
-        values, record = self.carried.judge()[:, 0], self._record
-        for taken in record.updates():
-            t = taken.t + 1
-            record.objective[t] = values[t] + taken.penalty.value(record.coef[t])
-
-    def _value(self, t, penalty):
-        """The objective; while nobody asks for it, whether it can be finite."""
-        values = self.carried.values
-        if t < len(values):
-            return values[t, 0] + penalty.value(self._record.coef[t])
-        if self._is_followed:
-            return super()._value(t, penalty)
-        return 0.0 if np.isfinite(self._record.coef[t]).all() else np.inf
-
-    def _has_risen(self, phase, first):
-        """Whether a phase with too large a step ended above where it began."""
-        self.carried.judge()
-        ended = self._value(self.t, phase.penalty)
-        if not np.isfinite(ended):
-            raise divergence(self.problem, phase)
-        self._record.objective[self.t] = ended
-        return super()._has_risen(phase, first)
+    def _objective(self, t, penalty):
+        """The objective at an iterate: all that wait are judged in one round."""
+        return self.carried.judge()[t, 0] + penalty.value(self._record["coef"][t])

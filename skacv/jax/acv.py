@@ -2,25 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from jax.tree_util import Partial
 
-from .._any_optimiser.checks import check_finite, check_iterate
-from .._any_optimiser.estimates import PathEstimate
-from .._any_optimiser.folds import Folds
-from .._any_optimiser.linearised import check_method
 from .._any_optimiser.memory_matrix import N_CHECKED
+from .._any_optimiser.run import RecordedRun
 from .alongside import Alongside
-from .data import Data, as_arrays, checked, costs_of, equal_weights, folds_of
-from .linearised import check_linearisable, linearised_predictions
 from .memory_matrix import memory_matrix
-from .model import Model, no_penalty
-from .replicas import held_out_predictions
+from .model import Model
 
 
 @dataclass(frozen=True)
@@ -75,8 +66,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        penalty = no_penalty if self.penalty is None else self.penalty
-        return Model(self.predict, self.loss, self.optimizer, penalty)
+        return Model(self.predict, self.loss, self.optimizer, self.penalty)
 
     def run(self, params, X, y, n_steps, batches=None):
         """Run the optimiser once, and record every iterate.
@@ -106,12 +96,8 @@ class TrajectoryACV:
             number a row, predictions of rows depend on each other, data or losses are
             not finite, or batches are not rows of the data.
         """
-        model = self._model
-        params, data = checked(model, params, X, y, batches)
-        path, train_path = _recorded(model, n_steps, params, data)
-        train_path = np.asarray(train_path, np.float64)
-        check_finite(train_path)
-        return Run(model, data, path, train_path)
+        params = jax.tree.map(jnp.asarray, params)
+        return Run._of(self._model, params, X, y, n_steps, batches)
 
     def alongside(self, params, X, y, folds=5, every=1):
         """Cross-validation folds that are updated along with your own training loop.
@@ -162,31 +148,11 @@ class TrajectoryACV:
         True
         >>> coef = acv.best_params_
         """
-        model = self._model
-        params, data = checked(model, params, X, y)
-        folds = folds_of(folds, data)
-        return Alongside(model, params, data, folds, every)
+        params = jax.tree.map(jnp.asarray, params)
+        return Alongside._of(self._model, params, X, y, folds, every)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _recorded(model, n_steps, params, data):
-    """Parameters of every iterate, and their mean losses on all rows."""
-    weights = equal_weights(model, params, data)
-
-    def record(carry):
-        return carry[0], model.mean_loss(carry[0], data.X, data.y, weights)
-
-    def advance(carry, t):
-        return model.step(data, carry, weights, t), record(carry)
-
-    carry, found = jax.lax.scan(advance, model.start(params), jnp.arange(n_steps))
-    return jax.tree.map(
-        lambda path, last: jnp.concatenate([path, last[None]]), found, record(carry)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(RecordedRun):
     """A recorded run, as :meth:`skacv.jax.TrajectoryACV.run` gives it.
 
     Attributes
@@ -196,16 +162,6 @@ class Run:
     params_path : pytree of arrays
         Parameters of every iterate, along their first axes.
     """
-
-    _model: Model
-    _data: Data
-    params_path: object
-    train_path: np.ndarray
-
-    @property
-    def n_steps(self):
-        """Number of updates."""
-        return len(self.train_path) - 1
 
     def at_iteration(self, t):
         """Parameters of iterate ``t``.
@@ -219,96 +175,7 @@ class Run:
         -------
         pytree of arrays
         """
-        check_iterate(t, self.n_steps)
-        return jax.tree.map(lambda path: path[t], self.params_path)
-
-    def predict_path(self, X):
-        """Predictions by every iterate.
-
-        Parameters
-        ----------
-        X : array-like, or pytree of them
-
-        Returns
-        -------
-        ndarray of shape (n_steps + 1, n_rows, ...)
-        """
-        X = as_arrays(X)
-        return np.asarray(_predictions(self._model, self.params_path, X))
-
-    def cv_path(self, folds=5, block_size=None):
-        """Cross-validation error of every iterate.
-
-        For every fold the run is repeated with the same start, batches and schedule on
-        the mean loss over its training rows. This is exact for any model and optimiser,
-        also for networks. Only rounding differs from running the folds one by one; runs
-        that amplify it (large steps, long runs of networks) are not reproducible beyond
-        it.
-
-        Parameters
-        ----------
-        folds : int, cross-validation splitter or iterable, default=5
-            A number of random folds, a splitter of scikit-learn, or pairs of rows to
-            fit on and rows to judge by.
-        block_size : int, default=None
-            Largest number of runs computed side by side; None is what fits in cache.
-
-        Returns
-        -------
-        PathEstimate
-
-        Raises
-        ------
-        ValueError
-            If folds are invalid, or a replica diverges.
-        """
-        return self._left_out(folds_of(folds, self._data), block_size)
-
-    def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
-        """Leave-one-out error of every iterate.
-
-        For every row that is left out the run is repeated on the mean loss over all
-        others.
-
-        Parameters
-        ----------
-        rows : array-like of int, default=None
-            Rows to leave out, one at a time; None means all.
-        method : {"exact", "linearised"}, default="exact"
-            "exact" holds for any model and optimiser. "linearised" linearises the
-            gradients without a row around the recorded run. It is for convex losses
-            with few parameters, such as linear models: it needs a matrix of (number of
-            parameters)^2 entries and products with it, but no pass through all rows for
-            every row left out.
-        correction : bool, default=True
-            Whether to correct the error of "linearised" at some iterates. False is the
-            published estimate.
-        block_size : int, default=None
-            Largest number of runs computed side by side; None is what fits in cache.
-
-        Returns
-        -------
-        PathEstimate
-
-        Raises
-        ------
-        ValueError
-            If there are no such rows, a replica diverges, or "linearised" finds more
-            than 4096 parameters, a loss that is not convex,
-            or an optimiser that asks for more than gradients.
-
-        References
-        ----------
-        Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
-        arXiv:2303.02732.
-        """
-        check_method(method)
-        folds = Folds.of_rows(rows, self._data.n_rows)
-        if method == "exact":
-            return self._left_out(folds, block_size)
-        check_linearisable(self)
-        found = linearised_predictions(self, folds, correction, block_size)
-        return self._estimate(folds, found)
+        return self._params(t)
 
     def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
         """Risk of every iterate on unseen rows, estimated by the memory matrix.
@@ -353,29 +220,3 @@ class Run:
         Tan and Bellec (2024), arXiv:2410.02629.
         """
         return memory_matrix(self, n_probes, n_checked, seed)
-
-    def _left_out(self, folds, block_size=None):
-        """The estimate from exact replicas."""
-        model, data = self._model, self._data
-        start = Partial(_start_of_all, model.start(self.at_iteration(0)))
-        dtype = equal_weights(model, self.at_iteration(0), data).dtype
-        return self._estimate(
-            folds,
-            held_out_predictions(
-                model, start, self.n_steps, data, data.X, folds, block_size, dtype
-            ),
-        )
-
-    def _estimate(self, folds, predictions):
-        costs = costs_of(self._model.loss, self._data.y[folds.indices], predictions)
-        return PathEstimate.of(costs, predictions, folds)
-
-
-def _start_of_all(carry, weights):
-    """Where all replicas start, whatever rows they leave out."""
-    return carry
-
-
-@partial(jax.jit, static_argnums=0)
-def _predictions(model, path, X):
-    return jax.lax.map(lambda params: model.predict(params, X), path)

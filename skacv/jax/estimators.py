@@ -11,7 +11,7 @@ from .._any_optimiser.estimators import (
     IteratedRegressor,
 )
 from .acv import TrajectoryACV
-from .data import costs_of
+from .model import Model
 
 # One object, so that fits of one shape are compiled once.
 ADAM = optax.adam(0.05)
@@ -26,11 +26,6 @@ def linear_start(key, n_features, n_outputs):
     """Zeros, of a linear model."""
     outputs = () if n_outputs == 1 else (n_outputs,)
     return {"coef": jnp.zeros((n_features, *outputs)), "intercept": jnp.zeros(outputs)}
-
-
-def squared_error(y, prediction):
-    """(y - prediction)^2"""
-    return (y - prediction) ** 2
 
 
 @jax.custom_jvp
@@ -53,6 +48,7 @@ def log_loss(y, decision):
 class OptaxModel(IteratedModel):
     """What both estimators share: parameters, the run, predictions."""
 
+    _model_type = Model
     _parameter_constraints = {
         "model": [callable, None],
         "init": [callable, None],
@@ -96,18 +92,9 @@ class OptaxModel(IteratedModel):
     def _model(self):
         return linear if self.model is None else self.model
 
-    def _row_loss(self):
-        return self._default_loss if self.loss is None else self.loss
-
-    def _params_at(self, t):
-        return jax.tree.map(lambda path: path[t], self.params_path_)
-
     def _predictions(self, params, X):
         params = jax.tree.map(jnp.asarray, params)
         return np.asarray(self._model()(params, jnp.asarray(X)))
-
-    def _costs(self, target, predictions):
-        return costs_of(self._row_loss(), jnp.asarray(target), predictions)
 
 
 class OptaxRegressor(OptaxModel, IteratedRegressor):
@@ -146,16 +133,12 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
 
     Attributes
     ----------
-    params_ : pytree of ndarray
-        Parameters of the iterate in use.
-    params_path_ : pytree of ndarray
-        Parameters of all iterates, along the first axes.
+    params_, params_path_ : pytree of ndarray
+        Parameters of the iterate in use, and of all along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out.
-    cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Their standard errors.
+    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on rows that were left out, and its standard error.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out)
         Held-out predictions of every iterate.
@@ -163,10 +146,8 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
         Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
-    n_iter_ : int
-        Number of the last iterate.
-    iteration_ : int
-        The iterate in use.
+    n_iter_, iteration_ : int
+        Number of the last iterate, and of the one in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -185,8 +166,6 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     >>> bool(0 < stopped.best_iter_ < 200)
     True
     """
-
-    _default_loss = staticmethod(squared_error)
 
 
 class OptaxClassifier(OptaxModel, IteratedClassifier):
@@ -229,16 +208,12 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes.
-    params_ : pytree of ndarray
-        Parameters of the iterate in use.
-    params_path_ : pytree of ndarray
-        Parameters of all iterates, along the first axes.
+    params_, params_path_ : pytree of ndarray
+        Parameters of the iterate in use, and of all along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out.
-    cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Their standard errors.
+    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on rows that were left out, and its standard error.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
         Held-out decision functions of every iterate.
@@ -246,10 +221,8 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
         Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
-    n_iter_ : int
-        Number of the last iterate.
-    iteration_ : int
-        The iterate in use.
+    n_iter_, iteration_ : int
+        Number of the last iterate, and of the one in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -33,7 +33,7 @@ from .data import costs_of, equal_weights
 
 
 def memory_matrix(run, n_probes, n_checked, seed):
-    """The estimate of a run, see :meth:`Run.risk_path`."""
+    """The estimate of a run, see :meth:`skacv.jax.Run.risk_path`."""
     check_probes(n_probes)
     model, data = run._model, run._data
     fitted = run.predict_path(data.X)
@@ -110,7 +110,7 @@ def _floats(tree):
 @partial(jax.jit, static_argnums=0)
 def _solved(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
-    weights, start = equal_weights(model, params, data), model.start(params)
+    weights, start = equal_weights(model, params, data), model.begin(params)
 
     def shocked(carry, t, shift):
         """Update ``t`` where slopes of all rows are shifted, in a batch or not."""

@@ -1,19 +1,22 @@
-"""A model, a loss of single rows and an optimiser: what one update is."""
+"""A model, a loss of single rows and an optimiser: what one update is, and a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
 
-
-def no_penalty(params):
-    """Zero, whatever the parameters."""
-    return 0.0
+from .._any_optimiser.backend import Backend
+from .._any_optimiser.batches import padded_batches
+from . import linearised, replicas
+from .data import Data, as_arrays, costs_of, equal_weights, rows_of
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Backend):
     """What is minimised, and how: nothing in it is of one data set.
 
     It is hashable, and equal to one of the same functions: compiled once for both.
@@ -22,19 +25,11 @@ class Model:
     predict: Callable
     loss: Callable
     optimizer: optax.GradientTransformation
-    penalty: Callable = no_penalty
+    penalty: Callable | None = None
 
-    def start(self, params):
-        """Parameters and the state of the optimiser."""
+    def begin(self, params, weights=None):
+        """Parameters and the state of the optimiser, whatever rows weigh."""
         return params, self.optimizer.init(params)
-
-    def mean_loss(self, params, X, y, weights):
-        """Weighted sum of what the rows cost."""
-        return weights @ self.loss(y, self.predict(params, X))
-
-    def objective(self, params, X, y, weights):
-        """What is minimised."""
-        return self.mean_loss(params, X, y, weights) + self.penalty(params)
 
     def step(self, data, carry, weights, t):
         """Parameters and state after update ``t``, with rows weighted one's own way."""
@@ -63,3 +58,61 @@ class Model:
     def predicted(self, carry, X):
         """Predictions by the parameters of a carry."""
         return self.predict(carry[0], X)
+
+    # ---- what a backend supplies besides
+
+    to_numpy = staticmethod(np.asarray)
+    leaves = staticmethod(jax.tree.leaves)
+    rows_of = staticmethod(rows_of)
+    losses = staticmethod(costs_of)
+    held_out = replicas.held_out
+    hessian = linearised.hessian_of
+    replayed = linearised.replayed
+
+    def arrays(self, params, *values):
+        return as_arrays(values)
+
+    def named(self, params):
+        pairs, _ = jax.tree_util.tree_flatten_with_path(params)
+        return {f"params{jax.tree_util.keystr(key)}": value for key, value in pairs}
+
+    def data(self, X, y, batches):
+        if batches is not None:
+            batches = jnp.asarray(padded_batches(batches, len(y)))
+        return Data(X, y, batches)
+
+    @staticmethod
+    def iterate(path, t):
+        return jax.tree.map(lambda array: array[t], path)
+
+    def predict_path(self, path, X):
+        return np.asarray(_predictions(self, path, X))
+
+    def record(self, start, data, n_steps):
+        path, train_path = _recorded(self, n_steps, start, data)
+        return path, np.asarray(train_path, np.float64)
+
+    def replicas(self, start, data, weights):
+        return replicas.Replicas(self, start, data, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _predictions(model, path, X):
+    return jax.lax.map(lambda params: model.predict(params, X), path)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _recorded(model, n_steps, params, data):
+    """Parameters of every iterate, and their mean losses on all rows."""
+    weights = equal_weights(model, params, data)
+
+    def recorded(carry):
+        return carry[0], model.mean_loss(carry[0], data.X, data.y, weights)
+
+    def advance(carry, t):
+        return model.step(data, carry, weights, t), recorded(carry)
+
+    carry, found = jax.lax.scan(advance, model.begin(params), jnp.arange(n_steps))
+    return jax.tree.map(
+        lambda path, last: jnp.concatenate([path, last[None]]), found, recorded(carry)
+    )

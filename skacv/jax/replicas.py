@@ -7,11 +7,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.tree_util import Partial
 
+from .._any_optimiser.backend import SideBySide
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .data import as_arrays, costs_of, rows_of
+from .data import as_arrays, costs_of, precision, rows_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,9 @@ class Steps:
     update: Callable
     prediction: Callable
 
+    def begin(self, start, weights):
+        return start(weights)
+
     def step(self, data, carry, weights, t):
         return self.update(carry, weights)
 
@@ -28,49 +33,71 @@ class Steps:
         return self.prediction(carry, X)
 
 
-@partial(jax.jit, static_argnames=("model", "n_steps"))
+def held_out(model, start, data, n_steps, weights, rows):
+    """What replicas predict of rows of their own, (n_replicas, n_iterates, size)."""
+    weights = jnp.asarray(weights, precision(model, start, data))
+    found = _held_out(model, n_steps, start, data, weights, rows_of(data.X, rows))
+    return np.asarray(found)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
 def _held_out(model, n_steps, start, data, weights, X):
-    """Predictions of rows that replicas leave out, (n_replicas, n_iterates, size)."""
     step = jax.vmap(partial(model.step, data), (0, 0, None))
     predicted = jax.vmap(model.predicted)
 
     def advance(carry, t):
         return step(carry, weights, t), predicted(carry, X)
 
-    carry, found = jax.lax.scan(advance, jax.vmap(start)(weights), jnp.arange(n_steps))
+    carry = jax.vmap(partial(model.begin, start))(weights)
+    carry, found = jax.lax.scan(advance, carry, jnp.arange(n_steps))
     found = jnp.concatenate([found, predicted(carry, X)[None]])
     return jnp.moveaxis(found, 0, 1)
 
 
-def held_out_predictions(model, start, n_steps, data, X, folds, block_size, dtype):
-    """Predictions of all rows that folds are judged by, by replicas without them.
+class Replicas(SideBySide):
+    """Replicas that are compiled for one update, and for every size of a batch."""
 
-    Parameters
-    ----------
-    model : Model or Steps
-    start : jax.tree_util.Partial
-        ``start(weights)``, where a replica with these weights starts.
-    n_steps : int
-    data : Data or None
-        Passed on to the steps.
-    X : array or pytree of arrays
-    folds : Folds
-    block_size : int or None
-        Replicas side by side; None is what fits in cache.
-    dtype : dtype
-        Precision of the weights.
+    def __init__(self, model, start, data, weights):
+        self._model = model
+        self.weights = jnp.asarray(weights, precision(model, start, data))
+        self._carry = jax.tree.map(
+            lambda array: jnp.repeat(jnp.asarray(array)[None], len(weights), axis=0),
+            model.begin(start),
+        )
 
-    Returns
-    -------
-    ndarray of shape (n_steps + 1, n_held_out, ...)
-    """
-    found = []
-    for block, n_own in folds.blocks(block_size):
-        weights = jnp.asarray(block.weights(), dtype)
-        held_out = rows_of(X, block.padded(folds.most_judged))
-        part = _held_out(model, n_steps, start, data, weights, held_out)
-        found.append(block.unpadded(np.asarray(part)[:n_own]))
-    return np.concatenate(found, axis=1)
+    def step(self, X, y, weights):
+        self._carry = _advanced(self._model, self._carry, X, y, weights)
+
+    def held_out(self, X):
+        return np.asarray(_predicted(self._model, self._carry, X))
+
+    def reset_first(self, last, now):
+        params, state = self._carry
+        *norms, eps, params = _parted(params, last, now)
+        self._carry = params, state
+        distance, length, size = map(float, norms)
+        return distance, length, size * float(eps)
+
+
+@partial(jax.jit, static_argnums=0)
+def _advanced(model, carry, X, y, weights):
+    return jax.vmap(model.step_on, (0, None, None, 0))(carry, X, y, weights)
+
+
+@partial(jax.jit, static_argnums=0)
+def _predicted(model, carry, X):
+    carry = jax.tree.map(lambda array: array[1:], carry)
+    return jax.vmap(model.predicted)(carry, X)
+
+
+@jax.jit
+def _parted(replicas, last, now):
+    """Norms, the unit of rounding, and replicas of which the first is the loop."""
+    own = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
+    last, there = (ravel_pytree(params)[0] for params in (last, now))
+    norms = [jnp.linalg.norm(each) for each in (there - own, own - last, there)]
+    together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
+    return *norms, jnp.finfo(own.dtype).eps, together
 
 
 def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None):
@@ -137,8 +164,12 @@ def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None)
     """
     X, y = as_arrays((X, y))
     folds = Folds.of(folds, np.zeros((len(y), 0)), np.asarray(y))
-    predictions = held_out_predictions(
-        Steps(step, predict), Partial(start), n_steps, None, X, folds, block_size, None
-    )
+    model, start = Steps(step, predict), Partial(start)
+
+    def held_out(weights, rows):
+        weights, own = jnp.asarray(weights), rows_of(X, rows)
+        return np.asarray(_held_out(model, n_steps, start, None, weights, own))
+
+    predictions = folds.by_block(held_out, block_size)
     costs = costs_of(loss, y[folds.indices], predictions)
     return PathEstimate.of(costs, predictions, folds)

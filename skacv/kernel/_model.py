@@ -317,20 +317,20 @@ class KernelModel(RecordedKernelModel, JudgedModel):
             "_data": begun.data.put_away(),
         }
 
-    def _warn_of(self, trajectory, data):
+    def _warn_of(self, run):
         """Warn where errors have risen by more than they were at the start.
 
         Where a kernel is positive definite, those of whole gradients only fall, and
         those of batches rise by less.
         """
-        first = len(trajectory.objective) - trajectory.phases[-1].n_updates
-        last_phase = trajectory.objective[first:]
-        least = first + int(last_phase.argmin())
-        rise = last_phase[-1] - trajectory.objective[least]
-        if rise > trajectory.objective[0]:
+        objective, dtype = run.objective_path, run.data.problem.design.dtype
+        first = len(objective) - run.trajectory.phases[-1].n_updates
+        least = first + int(objective[first:].argmin())
+        rise = objective[-1] - objective[least]
+        if rise > objective[0]:
             warn(
                 f"The training error has risen since iterate {least}: to the rounding "
-                f"of {data.problem.design.dtype} the kernel is not positive definite. "
+                f"of {dtype} the kernel is not positive definite. "
                 "Keep an earlier iterate (loo=True finds one), or set fewer "
                 "n_components.",
                 ConvergenceWarning,

@@ -9,6 +9,7 @@ from .._estimator.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.namespaces import as_dtype, rows_in
 from ..optim.phases import first_updates
+from ..optim.predictors import StoredPredictors
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.methods import Replicated, Spectral, method_for
 from ..risk.left_out.rows import Request
@@ -84,9 +85,8 @@ class RecordedKernelModel(RecordedModel):
         # Only where the run ends matters: iterates before are not laid out.
         coef = np.broadcast_to(last, (t + 1, *last.shape[1:])) * 0
         coef[-1] = last[0]
-        predictor = np.broadcast_to(0.0, (t + 1, *target.shape))
-        phases = first_updates(self._phases, t)
-        trajectory = Trajectory(coef, predictor, None, phases)
+        predictor = StoredPredictors(np.broadcast_to(0.0, (t + 1, *target.shape)))
+        trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
         refit = self._refit(data).of_run(trajectory)

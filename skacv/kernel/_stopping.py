@@ -30,7 +30,7 @@ class JudgedModel(TrajectoryModel):
     def _carried(self, data, plan, folds, seed):
         """What runs beside: labels where rows are not left out exactly, and folds."""
         problem, loo = data.problem, plain(self.loo)
-        planned = Trajectory(None, None, None, plan)
+        planned = Trajectory.planned(plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(seed)
         folds = unseen_folds(folds, seen)
         labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
@@ -66,7 +66,7 @@ class JudgedModel(TrajectoryModel):
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
             n_updates, t = n_updates + self._n_more(n_updates, begun), live.t
-            live.go_on(first_updates(planned, n_updates), progress)
+            live.go_on(first_updates(planned, n_updates), progress.follower)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
                 end = self._judged(begun)

@@ -104,8 +104,9 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
     }
     _strength_ratio = CURVED_STRENGTH_RATIO
 
-    def _warn_of(self, trajectory, data):
-        super()._warn_of(trajectory, data)
+    def _warn_of(self, run):
+        super()._warn_of(run)
+        trajectory, data = run.trajectory, run.data
         if trajectory.phases[-1].penalty.strength > 0:
             return
         target, predictor = data.problem.target, trajectory.predictor[-1]

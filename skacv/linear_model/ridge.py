@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import plain
 from ..optim.penalties import SquaredL2
 from ..optim.preconditioner import (
@@ -33,6 +34,7 @@ SHARE_OF_DIRECTIONS = 1 / 10
 N_EXACT, EXACT_RATIO = 41, 1e-10
 
 
+@documented(SQUARED, strength="alpha")
 class IterativeRidge(SquaredErrorRegressor):
     """Ridge regression by gradient descent that keeps every iterate.
 
@@ -47,22 +49,10 @@ class IterativeRidge(SquaredErrorRegressor):
 
     Parameters
     ----------
-    alpha : float, array-like or "path", default=1.0
-        Strength of the penalty. A sequence of values is fitted in one warm-started
-        trajectory, with ``max_iter`` updates at each value and the momentum restarted
-        at each; "path" is a geometric grid of 10 values, from n times the largest
-        eigenvalue of X'X / n down to 1e-3 of that; with "newton" of 41 values, down to
-        1e-10 of that.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, by centring X and y by their (weighted) means. X is
-        not copied.
-    standardize : bool, default=False
-        Whether the run is on columns of mean zero and variance one, so that the penalty
-        weighs coefficients in units of standard deviations. ``coef_``, paths and
-        intervals are in units of X all the same. Folds of ``cv`` standardise by their
-        own rows, as a refit would; single rows that are left out, and ``risk_path_``,
-        have the scales of all rows. Sparse columns are scaled and not centred; constant
-        columns stay as they are.
+    {alpha}
+        "path" is a geometric grid of 10 values, from n times the largest eigenvalue of
+        X'X / n down to 1e-3 of that; with "newton" of 41 values, down to 1e-10 of that.
+    {fit_intercept, standardize}
     solver : {"gd", "nesterov", "heavy_ball", "eigenpro", "newton"}, default="gd"
         Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or EigenPro:
         gradients are multiplied by a preconditioner that reduces the largest
@@ -87,11 +77,7 @@ class IterativeRidge(SquaredErrorRegressor):
         batches. Batches are drawn once; X and y are centred by the means of all rows.
         None: every update uses all rows. With batches alpha must be a single number,
         and ``warm_start`` must keep the batches, alpha and step size.
-    max_iter : int, default=200
-        Maximum number of updates at each value of alpha. Reaching it is normal.
-    tol : float, default=1e-6
-        Updates at a value of alpha stop when no coefficient changes by more than
-        ``tol`` times the largest coefficient in absolute value.
+    {max_iter, tol}
     step_size : float or "auto", default="auto"
         "auto" is 1 / (L + alpha / n), where L is the largest eigenvalue of X'X / n (X
         centred), with a margin of 2% if X has more than 128 rows and columns. With
@@ -109,37 +95,18 @@ class IterativeRidge(SquaredErrorRegressor):
         as in :class:`TrajectoryLasso`. With batches, 40 (or the given number of) random
         label vectors are fitted along with y, and "exact" raises an error. False: no
         ``risk_path_``.
-    risk_row_scales : bool, default=True
-        Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
-        norm. False: every row gets the leverage of an average row, as in the published
-        estimate [1]_, which is too low for heavy-tailed rows.
+    {risk_row_scales}
     loo : {"auto"}, bool or int, default="auto"
         Leave-one-out along the path, from one eigendecomposition of X'X or XX',
         whichever is smaller: of every row (True), of a given number of rows drawn at
         random, or of none (False). "auto": every row, up to 10,000; if X has more than
         2000 rows and columns, as many as are cheap. With batches, or EigenPro along
         several alphas, every row left out takes a run without it.
-    cv : int, splitter or iterable, default=None
-        Cross-validation folds, as in scikit-learn. All folds are fitted side by side
-        with the one run. None: no ``cv_path_``.
-    keep_data : bool, default=False
-        Whether to keep the training data, which :meth:`predict_interval` needs
-        for the jackknife+.
-    warm_start : bool, default=False
-        Whether fitting again continues the recorded trajectory. With a larger
-        ``max_iter`` (and a single alpha, or further ones), all paths equal those of one
-        longer run; with another alpha, solver or step size, the trajectory continues
-        with the new setting. With other data (which do not reproduce the recorded
-        training errors) or another ``fit_intercept``, a new trajectory starts from
-        ``coef_``, with a warning.
-    n_jobs : int, default=None
-        Number of blocks of held-out rows, or of folds, computed in parallel. None means
-        1 unless in a :func:`joblib.parallel_config` context.
+    {cv, keep_data, warm_start, n_jobs}
     random_state : int, RandomState instance or None, default=None
         Controls the draw of the probes, of the rows left out, and of EigenPro's
         subsample and batches.
-    verbose : int or bool, default=0
-        Whether to print progress messages.
+    {verbose}
 
     Attributes
     ----------
@@ -151,9 +118,8 @@ class IterativeRidge(SquaredErrorRegressor):
         Coefficients of every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
         The objective divided by 2 n (by twice the sum of the weights).
-    risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean squared prediction error of every iterate on unseen rows [1]_,
-        mean over the targets.
+    {risk_path_}
+        With several targets it is their mean.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
         Leave-one-out error of every iterate, exact, mean over the targets. With
         EigenPro, the preconditioner, step and batches stay the same, and the rows of
@@ -163,10 +129,7 @@ class IterativeRidge(SquaredErrorRegressor):
     risk_residual_path_ : LowRankPath
         With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets);
         with EigenPro its rows are those outside of the subsample.
-    n_iter_ : int
-        Number of updates recorded; in batches, of passes.
-    n_features_in_ : int
-        Number of features seen in fit.
+    {n_iter_, n_features_in_}
 
     All other attributes are those of :class:`TrajectoryLasso`.
 
@@ -177,9 +140,7 @@ class IterativeRidge(SquaredErrorRegressor):
 
     References
     ----------
-    .. [1] Bellec and Tan (2024), "Uncertainty quantification for iterative
-           algorithms in linear models with application to early stopping",
-           arXiv:2404.17856.
+    {Bellec}
     .. [2] Ma and Belkin (2017), "Diving into the shallows: a computational
            perspective on large-scale shallow learning", NeurIPS, arXiv:1703.10622.
 

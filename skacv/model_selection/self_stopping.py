@@ -1,5 +1,6 @@
 """The front door: a regressor and a classifier that need no settings."""
 
+from .._estimator.docstrings import CLASSIFIERS, SELF_STOPPING, documented
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
@@ -36,6 +37,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         self.random_state = random_state
 
 
+@documented(SELF_STOPPING, linear="a path of the lasso, a path of ridge")
 class SelfStoppingRegressor(OfOneTask):
     """Regression by iterative models, each stopped where it is best, and combined.
 
@@ -45,66 +47,20 @@ class SelfStoppingRegressor(OfOneTask):
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory, list of (str, estimator), \
-default=None
-        A model, or several that are compared, as in
-        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None combines a path
-        of the lasso, a path of ridge, boosted trees, a kernel machine (up to 10,000
-        rows) and extra trees (up to 5000); linear models and kernels standardise the
-        columns inside. Where X has missing values or categories trees are left.
-    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-        The estimate that is minimised, or a scorer that is maximised.
+    {estimator, criterion}
     cv : int, splitter or iterable, default=None
         The folds that all models are judged by. None: five random ones, of whole
         groups if ``groups`` are passed to ``fit``.
-    rule : {"auto", "blend", "min", "one_se"}, default="auto"
-        "blend" keeps a weighted mean of the predictions of all models, each at its best
-        iterate, "min" the best iterate of all, and "one_se" the earliest one within one
-        standard error of the best. "auto" is "blend" where ``estimator=None``, else
-        "min".
-    patience : {"auto"}, int or None, default="auto"
-        Updates without an improvement after which a run stops.
-    param_grid : dict or list of dicts, default=None
-        Values of parameters of ``estimator`` that are compared.
-    n_jobs : int, default=None
-        Number of runs in parallel.
-    random_state : int, RandomState instance or None, default=None
-        Controls subsamples and the bootstrap of ``best_score_corrected_``.
+    {rule, patience, param_grid, n_jobs, random_state}
 
     Attributes
     ----------
-    estimator_ : estimator
-        The chosen model, set to the chosen iterate, or the blend of several.
-    members_ : dict of str to estimator
-        The models that are kept: all with ``rule="blend"``, otherwise the chosen one.
-    weights_ : dict of str to float
-        Weight of every model in ``estimator_``.
-    best_member_ : str
-        Name of the chosen model, in a blend that of largest weight.
-    best_iter_ : int
-        Index of its chosen iterate.
+    {estimator_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
         Estimated mean squared error of ``estimator_`` on unseen rows.
-    best_score_corrected_ : float
-        The same, corrected for having been chosen: what to expect of new rows.
-    best_score_se_, best_score_corrected_se_ : float
-        Their standard errors.
-    best_params_ : dict
-        Parameters of the chosen model that were compared, or change along its run.
-    criterion_, task_ : str
-        The estimate that has judged, and the task.
-    path_ : ndarray of shape (n_iter_ + 1,)
-        The estimate of every iterate of the chosen run.
-    member_paths_ : dict of str to ndarray
-        The same of every model.
-    results_ : dict of lists
-        What was compared, and what was left out and why.
-    coef_, intercept_ : ndarray, float
-        Coefficients of the chosen iterate in units of X, if it is linear.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
+    {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
+    {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
+    {n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -126,6 +82,7 @@ default=None
     task = "regression"
 
 
+@documented(CLASSIFIERS, SELF_STOPPING, linear="a path of logistic regression")
 class SelfStoppingClassifier(OfOneTask):
     """Classification by iterative models, each stopped where it is best, and combined.
 
@@ -136,69 +93,21 @@ class SelfStoppingClassifier(OfOneTask):
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory, list of (str, estimator), \
-default=None
-        A model, or several that are compared, as in
-        :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None combines a path
-        of logistic regression, boosted trees, a kernel machine (up to 10,000 rows) and
-        extra trees (up to 5000); linear models and kernels standardise the columns
-        inside. Where X has missing values or categories trees are left.
-    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-        The estimate that is minimised, or a scorer that is maximised.
+    {estimator, criterion}
     cv : int, splitter or iterable, default=None
         The folds that all models are judged by. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.
-    rule : {"auto", "blend", "min", "one_se"}, default="auto"
-        "blend" keeps a weighted mean of the predictions of all models, each at its best
-        iterate, "min" the best iterate of all, and "one_se" the earliest one within one
-        standard error of the best. "auto" is "blend" where ``estimator=None``, else
-        "min".
-    patience : {"auto"}, int or None, default="auto"
-        Updates without an improvement after which a run stops.
-    param_grid : dict or list of dicts, default=None
-        Values of parameters of ``estimator`` that are compared.
-    n_jobs : int, default=None
-        Number of runs in parallel.
-    random_state : int, RandomState instance or None, default=None
-        Controls subsamples and the bootstrap of ``best_score_corrected_``.
+    {rule, patience, param_grid, n_jobs, random_state}
 
     Attributes
     ----------
-    estimator_ : estimator
-        The chosen model, set to the chosen iterate, or the blend of several.
-    members_ : dict of str to estimator
-        The models that are kept: all with ``rule="blend"``, otherwise the chosen one.
-    weights_ : dict of str to float
-        Weight of every model in ``estimator_``.
-    best_member_ : str
-        Name of the chosen model, in a blend that of largest weight.
-    best_iter_ : int
-        Index of its chosen iterate.
+    {estimator_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
         What ``estimator_`` is estimated to cost on unseen rows, by its loss; a blend by
         the log loss.
-    best_score_corrected_ : float
-        The same, corrected for having been chosen: what to expect of new rows.
-    best_score_se_, best_score_corrected_se_ : float
-        Their standard errors.
-    best_params_ : dict
-        Parameters of the chosen model that were compared, or change along its run.
-    criterion_, task_ : str
-        The estimate that has judged, and the task.
-    path_ : ndarray of shape (n_iter_ + 1,)
-        The estimate of every iterate of the chosen run.
-    member_paths_ : dict of str to ndarray
-        The same of every model.
-    results_ : dict of lists
-        What was compared, and what was left out and why.
-    coef_, intercept_ : ndarray, float
-        Coefficients of the chosen iterate in units of X, if it is linear.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
+    {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
+    {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
+    {n_features_in_, feature_names_in_, classes_}
 
     See Also
     --------

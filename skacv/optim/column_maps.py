@@ -25,24 +25,21 @@ class ColumnMaps:
         """Those of some columns."""
         return ColumnMaps(self.factor[index], self.center[index])
 
-    def beside_the_run(self, n_before, n_each):
-        """Those of ``n_before`` fits that have the design as it is, then of refits.
-
-        Each refit has ``n_each`` columns, one for every output.
-        """
+    def beside_the_run(self, n_before):
+        """Those of ``n_before`` fits that have the design as it is, then of refits."""
         own = np.ones((len(self.factor), n_before))
         return ColumnMaps(
-            np.concatenate([own, np.repeat(self.factor, n_each, axis=1)], axis=1),
-            np.concatenate([0 * own, np.repeat(self.center, n_each, axis=1)], axis=1),
+            np.concatenate([own, self.factor], axis=1),
+            np.concatenate([0 * own, self.center], axis=1),
         )
 
     def coefficients(self, coef):
-        """Coefficients (n_columns, n_outputs, n_fits) of the design's own columns."""
+        """Those of the design's own columns, (..., n_columns, n_outputs, n_fits)."""
         return coef * self.factor[:, None]
 
     def intercepts(self, coef):
-        """What coefficients of the design's own columns add, (n_outputs, n_fits)."""
-        return -np.einsum("jf,jkf->kf", self.center, coef)
+        """What coefficients of these columns add, (..., n_outputs, n_fits)."""
+        return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, slopes):
         """The gradient, from the design's products with slopes, in their place."""

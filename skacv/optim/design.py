@@ -42,10 +42,11 @@ class Design(ABC):
     ``outer_gram``, ``squared_row_norms``, ``is_zero``
         Inner products of the rows, whose features may never be formed.
 
-    Coefficients need not be those of the features of a row: those of a kernel are
-    dual (``is_dual``), one for each training row. Then ``t_dot`` is the adjoint of ``dot`` in an
-    inner product of their own, which ``squared_norm``, ``directions``, ``covectors``
-    and ``evaluate`` know of. The other methods derive from these.
+    Coefficients need not be those of the features of a row: those of a kernel are dual
+    (``is_dual``), one for each training row. Then ``t_dot`` is the adjoint of ``dot``
+    in an inner product of their own, which ``squared_norm``, ``directions``,
+    ``covectors`` and ``evaluate`` know of, and a run carries its linear predictors
+    along, whose product is that of the update. The other methods derive from these.
     """
 
     shape: tuple[int, int]
@@ -105,15 +106,22 @@ class Design(ABC):
             found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
         return found
 
-    def is_settled(self, change: np.ndarray, coef: np.ndarray, tol: float) -> bool:
-        """Whether no coefficient has changed by more than ``tol`` times the largest.
+    def are_settled(
+        self, changes: np.ndarray, coefs: np.ndarray, tol: float
+    ) -> np.ndarray:
+        """Which updates change no coefficient by more than ``tol`` times the largest.
 
         Parameters
         ----------
-        change, coef : ndarray of shape (n_columns, k)
+        changes, coefs : ndarray of shape (n_updates, n_columns, k)
         tol : float
+
+        Returns
+        -------
+        ndarray of bool, shape (n_updates,)
         """
-        return np.abs(change).max() <= tol * np.abs(coef).max()
+        largest = np.abs(coefs).max(axis=(1, 2))
+        return np.abs(changes).max(axis=(1, 2)) <= tol * largest
 
     def squared_norm(self, coef: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         """Squared norm of every column of coefficients, (k,).

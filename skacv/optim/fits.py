@@ -6,12 +6,15 @@ row weights. All of them share every pass over X.
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from .column_maps import ColumnMaps
 from .matrix import slices
 from .problem import SINGULAR
+from .quadratic import pays, quadratic_forms
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
 # neither fetched from memory nor asked of the system anew.
@@ -19,6 +22,23 @@ MOST_AT_ONCE = 1 << 21
 ENTRIES_PER_BLOCK = 1 << 17
 # Numbers that eigenvectors of all fits take together, while they are kept.
 MOST_KEPT = 1 << 25
+# Updates that are taken at once where X has fewer entries than LARGE.
+AT_ONCE, LARGE = 32, 1 << 17
+
+
+class Iterate(NamedTuple):
+    """Coefficients of all fits that run side by side, or a point between two.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_columns, n_outputs, n_fits)
+    predictor : ndarray of shape (n_rows, n_outputs, n_fits) or None
+        Linear predictors, where they are carried along: for a kernel they take as much
+        as an update does.
+    """
+
+    coef: np.ndarray
+    predictor: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -63,33 +83,60 @@ class Fits:
         self.recentres = weights.recentres
         # In memory fit after fit, as products with an array are.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
-        self.penalty_scale = weights.penalty_scale
-        if np.ndim(self.penalty_scale):
-            self.penalty_scale = self.penalty_scale.astype(dtype)
+        self.penalty_scale = _one_number(weights.penalty_scale, dtype)
         self.target = problem.target[:, :, None] if target is None else target
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
-        if self.recentres:
-            self._shares = self.row_weights / self.row_weights.sum(axis=0)
+        # Second moments take the place of rows once gradients have taken as much.
+        self._may_be_summed = target is None and problem.can_be_summed
+        self._n_gradients, self._forms = 0, None
 
     @property
     def n_fits(self):
         return self.row_weights.shape[2]
 
+    @property
+    def n_at_once(self):
+        """Updates after which it is seen whether they have moved anything."""
+        return AT_ONCE if np.prod(self.problem.design.shape) < LARGE else 1
+
     def start(self, coef):
-        """Coefficients (n_columns, n_outputs), the same for every fit."""
-        return np.repeat(coef[:, :, None], self.n_fits, axis=2)
+        """Coefficients (n_columns, n_outputs), the same for every fit.
+
+        Fit after fit in memory, as products of matrices take them.
+        """
+        return np.moveaxis(np.repeat(coef[None], self.n_fits, axis=0), 0, 2)
+
+    def iterate(self, coef):
+        """An iterate, with its linear predictors where they are carried along."""
+        is_dual = self.problem.design.is_dual
+        return Iterate(coef, self.predictor(coef) if is_dual else None)
+
+    def predictor_at(self, point):
+        """Linear predictors of an iterate, or of a point between two."""
+        known = point.predictor
+        return self.predictor(point.coef) if known is None else known
+
+    def gradient_at(self, point):
+        """Gradient of every fit's loss there, (n_columns, n_outputs, n_fits)."""
+        if self._may_be_summed and self._forms is None:
+            self._n_gradients += 1
+            if pays(self, self._n_gradients):
+                self._forms = quadratic_forms(self)
+                self._may_be_summed = self._forms is not None
+        if self._forms is not None:
+            return self._forms.gradient(point.coef)
+        return self.gradient(self.predictor_at(point))
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
         if not coef.any():  # as most runs start: no product is needed
             return np.zeros((len(self.target), *coef.shape[1:]), coef.dtype)
-        if self.columns is None:
-            return _side_by_side(self.problem.design.dot, coef)
-        coef = self.columns.coefficients(coef)
-        product = _side_by_side(self.problem.design.dot, coef)
-        product += self.columns.intercepts(coef)
+        own = self.of_design(coef)
+        product = _side_by_side(self.problem.design.dot, own)
+        if self.columns is not None:
+            product += self.columns.intercepts(own)
         return product
 
     def of_design(self, coef):
@@ -103,6 +150,36 @@ class Fits:
             residual = product - self.target
             product -= np.einsum("rof,rkf->kf", self._shares, residual)
         return product
+
+    def intercepts(self, own):
+        """What :meth:`predictor` adds to the design's product, if it has columns.
+
+        Parameters
+        ----------
+        own : ndarray of shape (..., n_columns, n_outputs, n_fits)
+            As :meth:`of_design` gives them.
+
+        Returns
+        -------
+        ndarray of shape (..., n_outputs, n_fits)
+        """
+        if self.recentres:
+            columns, target = self._means
+            return target - np.einsum("jf,...jkf->...kf", columns, own)
+        if self.columns is not None:
+            return self.columns.intercepts(own)
+        return np.zeros((*own.shape[:-3], *own.shape[-2:]), own.dtype)
+
+    @cached_property
+    def _means(self):
+        """Means of every fit's columns, (n_columns, n_fits), and of its targets."""
+        columns = _side_by_side(self.problem.design.t_dot, self._shares)[:, 0]
+        return columns, np.einsum("rof,rkf->kf", self._shares, self.target)
+
+    @cached_property
+    def _shares(self):
+        """Weights of the rows of every fit, of sum one."""
+        return self.row_weights / self.row_weights.sum(axis=0)
 
     def gradient(self, predictor):
         """Gradient of every fit's loss, (n_columns, n_outputs, n_fits)."""
@@ -126,9 +203,10 @@ class Fits:
         ridge = penalty.smooth_gradient(np.ones_like(iterate.coef[:, :1, 0]))
         if self.problem.loss.is_quadratic and np.ptp(ridge) == 0:
             return self._quadratic_direction(penalty, iterate, ridge[0, 0] * scale)
+        predictor = self.predictor_at(iterate)
         directions = [
             self.alone(r).newton_direction(
-                penalty, iterate.coef[:, :, r], iterate.predictor[:, :, r], scale[r]
+                penalty, iterate.coef[:, :, r], predictor[:, :, r], scale[r]
             )
             for r in range(self.n_fits)
         ]
@@ -136,7 +214,7 @@ class Fits:
 
     def _quadratic_direction(self, penalty, iterate, ridges):
         """The same where the Hessian never changes: it is decomposed once."""
-        gradient = self.gradient(iterate.predictor)
+        gradient = self.gradient_at(iterate)
         gradient += self.penalty_scale * penalty.smooth_gradient(iterate.coef)
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
@@ -171,7 +249,11 @@ class Fits:
         """The same fits on another design of the same rows: of the columns in index."""
         fits = copy(self)
         fits.problem, fits._bases = replace(self.problem, design=design), {}
+        fits._may_be_summed, fits._forms = False, None
         fits.columns = self.columns and self.columns.of_columns(index)
+        if self.recentres:
+            columns, target = self._means
+            fits._means = columns[index], target
         return fits
 
     def batch(self, rows):
@@ -199,6 +281,12 @@ class Fits:
         loss = self.problem.loss.value(self.target, predictor)
         weighted = np.broadcast_to(self.row_weights * loss, predictor.shape)
         return weighted.sum(axis=(0, 1), dtype=np.float64)
+
+
+def _one_number(scale, dtype):
+    """Scales of all fits, one number where they are alike: updates are faster then."""
+    scale = np.asarray(scale, dtype)
+    return scale if scale.size > 1 and np.ptp(scale) else float(scale.flat[0])
 
 
 def _side_by_side(product, array):

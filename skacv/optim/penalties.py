@@ -79,6 +79,10 @@ class Penalty:
         """g(coef), a number."""
         return float(self.cost(coef).sum())
 
+    def values(self, coef: np.ndarray) -> np.ndarray:
+        """g of many iterates, (n_iterates, n_columns, n_outputs) -> (n_iterates,)."""
+        return self.cost(np.moveaxis(coef, 0, 2)).sum(axis=(0, 1), dtype=np.float64)
+
     def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         return point
 
@@ -216,7 +220,9 @@ class SquaredL2(Uniform):
 
 def soft_threshold(point, threshold):
     """sign(point) max(|point| - threshold, 0)."""
-    return point - np.clip(point, -threshold, threshold)
+    found = np.minimum(point, threshold)
+    np.maximum(found, -threshold, out=found)
+    return np.subtract(point, found, out=found)
 
 
 @dataclass(frozen=True)

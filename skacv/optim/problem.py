@@ -9,11 +9,11 @@ from scipy.linalg import eigh, lstsq
 from .design import Design
 from .losses import Loss, SquaredError
 from .penalties import Zero
+from .predictors import path_values
 
 # Directions of relatively less curvature are left alone by Newton's method, such
 # as a constant added to the scores of all classes.
 SINGULAR = 1e-10
-ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ class Problem:
         """How many rows, the first ones, are single rows of the data."""
         return len(self.target)
 
+    @property
+    def can_be_summed(self):
+        """Whether second moments of its rows say all that gradients need."""
+        design = self.design
+        return self.loss.is_quadratic and design.is_matrix and not design.is_away
+
     def value(self, predictor):
         """f summed over the targets, at linear predictors (n_rows, n_targets)."""
         loss = self.loss.value(self.target, predictor)
@@ -59,26 +65,37 @@ class Problem:
         value = self.value(predictor)
         if not self.design.is_dual:
             return value + penalty.value(coef)
-        # A ridge penalty is of the norm of the function.
         norm = self.design.squared_norm(coef, predictor).sum()
         return value + 0.5 * penalty.curvature * float(norm)
 
+    def objectives(self, trajectory, values=None):
+        """f + g of every iterate, (T + 1,); ``values`` are those of f, where known."""
+        values = self.path_values(trajectory.predictor) if values is None else values
+        if not self.design.is_dual:
+            return values + trajectory.penalties()
+        # A ridge penalty, of the norm of the function. Row 0 takes the first one.
+        phases = trajectory.phases
+        curvature = np.repeat(
+            [phase.penalty.curvature for phase in [phases[0], *phases]],
+            [1, *(phase.n_updates for phase in phases)],
+        )
+        iterates = zip(trajectory.coef, trajectory.predictor)
+        norms = [self.design.squared_norm(*iterate).sum() for iterate in iterates]
+        return values + 0.5 * curvature * np.array(norms)
+
+    def as_costs(self, values):
+        """What the paths report, for values summed over the outputs."""
+        n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
+        return self.loss.cost_factor * values / n_outputs
+
     def average_cost(self, predictor):
         """Average cost of the (weighted) rows and of the targets."""
-        return float(self.average_costs(predictor[None])[0])
+        return float(self.as_costs(self.value(predictor)))
 
-    def average_costs(self, predictors):
-        """Those of many iterates, (n_iterates, n_rows, n_targets) -> (n_iterates,)."""
-        size = max(1, ENTRIES_PER_BLOCK // predictors[0].size)
-        target, weights = self.target[:, :, None], self.row_weights[:, 0]
-        found = []
-        # So many iterates at a time that what they cost stays in cache.
-        for first in range(0, len(predictors), size):
-            block = np.moveaxis(predictors[first : first + size], 0, 2)
-            cost = self.loss.cost(target, block).mean(axis=1, dtype=np.float64)
-            # Not by BLAS: it rounds as the number of iterates has it.
-            found.append(np.einsum("nt,n->t", cost, weights))
-        return np.concatenate(found)
+    def path_values(self, predictor, iterates=slice(None)):
+        """The :meth:`value` of many iterates, whose Predictors these are."""
+        weights = self.row_weights[:, 0]
+        return path_values(self.loss, self.target, weights, predictor, iterates)
 
     def gradient(self, predictor):
         """Gradient of f, (n_columns, n_targets), one product with X."""

@@ -32,18 +32,21 @@ class RowSpaceDesign(DenseDesign):
     def _of(self, X, center, row_scale):
         return RowSpaceDesign(X, center, row_scale, basis=self.basis)
 
-    def is_settled(self, change, coef, tol):
-        """Whether no coefficient of the columns has changed by more than that.
+    def are_settled(self, changes, coefs, tol):
+        """Which updates change no coefficient of the columns by more, up to the first.
 
         The norms of both bound their largest entries, so that most updates need no
         product with the basis.
         """
         n_features = len(self.basis)
-        least_change = np.linalg.norm(change, axis=0).max() / np.sqrt(n_features + 1)
-        if least_change > 2 * tol * np.linalg.norm(coef, axis=0).max():
-            return False
-        change, coef = self.on_columns(change), self.on_columns(coef)
-        return super().is_settled(change, coef, tol)
+        least = np.linalg.norm(changes, axis=1).max(axis=1) / np.sqrt(n_features + 1)
+        found = least <= 2 * tol * np.linalg.norm(coefs, axis=1).max(axis=1)
+        for t in np.flatnonzero(found):
+            own = self.on_columns(changes[t]), self.on_columns(coefs[t])
+            found[t] = super().are_settled(*(each[None] for each in own), tol)[0]
+            if found[t]:
+                break
+        return found
 
     def on_columns(self, coef):
         """Coefficients of the columns, (n_features, k) or with one more row."""

@@ -6,6 +6,7 @@ plan and records it; refits that leave rows out follow the record in the same wa
 """
 
 from dataclasses import replace
+from itertools import count, islice
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
 from .trajectory import Taken, Trajectory, iterate
-from .updates import Iterate, State
+from .updates import State
 
 
 class Iterates:
@@ -35,17 +36,8 @@ class Iterates:
     @classmethod
     def at_rest(cls, fits, coef):
         """From coefficients (n_columns, n_outputs), the same for all fits."""
-        coef = fits.start(coef)
-        first = Iterate(coef, fits.predictor(coef))
+        first = fits.iterate(fits.start(coef))
         return cls(fits, first, first)
-
-    @property
-    def coef(self):
-        return self.state.current.coef
-
-    @property
-    def predictor(self):
-        return self.state.current.predictor
 
     def take(self, taken):
         """Move all fits on by an update."""
@@ -102,20 +94,23 @@ class Alone:
         """The fits that run side by side, that of the problem first."""
         return Fits(problem)
 
-    def start(self, fits, first):
-        """The first iterate of all fits, from that of the problem's outputs."""
-        return first
+    def start(self, fits, coef):
+        """The first iterate of all fits, from coefficients (n_columns, n_outputs)."""
+        return fits.iterate(fits.start(coef))
 
     def own(self, array):
         """The outputs of the problem, (n, n_outputs), of those of all fits."""
         return array[:, :, 0]
 
-    def take(self, t, state):
-        """Take note of the state that update ``t`` has led to."""
+    def take(self, states):
+        """Take note of the states that updates have led to, one after the other."""
 
 
 class LiveRun:
     """A run that is recorded, and can go on.
+
+    Where an update takes little, so do few of them: whether they move anything is seen
+    some at a time, and those after the first that does not are taken back.
 
     Parameters
     ----------
@@ -127,40 +122,50 @@ class LiveRun:
     carried : object
         What runs beside, see :class:`Alone`. With anything beside, a run starts at
         its start: there is no record of the others to go on from.
+
+    Attributes
+    ----------
+    t : int
+        How many updates have been taken.
+    phases : list of Phase
+        What has been done so far, in order.
+    is_stopped : bool
+        Whether whoever follows its progress has ended it.
     """
 
     def __init__(self, problem, planned, start, *, done=(), tol=0.0, carried=None):
         check_plan(problem, [*done, *planned])
         self.problem, self.tol = problem, tol
         self.carried = Alone() if carried is None else carried
-        self.t, self.phase, self.is_stopped = len(start) - 1, None, False
-        first_penalty = done[0].penalty if done else planned[0].penalty
-        self._record = _begun(problem, start, done, first_penalty)
-        self._follower = self._begun_follower()
+        self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
+        self._record = {"coef": start}
+        begun = Trajectory.recorded(problem, start, self.phases)
+        if problem.design.is_dual:
+            self._record["predictor"] = np.asarray(begun.predictor)
+        self._follower = self._begun_follower(begun)
 
-    def _begun_follower(self):
+    def _begun_follower(self, begun):
         """All fits, at the last of the recorded iterates."""
-        fits, record = self.carried.fits(self.problem), self._record
-        if not all(u.goes_on_from_iterates for u, _ in record.first_updates()):
-            again = Iterates.at_rest(fits, record.coef[0])
-            return record.followed_by(again)
-        last, earlier = (
-            Iterate(record.coef[s, :, :, None], record.predictor[s, :, :, None])
-            for s in (self.t, max(self.t - 1, 0))
-        )
+        fits = self.carried.fits(self.problem)
+        if not all(u.goes_on_from_iterates for u, _ in begun.first_updates()):
+            return begun.followed_by(Iterates.at_rest(fits, begun.coef[0]))
         if self.t == 0:
-            last = earlier = self.carried.start(fits, last)
+            first = self.carried.start(fits, begun.coef[0])
+            return Iterates(fits, first, first)
+        earlier, last = (fits.iterate(coef[:, :, None]) for coef in begun.coef[-2:])
         return Iterates(fits, last, earlier)
-
-    @property
-    def phases(self):
-        """What has been done so far, in order."""
-        return self._record.phases
 
     @property
     def trajectory(self):
         """What has been recorded so far."""
-        return self._record.first(self.t)
+        rows = slice(self.t + 1)
+        found = {name: array[rows] for name, array in self._record.items()}
+        if self.t + 1 < len(self._record["coef"]):
+            # A fit keeps them, and the rest would stay allocated.
+            found["coef"] = found["coef"].copy()
+        return Trajectory.recorded(
+            self.problem, found["coef"], self.phases, found.get("predictor")
+        )
 
     def go_on(self, planned, progress=None):
         """Take the updates of a plan that have not been taken yet.
@@ -171,82 +176,99 @@ class LiveRun:
         progress : callable, optional
             As :func:`run` takes it.
         """
-        n_more = n_planned_updates(planned, self._record.phases)
-        self._make_room(n_more)
+        phases, n_skipped = remaining_phases(planned, self.phases)
+        self._make_room(n_planned_updates(planned, self.phases))
+        done = self.phases[: len(self.phases) - (n_skipped > 0)]
         with np.errstate(over="ignore", invalid="ignore"):
-            for taken in iterate(self._updates(planned), self._follower):
-                self._note(taken)
-                if progress is not None and progress(*self._last()):
-                    self.is_stopped = True
+            for phase in phases:
+                first = self.t - n_skipped
+                converged = self._take(phase, first, progress)
+                n_skipped, n_updates = 0, self.t - first
+                if not n_updates:
+                    break
+                done.append(replace(phase, n_updates=n_updates, converged=converged))
+                self._check_end(phase, first)
+            if done and not np.isfinite(self._objective(self.t, done[-1].penalty)):
+                raise divergence(self.problem, done[-1])
+        self.phases = done
 
     def _make_room(self, n_more):
         """Room for so many more iterates."""
-        n_used, record = self.t + 1, self._record
-        for name in ("coef", "predictor", "objective"):
-            longer = with_room(getattr(record, name), n_used, n_used + n_more)
-            setattr(record, name, longer)
+        n_used = self.t + 1
+        for name, array in self._record.items():
+            self._record[name] = with_room(array, n_used, n_used + n_more)
 
-    def _updates(self, planned):
-        """The updates that a plan still asks for, as far as they move anything."""
-        done = self._record.phases
-        phases, n_skipped = remaining_phases(planned, done)
-        recorded = list(done[: len(done) - 1]) if n_skipped else list(done)
-        for self.phase in phases:
-            phase, first = self.phase, self.t - n_skipped
-            for update in phase.updates_from(n_skipped):
-                if self.is_stopped or self._has_settled(first):
-                    break
-                yield Taken(self.t, max(self.t - 1, first), update, phase.penalty)
-            n_skipped = 0
-            if self.t == first:
+    def _take(self, phase, first, progress):
+        """Take the updates of a phase that began at ``first``; whether it converged."""
+        updates = phase.updates_from(self.t - first)
+        planned = (
+            Taken(t, max(t - 1, first), update, phase.penalty)
+            for t, update in zip(count(self.t), updates)
+        )
+        size = 1 if progress is not None else self._follower.fits.n_at_once
+        coef = self._record["coef"]
+        converged = self.t > first and self._settled(coef[[self.t]], coef[self.t - 1])
+        while not (converged or self.is_stopped):
+            some = islice(planned, size)
+            states = [self._follower.state for _ in iterate(some, self._follower)]
+            if not states:
                 break
-            if self._has_risen(phase, first):
-                raise divergence(self.problem, phase)
-            converged = self._has_settled(first)
-            n_updates = self.t - first
-            recorded.append(replace(phase, n_updates=n_updates, converged=converged))
-        self._record.phases = recorded
+            converged = self._note(states, phase)
+            if progress is not None:
+                self.is_stopped = bool(progress(*self._last(phase)))
+        return bool(converged)
 
-    def _note(self, taken):
-        """Record the iterate that an update has led to."""
-        self.t, record, state = taken.t + 1, self._record, self._follower.state
-        record.coef[self.t] = self.carried.own(state.current.coef)
-        record.predictor[self.t] = self.carried.own(state.current.predictor)
-        record.objective[self.t] = self._value(self.t, taken.penalty)
-        if not np.isfinite(record.objective[self.t]):
-            raise divergence(self.problem, self.phase)
-        self.carried.take(self.t, state)
+    def _note(self, states, phase):
+        """Record the iterates that updates have led to; whether the last one settled.
 
-    def _last(self):
+        What was taken after the first that did is taken back.
+        """
+        coef = np.stack([self.carried.own(state.current.coef) for state in states])
+        if not np.isfinite(coef).all():
+            raise divergence(self.problem, phase)
+        n_kept = self._settled(coef, self._record["coef"][self.t])
+        has_settled, n_kept = n_kept > 0, n_kept or len(states)
+        states = states[:n_kept]
+        self._follower.state = states[-1]
+        rows = slice(self.t + 1, self.t + 1 + n_kept)
+        self._record["coef"][rows] = coef[:n_kept]
+        if "predictor" in self._record:
+            predictors = [self.carried.own(each.current.predictor) for each in states]
+            self._record["predictor"][rows] = predictors
+        self.t += n_kept
+        self.carried.take(states)
+        return has_settled
+
+    def _settled(self, coef, before):
+        """How many updates there are up to the first that moves nothing more, or 0.
+
+        ``coef`` are the iterates that they lead to, from the one before.
+        """
+        changes = np.diff(coef, axis=0, prepend=before[None])
+        settled = self.problem.design.are_settled(changes, coef, self.tol)
+        return int(settled.argmax()) + 1 if settled.any() else 0
+
+    def _last(self, phase):
         """Number, coefficients and objective of the last iterate."""
-        return self.t, self._record.coef[self.t], self._record.objective[self.t]
+        coef = self._record["coef"][self.t]
+        return self.t, coef, self._objective(self.t, phase.penalty)
 
-    def _value(self, t, penalty):
-        record = self._record
-        return self.problem.objective(penalty, record.coef[t], record.predictor[t])
+    def _objective(self, t, penalty):
+        """The objective at an iterate, with a penalty."""
+        coef = self._record["coef"][t]
+        if "predictor" in self._record:
+            predictor = self._record["predictor"][t]
+        else:
+            predictor = self.problem.design.dot(coef)
+        return self.problem.objective(penalty, coef, predictor)
 
-    def _has_settled(self, first):
-        """Whether the last update of a phase begun at ``first`` moved nothing more."""
-        if self.t == first:
-            return False
-        last, previous = self._record.coef[self.t], self._record.coef[self.t - 1]
-        return self.problem.design.is_settled(last - previous, last, self.tol)
-
-    def _has_risen(self, phase, first):
-        """Whether a phase with too large a step ended above where it began."""
-        if self._record.objective[self.t] <= self._value(first, phase.penalty):
-            return False
+    def _check_end(self, phase, first):
+        """Raise where a phase ends above where it began, by too large a step."""
         stable = phase.largest_stable_step(phase.smoothness(self.problem))
-        return phase.schedule.step_size > stable
-
-
-def _begun(problem, start, done, first_penalty):
-    """The record of the iterates that there are already."""
-    record = Trajectory.recorded(problem, start, list(done))
-    penalties = [first_penalty, *(taken.penalty for taken in record.updates())]
-    iterates = zip(penalties, record.coef, record.predictor)
-    record.objective = np.array([problem.objective(*each) for each in iterates])
-    return record
+        if phase.schedule.step_size > stable:
+            begun, ended = (self._objective(t, phase.penalty) for t in (first, self.t))
+            if not ended <= begun:
+                raise divergence(self.problem, phase)
 
 
 def divergence(problem, phase):

@@ -16,7 +16,7 @@ are those of all columns, to rounding.
 import numpy as np
 
 from .families import OnColumns
-from .updates import Iterate, State
+from .updates import State
 
 # Products with so few entries, or with columns of so few, cost no more than looking
 # after the columns does.
@@ -201,8 +201,8 @@ class Screen:
         if self._n_left or not (self._is_worth and _is_screened(update, penalty)):
             self._n_left = max(self._n_left - 1, 0)
             return update.advance(self.fits, penalty, state)
-        point = update.point(state.current.predictor, state.earlier.predictor)
-        slopes = self.fits.slopes(point)
+        point = update.point(state.current.coef, state.earlier.coef)
+        slopes = self.fits.slopes(self._predictor(point))
         gradient = self._choose(update, penalty, state, slopes)
         if self._working is None:
             return update.advance(self.fits, penalty, state)
@@ -217,7 +217,13 @@ class Screen:
         coef = np.zeros_like(state.current.coef)
         coef[index] = part
         self._n_products += 2 * len(index)
-        return State(Iterate(coef, self._fits.predictor(part)), state.current)
+        return State(self.fits.iterate(coef), state.current)
+
+    def _predictor(self, point):
+        """Linear predictors of a point, which only working columns have a part in."""
+        if self._working is None:
+            return self.fits.predictor(point)
+        return self._fits.predictor(point[self._working.index])
 
     def _choose(self, update, penalty, state, slopes):
         """Let the columns that an update can move be the working ones, or none.

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fits import Fits
 from .penalties import Penalty, Zero
 from .phases import Phase, first_updates
+from .predictors import Predictors, StoredPredictors
 from .schedules import GradientDescent
 from .updates import Update
 
@@ -62,17 +62,14 @@ class Trajectory:
     Attributes
     ----------
     coef : ndarray of shape (T + 1, n_columns, n_outputs)
-    predictor : ndarray of shape (T + 1, n_rows, n_outputs)
-        Linear predictors, for the centred design.
-    objective : ndarray of shape (T + 1,)
-        f + g, summed over the outputs. Row 0 takes the first penalty.
+    predictor : Predictors of shape (T + 1, n_rows, n_outputs)
+        Linear predictors, for the centred design: computed when they are asked for.
     phases : list of Phase
         What was done, in order.
     """
 
     coef: np.ndarray
-    predictor: np.ndarray
-    objective: np.ndarray
+    predictor: Predictors | StoredPredictors
     phases: list[Phase]
 
     @property
@@ -80,12 +77,27 @@ class Trajectory:
         return len(self.coef) - 1
 
     @classmethod
-    def recorded(cls, problem, coef, phases):
-        """A trajectory from its coefficients, without objectives."""
-        # All iterates side by side, in one product.
-        predictor = Fits(problem).linear_predictor(np.moveaxis(coef, 0, 2))
-        predictor = np.moveaxis(predictor, 2, 0).astype(coef.dtype, copy=False)
-        return cls(coef, predictor, np.empty(0), phases)
+    def recorded(cls, problem, coef, phases, values=None):
+        """A trajectory from its coefficients.
+
+        Parameters
+        ----------
+        problem : Problem
+        coef : ndarray of shape (T + 1, n_columns, n_outputs)
+        phases : list of Phase
+        values : ndarray of shape (T + 1, n_rows, n_outputs), default=None
+            Linear predictors that the run has handed on.
+        """
+        predictor = Predictors(problem.design, coef)
+        if problem.design.is_dual:
+            values = np.asarray(predictor) if values is None else values
+            predictor = StoredPredictors(values)
+        return cls(coef, predictor, phases)
+
+    @classmethod
+    def planned(cls, phases):
+        """What is known of a run before it is run."""
+        return cls(None, None, phases)
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
@@ -135,19 +147,29 @@ class Trajectory:
         if n_updates == self.n_updates:
             return self
         # Copied where a fit keeps them, and the rest would stay allocated.
-        rows = slice(n_updates + 1)
         return Trajectory(
-            self.coef[rows].copy(),
-            self.predictor[rows],
-            self.objective[rows].copy(),
+            self.coef[: n_updates + 1].copy(),
+            self.predictor.first(n_updates + 1),
             first_updates(self.phases, n_updates),
         )
 
     def of_output(self, k):
         """The record of one output."""
-        return replace(
-            self, coef=self.coef[:, :, [k]], predictor=self.predictor[:, :, [k]]
-        )
+        predictor = self.predictor.of_output(k)
+        return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
+
+    def penalties(self):
+        """What the penalty of every iterate adds to its objective, (T + 1,).
+
+        Row 0 takes the first penalty.
+        """
+        found, first = np.zeros(len(self.coef)), 0
+        for phase in self.phases:
+            # A later phase begins with the last iterate of the one before.
+            some = slice(first + (first > 0), first + phase.n_updates + 1)
+            found[some] = phase.penalty.values(self.coef[some])
+            first += phase.n_updates
+        return found
 
     def preconditioner(self):
         """The preconditioner that all updates share, or None.

@@ -31,25 +31,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .equality import ComparesArrays
-from .fits import Fits
+from .fits import Fits, Iterate
 from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
 
 __all__ = ["Iterate", "NewtonStep", "Pass", "ProximalGradient", "State", "Update"]
-
-
-class Iterate(NamedTuple):
-    """Coefficients and linear predictors of all fits that run side by side.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_columns, n_outputs, n_fits)
-    predictor : ndarray of shape (n_rows, n_outputs, n_fits)
-    """
-
-    coef: np.ndarray
-    predictor: np.ndarray
 
 
 class State(NamedTuple):
@@ -175,13 +162,16 @@ class ProximalGradient(Update):
 
     def _forward(self, current, earlier, gradient, penalty, scale=1.0):
         """The point whose prox is the next iterate; arguments as in :meth:`apply`."""
+        point = self.point(current, earlier)
         if penalty.curvature:
-            point = self.point(current, earlier)
             gradient = gradient + scale * penalty.smooth_gradient(point)
         if self.preconditioner is not None:
             gradient = self.preconditioner.dot(gradient)
         ahead = -self.step_size * gradient
-        ahead += _extrapolated(current, earlier, self.momentum)
+        if self.momentum == self.lookahead:
+            ahead += point
+        else:
+            ahead += _extrapolated(current, earlier, self.momentum)
         return ahead
 
     def apply(self, current, earlier, gradient, penalty, scale=1.0):
@@ -230,10 +220,17 @@ class ProximalGradient(Update):
     def advance(self, fits, penalty, state):
         """The state after this update of all fits."""
         current, earlier = state.current, state.earlier
-        point = self.point(current.predictor, earlier.predictor)
-        gradient, scale = fits.gradient(point), fits.penalty_scale
+        gradient = fits.gradient_at(self.point_between(current, earlier))
+        scale = fits.penalty_scale
         coef = self.apply(current.coef, earlier.coef, gradient, penalty, scale)
-        return State(Iterate(coef, fits.predictor(coef)), current)
+        return State(fits.iterate(coef), current)
+
+    def point_between(self, current, earlier):
+        """The point of two iterates at which the gradient is taken, an Iterate."""
+        predictor = current.predictor
+        if predictor is not None:
+            predictor = self.point(predictor, earlier.predictor)
+        return Iterate(self.point(current.coef, earlier.coef), predictor)
 
 
 def _extrapolated(current, earlier, weight):
@@ -259,7 +256,7 @@ class NewtonStep(Update):
         """The state after this update of all fits."""
         current = state.current
         coef = current.coef - self.step_size * fits.newton_direction(penalty, current)
-        return State(Iterate(coef, fits.predictor(coef)), current)
+        return State(fits.iterate(coef), current)
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,13 +326,13 @@ class Pass(ComparesArrays, Update):
 
     def advance(self, fits, penalty, state):
         """The state after a step on every batch, of all fits."""
-        if not (fits.problem.design.has_columns or penalty.curvature):
+        if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
         coef = state.current.coef
-        visited = np.empty_like(state.current.predictor)
+        visited = np.empty((len(fits.target), *coef.shape[1:]), coef.dtype)
         for part in self.parts(fits, penalty, coef):
             visited[part.rows], coef = part.predictor, part.following
-        return State(Iterate(coef, fits.predictor(coef)), state.current, visited)
+        return State(fits.iterate(coef), state.current, visited)
 
     def _followed(self, fits, state):
         """The same where gradients are slopes of rows: predictors are carried along.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .updates import Iterate, State, Update
+from .updates import State, Update
 
 __all__ = ["Arguments", "UserUpdate"]
 
@@ -149,7 +149,7 @@ class UserStep(Update):
         ahead = np.asarray(ahead, dtype=arguments.coef.dtype)
         coef = penalty.prox(ahead, self.step_size * fits.penalty_scale)
         memory = own, arguments.gradient
-        return State(Iterate(coef, fits.predictor(coef)), state.current, memory=memory)
+        return State(fits.iterate(coef), state.current, memory=memory)
 
     def moved(self, arguments, moves):
         """How the next iterate, before the prox, and the next state move.
@@ -219,7 +219,7 @@ class UserStep(Update):
 
 def _gradient(fits, penalty, iterate):
     """Gradients of all fits, with that of the penalty's smooth part."""
-    found = fits.gradient(iterate.predictor)
+    found = fits.gradient_at(iterate)
     if penalty.curvature:
         found = found + fits.penalty_scale * penalty.smooth_gradient(iterate.coef)
     return found

@@ -4,7 +4,7 @@ from copy import copy
 
 import numpy as np
 
-from .._estimator.array_path import ArrayPath
+from ..optim.array_path import ArrayPath
 from ..optim.growing import with_room
 
 # Predictions are kept up to so many numbers. Beyond it those of a stage are made again

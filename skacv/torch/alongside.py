@@ -1,13 +1,9 @@
 """Folds beside a training loop of a user's own."""
 
-import torch
-
-from .._any_optimiser.alongside import AlongsideLoop
-from .data import costs_of, equal_weights
-from .model import Replicas
+from .._any_optimiser.alongside import ReplicatedLoop
 
 
-class Alongside(AlongsideLoop):
+class Alongside(ReplicatedLoop):
     """Cross-validation folds that are updated along with a training loop.
 
     It is created by :meth:`skacv.torch.TrajectoryACV.alongside`.
@@ -25,17 +21,6 @@ class Alongside(AlongsideLoop):
     n_steps_ : int
         Updates so far.
     """
-
-    def __init__(self, model, start, data, folds, every):
-        self._model, self._data, self._last = model, data, start
-        device, equal = data.X.device, equal_weights(start, data)
-        # The first replica has all rows: it is the loop's own run.
-        weights = torch.cat([equal[None], torch.as_tensor(folds.weights()).to(equal)])
-        self._replicas = Replicas(model, start, weights)
-        rows = torch.as_tensor(folds.padded(folds.most_judged), device=device)
-        self._X = data.X[torch.cat([rows[:1], rows])]
-        self._y = data.y[torch.as_tensor(folds.indices, device=device)]
-        super().__init__(folds, every)
 
     def step(self, rows=None):
         """Follow an update of the loop: call it after every ``optimizer.step()``.
@@ -56,6 +41,7 @@ class Alongside(AlongsideLoop):
         UserWarning
             If a later update differs; once.
         """
+        self._now = self._model.start()
         self._follow(rows)
 
     def load_best(self):
@@ -68,27 +54,5 @@ class Alongside(AlongsideLoop):
         self._model.module.load_state_dict(self.best_parameters_, strict=False)
         return self._model.module
 
-    def _advance(self, rows):
-        if rows is not None:
-            rows = torch.as_tensor(rows, device=self._data.X.device)
-        self._replicas.step(*self._data.on(rows, self._replicas.weights))
-
-    @torch.no_grad()
-    def _parted(self):
-        now, squares = self._model.start(), []
-        for name, value in self._replicas.params.items():
-            parts = now[name] - value[0], value[0] - self._last[name], now[name]
-            squares.append(torch.stack([(part**2).sum() for part in parts]))
-            value[0] = now[name]
-        self._last = now
-        distance, length, size = torch.stack(squares).sum(dim=0).sqrt().tolist()
-        return distance, length, size * torch.finfo(value.dtype).eps
-
-    def _held_out(self):
-        predictions = self._replicas.predicted(self._X)[1:]
-        found = self._folds.unpadded(predictions.numpy(force=True)[:, None])
-        predictions = torch.as_tensor(found).to(self._y.device)
-        return found, costs_of(self._model.loss, self._y, predictions)
-
     def _keep(self):
-        self.best_parameters_ = self._model.start()
+        self.best_parameters_ = self._now

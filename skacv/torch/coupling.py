@@ -11,16 +11,6 @@ def check_elementwise(optimizer, params):
     """Raise where a parameter's update depends on other entries than its own.
 
     A replica beside another, of other gradients, must move as it does alone.
-
-    Parameters
-    ----------
-    optimizer : callable
-        ``optimizer(params)``, of a list of tensors.
-    params : dict of str to Tensor
-
-    Raises
-    ------
-    ValueError
     """
     start = list(params.values())
     generator = torch.Generator().manual_seed(0)

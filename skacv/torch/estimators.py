@@ -12,7 +12,8 @@ from .._any_optimiser.estimators import (
     IteratedRegressor,
 )
 from .acv import TrajectoryACV
-from .data import as_tensors, costs_of
+from .data import as_tensors
+from .model import Model
 
 ADAM = partial(torch.optim.Adam, lr=0.05)
 
@@ -23,11 +24,6 @@ def linear(n_features, n_outputs):
     for value in module.parameters():
         torch.nn.init.zeros_(value)
     return module
-
-
-def squared_error(y, prediction):
-    """(y - prediction)^2"""
-    return (y - prediction) ** 2
 
 
 def log_loss(y, decision):
@@ -45,6 +41,7 @@ def flattened(module, inputs, outputs):
 class TorchModel(IteratedModel):
     """What both estimators share: parameters, the run, predictions."""
 
+    _model_type = Model
     _parameter_constraints = {
         "module": [callable, None],
         "optimizer": [callable, None],
@@ -93,9 +90,6 @@ class TorchModel(IteratedModel):
         run = acv.run(X, target, self.max_iter, batches)
         return run, {"params_path_": run.params_path, "module_": module}
 
-    def _row_loss(self):
-        return self._default_loss if self.loss is None else self.loss
-
     def _take_coefficients(self, place):
         super()._take_coefficients(place)
         self.module_ = deepcopy(self.module_)
@@ -105,9 +99,6 @@ class TorchModel(IteratedModel):
         (X,) = as_tensors(next(iter(params.values())), X)
         with torch.no_grad():
             return functional_call(self.module_, params, (X,)).numpy(force=True)
-
-    def _costs(self, target, predictions):
-        return costs_of(self._row_loss(), *map(torch.as_tensor, (target, predictions)))
 
 
 class TorchRegressor(TorchModel, IteratedRegressor):
@@ -149,16 +140,12 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     ----------
     module_ : torch.nn.Module
         The module with the parameters of the iterate in use.
-    params_ : dict of str to Tensor
-        Parameters of the iterate in use.
-    params_path_ : dict of str to Tensor
-        Parameters of all iterates, along the first axes.
+    params_, params_path_ : dict of str to Tensor
+        Parameters of the iterate in use, and of all along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out.
-    cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Their standard errors.
+    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on rows that were left out, and its standard error.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out)
         Held-out predictions of every iterate.
@@ -166,10 +153,8 @@ class TorchRegressor(TorchModel, IteratedRegressor):
         Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
-    n_iter_ : int
-        Number of the last iterate.
-    iteration_ : int
-        The iterate in use.
+    n_iter_, iteration_ : int
+        Number of the last iterate, and of the one in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -188,8 +173,6 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     >>> bool(0 < stopped.best_iter_ < 200)
     True
     """
-
-    _default_loss = staticmethod(squared_error)
 
 
 class TorchClassifier(TorchModel, IteratedClassifier):
@@ -235,16 +218,12 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         Labels of the classes.
     module_ : torch.nn.Module
         The module with the parameters of the iterate in use.
-    params_ : dict of str to Tensor
-        Parameters of the iterate in use.
-    params_path_ : dict of str to Tensor
-        Parameters of all iterates, along the first axes.
+    params_, params_path_ : dict of str to Tensor
+        Parameters of the iterate in use, and of all along the first axes.
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out.
-    cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Their standard errors.
+    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on rows that were left out, and its standard error.
     cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
         Held-out decision functions of every iterate.
@@ -252,10 +231,8 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
-    n_iter_ : int
-        Number of the last iterate.
-    iteration_ : int
-        The iterate in use.
+    n_iter_, iteration_ : int
+        Number of the last iterate, and of the one in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -1,29 +1,26 @@
-"""A module, a loss of single rows and an optimiser; replicas of them side by side."""
+"""A module, a loss of single rows and an optimiser: a run of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
 
+import numpy as np
 import torch
-from torch.func import functional_call, vmap
+from torch.func import functional_call
 
-from .coupling import check_elementwise
-
-
-def no_penalty(params):
-    """Zero, whatever the parameters."""
-    return 0.0
+from .._any_optimiser.backend import Backend
+from . import linearised, replicas
+from .data import Data, as_tensors, costs_of, equal_weights, rows_of
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Backend):
     """What is minimised, and how; of the module only its parameters change."""
 
     module: torch.nn.Module
     loss: Callable
     optimizer: Callable
     scheduler: Callable | None = None
-    penalty: Callable = no_penalty
+    penalty: Callable | None = None
 
     def start(self):
         """The module's parameters that are trained, by their names, as they are."""
@@ -37,100 +34,55 @@ class Model:
         """Predictions of the module with other parameters."""
         return functional_call(self.module, params, (X,))
 
-    def mean_loss(self, params, X, y, weights):
-        """Weighted sum of what the rows cost."""
-        return weights @ self.loss(y, self.predict(params, X))
+    # ---- what a backend supplies besides
 
-    def objective(self, params, X, y, weights):
-        """What is minimised."""
-        return self.mean_loss(params, X, y, weights) + self.penalty(params)
+    rows_of = staticmethod(rows_of)
+    losses = staticmethod(costs_of)
+    held_out = replicas.held_out
+    hessian = linearised.hessian_of
+    replayed = linearised.replayed
 
+    def arrays(self, params, *values):
+        return as_tensors(next(iter(params.values())), *values)
 
-class Updates:
-    """The optimiser of some parameters, and its scheduler if there is one.
+    def to_numpy(self, array):
+        return array.numpy(force=True)
 
-    Parameters
-    ----------
-    model : Model
-    params : dict of str to Tensor
-        They are changed in place.
-    """
+    def leaves(self, X):
+        return [X]
 
-    def __init__(self, model, params):
-        self._params = params
-        self._optimizer = model.optimizer(list(params.values()))
-        scheduler = model.scheduler
-        self._scheduler = None if scheduler is None else scheduler(self._optimizer)
-        # An optimiser that evaluates the objective itself, as L-BFGS does, asks for it.
-        taken = signature(self._optimizer.step).parameters.values()
-        self._needs_closure = any(each.default is Parameter.empty for each in taken)
+    def named(self, params):
+        return params
 
-    def descend(self, value):
-        """One update, with ``value()`` what is minimised."""
+    def data(self, X, y, batches):
+        if batches is not None:
+            batches = [torch.as_tensor(rows, device=X.device) for rows in batches]
+        return Data(X, y, batches)
 
-        def closure():
-            self._optimizer.zero_grad()
-            found = value()
-            found.backward()
-            return found
+    @staticmethod
+    def iterate(path, t):
+        return {name: value[t] for name, value in path.items()}
 
-        if self._needs_closure:
-            self._optimizer.step(closure)
-        else:
-            closure()
-            self._optimizer.step()
-        self._go_on()
+    @torch.no_grad()
+    def predict_path(self, path, X):
+        n_iterates = len(next(iter(path.values())))
+        found = [self.predict(self.iterate(path, t), X) for t in range(n_iterates)]
+        return torch.stack(found).numpy(force=True)
 
-    def follow(self, gradients):
-        """One update by gradients that are known, of parameters by their names."""
-        for name, value in self._params.items():
-            value.grad = gradients[name]
-        self._optimizer.step()
-        self._go_on()
+    def record(self, start, data, n_steps):
+        params = {name: value.clone().requires_grad_() for name, value in start.items()}
+        weights = equal_weights(start, data)
+        updates, path, train_path = replicas.Updates(self, params), [], []
+        for t in range(n_steps + 1):
+            with torch.no_grad():
+                path.append({name: value.clone() for name, value in params.items()})
+                cost = self.mean_loss(params, data.X, data.y, weights)
+                train_path.append(float(cost))
+            if t < n_steps:
+                own = data.at_update(t, weights)
+                updates.descend(lambda own=own: self.objective(params, *own))
+        path = {name: torch.stack([each[name] for each in path]) for name in start}
+        return path, np.array(train_path)
 
-    def _go_on(self):
-        if self._scheduler is not None:
-            self._scheduler.step()
-
-
-class Replicas:
-    """Runs that weigh the rows their own way, side by side in one optimiser.
-
-    Replicas are a leading axis of every parameter. An optimiser that works entry by
-    entry treats them as runs of their own.
-
-    Parameters
-    ----------
-    model : Model
-    start : dict of str to Tensor
-    weights : Tensor of shape (n_replicas, n_rows)
-
-    Raises
-    ------
-    ValueError
-        If the optimiser does not work entry by entry.
-    """
-
-    def __init__(self, model, start, weights):
-        check_elementwise(model.optimizer, start)
-        self.model, self.weights = model, weights
-        self.params = {
-            name: value.expand(len(weights), *value.shape).clone().requires_grad_()
-            for name, value in start.items()
-        }
-        self._updates = Updates(model, self.params)
-        self._objective = vmap(model.objective, in_dims=(0, None, None, 0))
-        self._predict = vmap(model.predict)
-
-    def step(self, X, y, weights):
-        """One update on some rows, whose weights are (n_replicas, n)."""
-        self._updates.descend(lambda: self._objective(self.params, X, y, weights).sum())
-
-    def follow(self, gradients):
-        """One update by gradients of every replica, of parameters by their names."""
-        self._updates.follow(gradients)
-
-    def predicted(self, X):
-        """What every replica predicts of rows of its own, (n_replicas, size, ...)."""
-        with torch.no_grad():
-            return self._predict(self.params, X)
+    def replicas(self, start, data, weights):
+        return replicas.Replicas(self, start, data, weights)

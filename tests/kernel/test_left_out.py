@@ -122,13 +122,17 @@ class EveryRow(Alone):
         weights = np.repeat(problem.row_weights, n_fits, axis=1)
         return Fits(problem, Weights(weights), self.target)
 
-    def start(self, fits, first):
+    def start(self, fits, coef):
         return Iterate(np.zeros(self.target.shape), np.zeros(self.target.shape))
 
     def own(self, array):
         return array[:, 0, :1]
 
-    def take(self, t, state):
+    def take(self, states):
+        for state in states:
+            self._take(state)
+
+    def _take(self, state):
         visited, ended = (
             (predictor - self.target)[:, 0]
             for predictor in (state.visited, state.current.predictor)

@@ -24,11 +24,11 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.moments import moments_of, pseudo_rows
 from skacv._estimator.pseudo_rows import groups_of
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import design_of
 from skacv.optim.dense import DenseDesign
+from skacv.optim.moments import moments_of, pseudo_rows
 from skacv.optim.problem import Problem
 from tests.cases import covering
 from tests.sides import Sides, assert_same
@@ -197,8 +197,8 @@ def test_no_pass_goes_through_the_rows(monkeypatch, rng):
             ),
         )
     model = model_of("lasso").fit(X, y)
-    # Five groups, of one row more than there are columns of [X y].
-    assert set(taken) == {5 * (N_COLUMNS + 2)}
+    # Five groups, of one row more than there are columns of [X y], and each by itself.
+    assert set(taken) == {5 * (N_COLUMNS + 2), N_COLUMNS + 2}
     taken.clear()
     model.cv_prediction_path_[-1]
     assert sorted(set(taken))[-1] == N_ROWS // 5
@@ -270,7 +270,7 @@ def test_predictions_are_read_like_an_array(n_targets, sides, rng):
 def test_predictions_keep_no_copy_of_the_rows(rng):
     X, y = drawn(rng)
     path = model_of("gd").fit(X, y).cv_prediction_path_
-    assert np.shares_memory(path._design.X, X)
+    assert np.shares_memory(path._paths[0]._design.X, X)
 
 
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])

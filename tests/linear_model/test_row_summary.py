@@ -25,8 +25,8 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryRegressor,
 )
-from skacv._estimator.moments import Moments
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
+from skacv.optim.moments import Moments
 
 N_ROWS, N_COLUMNS, N_FOLDS = 600, 6, 4
 MODELS = {

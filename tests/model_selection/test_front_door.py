@@ -113,7 +113,7 @@ def test_the_worse_values_of_gamma_only_begin(rng):
 def test_what_the_run_that_is_kept_warns_of_is_said(monkeypatch, rng):
     """Not what those warn of that only begin."""
 
-    def warn_of(self, trajectory, data):
+    def warn_of(self, run):
         warnings.warn(f"a run of gamma {self.gamma}", UserWarning, stacklevel=2)
 
     monkeypatch.setattr(KernelEigenProRegressor, "_warn_of", warn_of)

@@ -104,7 +104,8 @@ def test_largest_stable_step(batch_size, rng):
     def objective(share):
         own = EigenPro(share * stable, made, largest, batches)
         start = np.zeros((1, 8, 1))
-        return run(problem, [Phase(NO_PENALTY, own, 300)], start).objective
+        trajectory = run(problem, [Phase(NO_PENALTY, own, 300)], start)
+        return problem.objectives(trajectory)
 
     assert objective(0.97)[-1] < objective(0.97)[0]
     if batch_size is None:

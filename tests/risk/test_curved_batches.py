@@ -36,6 +36,7 @@ from tests.curved_runs import (
     LOSSES,
     drawn,
     held_out,
+    mean_costs,
     run_of,
     without_each_row,
 )
@@ -143,7 +144,7 @@ def held_out_of_passes(X, problem, trajectory, scales):
     """The rows of a batch have the W of their visits, and of the end of each pass."""
     dense, T = Dense(X, problem, trajectory), trajectory.n_updates
     unit, slopes = np.eye(T), np.zeros((T, *problem.target.shape))
-    found, sources, visited = trajectory.predictor.copy(), {}, []
+    found, sources, visited = np.array(trajectory.predictor), {}, []
     for t, number, rows, coef, responses in dense.steps():
         D = dense.curvature(coef)
         own = [(Q, *sources[s]) for s, Q in responses.items()]
@@ -293,7 +294,7 @@ def test_preconditioned_runs(loss, batch_size, rng):
         exact = without_each_row(problem, trajectory, others)
         found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
         recorded, others = trajectory.predictor[:, others], problem.batch(others)
-        paths = [others.average_costs(each) for each in (exact, recorded)]
+        paths = [mean_costs(others, each) for each in (exact, recorded)]
         costs.append([found.path, *paths])
     found, exact, recorded = np.mean(costs, axis=0)
     np.testing.assert_allclose(found, exact, rtol=0.02)

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
+from skacv.optim.fits import Fits
 from skacv.optim.matrix import MatrixDesign
 from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
 from skacv.optim.phases import Phase
@@ -58,9 +59,10 @@ def by_replicas(problem, trajectory, rows, refit):
     """The oracle: every replica on its own weights, all columns of X."""
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    paths = replayed(problem, trajectory, refit.without(problem, stays))
-    own = rows, 0, np.arange(len(rows))
-    return np.array([iterate.predictor[own] for iterate in paths])
+    weights = refit.without(problem, stays)
+    fits, own = Fits(problem, weights), (rows, 0, np.arange(len(rows)))
+    paths = replayed(problem, trajectory, weights)
+    return np.array([fits.predictor_at(iterate)[own] for iterate in paths])
 
 
 @pytest.mark.parametrize("refit", [MEAN, SUM])
@@ -259,15 +261,17 @@ def test_decomposed_rows_cost_no_product_with_X_per_iterate(rng, monkeypatch):
 
 
 def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
-    problem = problem_of((60, 30), rng)
+    problem = problem_of((60, 40), rng)
     trajectory = ran(problem, [L1(0.05)], Nesterov, n_updates=25)
     every = np.arange(60)
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
     forwards = counted(monkeypatch, MatrixDesign, "dot", lambda coef: 1)
     backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: 1)
     choice.leave_folds_out(problem, trajectory, folds, refit=MEAN)
-    assert forwards["n"] == 25
-    assert backwards["n"] == 25
+    # And one for every fold at the end, on the rows that it leaves out.
+    assert forwards["n"] == 25 + 6
+    # And one for the means of their columns.
+    assert backwards["n"] == 25 + 1
 
 
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])

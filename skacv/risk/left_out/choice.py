@@ -14,8 +14,9 @@ import numpy as np
 
 from ..reader import read
 from ..refit import stays_in
+from .fold_record import FoldRecord
 from .methods import COEFFICIENT_METHODS, method_for
-from .replicas import check_stable, held_out_predictors, replicas_at_a_time
+from .replicas import check_stable, record_of_replicas, replicas_at_a_time
 from .rows import Request, check_unseen
 
 # Predictors that have moved by so many times the largest target are looked into.
@@ -90,14 +91,14 @@ class Folds:
             check_unseen(judged, trajectory)
 
     def read(self, problem, trajectory, refit):
-        """Held-out predictors, (n_iterates, n_judged, n_outputs), fold by fold."""
+        """The FoldRecord of all folds."""
         folds, refit = self.folds, refit.of_run(trajectory)
         size = min(replicas_at_a_time(problem), -(-len(folds) // self.n_blocks))
         blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
         replay = partial(_folds_left_out, problem, trajectory, refit)
-        found = [predictors for _, predictors in self.map(replay, blocks)]
-        ends = np.cumsum([len(judged) for _, judged in folds])
-        return np.split(np.concatenate(found, axis=1), ends[:-1], axis=1)
+        judged = [[rows for _, rows in block] for block in blocks]
+        records = list(self.map(replay, blocks))
+        return FoldRecord.joined(records, problem.design, judged)
 
 
 def leave_one_out(problem, trajectory, rows, refit, **settings):
@@ -162,7 +163,7 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
 
     Returns
     -------
-    list of ndarray of shape (n_iterates, n_judged, n_outputs)
+    list of Predictors of shape (n_iterates, n_judged, n_outputs)
         Fold by fold.
 
     Raises
@@ -171,14 +172,16 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
         If rows cannot be left out, or if the iterates of a fold diverge. The message
         names the largest stable step then.
     """
-    return read(Folds(folds, **settings), problem, trajectory, refit)
+    record = read(Folds(folds, **settings), problem, trajectory, refit)
+    return record.paths(problem.design, [judged for _, judged in folds])
 
 
 def _folds_left_out(problem, trajectory, refit, folds):
-    """One block of folds; their predictors one after the other."""
+    """The record of one block of folds."""
     stays = stays_in(folds, len(problem.target))
     judged = [judged for _, judged in folds]
-    return held_out_predictors(problem, trajectory, refit, stays, judged)
+    _, record = record_of_replicas(problem, trajectory, refit, stays, judged)
+    return record
 
 
 def _check_stable(request, predictors):

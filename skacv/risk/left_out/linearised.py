@@ -127,7 +127,7 @@ def _replayed(problem, trajectory, column_sizes, correction, left_out):
     """Predictors, deviations and estimates of their errors, of a block of rows."""
     start, rows = trajectory.coef[0], left_out.rows
     replicas = Replicas(problem, left_out, start, column_sizes, trajectory.whole)
-    predictors = trajectory.predictor[:, rows]
+    predictors = trajectory.predictor.of_rows(rows)
     for moment in iterate(moments(problem, trajectory, correction), replicas):
         if moment.ends is not None:
             predictors[moment.ends] += replicas.predicted(moment.following)

@@ -14,7 +14,7 @@ import numpy as np
 from ..reader import Unreadable
 from . import linearised, screened, spectral
 from .costs import MANY_ROWS
-from .replicas import held_out_predictors, replicas_at_a_time
+from .replicas import record_of_replicas, replicas_at_a_time
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -252,7 +252,9 @@ def _rows_by_replicas(request):
 def _rows_left_out(problem, trajectory, refit, rows):
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    return held_out_predictors(problem, trajectory, refit, stays, rows[:, None])
+    judged = rows[:, None]
+    coef, record = record_of_replicas(problem, trajectory, refit, stays, judged)
+    return coef, record.predictors(problem.design, judged)
 
 
 def _linearised(request):

@@ -10,6 +10,7 @@ import numpy as np
 from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
+from .fold_record import RecordedFolds
 
 # Memory for replicas, and arrays that each of them holds.
 BLOCK_BYTES = 1 << 28
@@ -31,8 +32,7 @@ def replayed(problem, trajectory, weights):
     Yields
     ------
     Iterate
-        From the start to the last; predictors are of all rows, with the fits' own
-        intercepts.
+        From the start to the last, with predictors where they are carried along.
     """
     iterates = Iterates.at_rest(Fits(problem, weights), trajectory.coef[0])
     yield iterates.state.current
@@ -40,8 +40,8 @@ def replayed(problem, trajectory, weights):
         yield iterates.state.current
 
 
-def held_out_predictors(problem, trajectory, refit, stays, judged):
-    """Linear predictors of rows by replicas that leave them out.
+def record_of_replicas(problem, trajectory, refit, stays, judged):
+    """Replicas that leave rows out, along a run.
 
     Parameters
     ----------
@@ -57,8 +57,7 @@ def held_out_predictors(problem, trajectory, refit, stays, judged):
     -------
     coef : ndarray of shape (n_columns, n_outputs, n_replicas)
         Coefficients of the last iterate.
-    predictors : ndarray of shape (n_iterates, n_judged, n_outputs)
-        Replica after replica.
+    record : FoldRecord
 
     Raises
     ------
@@ -66,17 +65,18 @@ def held_out_predictors(problem, trajectory, refit, stays, judged):
         If a replica diverges. The message names the largest stable step.
     """
     weights = refit.without(problem, stays)
-    rows = np.concatenate(judged)
-    replica = np.repeat(np.arange(len(judged)), [len(some) for some in judged])
-    n_iterates, _, n_outputs = trajectory.predictor.shape
-    found = np.empty((n_iterates, len(rows), n_outputs), trajectory.predictor.dtype)
     fits, begun = Fits(problem, weights), None
-    for t, last in enumerate(replayed(problem, trajectory, weights)):
-        begun = fits.value(last.predictor) if t == 0 else begun
-        found[t] = last.predictor[rows, :, replica]
-    risen = ~(fits.value(last.predictor) <= begun)
-    check_stable(problem, trajectory, weights, np.flatnonzero(risen))
-    return last.coef, found
+    recorded = RecordedFolds(problem, fits, judged)
+    for last in replayed(problem, trajectory, weights):
+        begun = last if begun is None else begun
+        if last.predictor is None:
+            recorded.add(last.coef)
+        else:
+            recorded.add_predictor(last.predictor)
+    begun, ended = (fits.value(fits.predictor_at(each)) for each in (begun, last))
+    suspects = np.flatnonzero(~(ended <= begun))
+    check_stable(problem, trajectory, weights, suspects)
+    return last.coef, recorded.first(len(trajectory.coef))
 
 
 def check_stable(problem, trajectory, weights, suspects):

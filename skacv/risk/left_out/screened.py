@@ -66,7 +66,8 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     """
     design, _ = problem.sqrt_weighted()
     sqrt_weight = np.sqrt(len(problem.target) * problem.row_weights[:, 0])
-    residuals = trajectory.predictor[:, :, 0] - problem.target[:, 0]
+    residuals = trajectory.predictor.of_rows(slice(None))[:, :, 0]
+    residuals -= problem.target[:, 0]
     residuals *= sqrt_weight
     gradients = design.t_dot(residuals.T).T / len(sqrt_weight)
     common = Common(

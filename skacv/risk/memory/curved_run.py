@@ -206,7 +206,8 @@ class CurvedRun:
 
     def held_out(self, modes, solution, iterates, rows):
         """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
-        found = self.points.trajectory.predictor[iterates, rows].astype(np.float64)
+        found = self.points.trajectory.predictor.of_rows(rows, iterates)
+        found = found.astype(np.float64)
         n_positions, n_modes = self.points.n_positions, len(modes.spatial)
         shape = len(found), n_positions, self.n_groups, n_modes
         Z = solution.temporal[iterates].reshape(shape)

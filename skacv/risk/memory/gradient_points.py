@@ -90,9 +90,10 @@ class GradientPoints:
         predictor = self.trajectory.predictor
 
         def points(rows):
-            points = predictor[:-1, rows]
+            recorded = predictor.of_rows(rows)
+            points = recorded[:-1]
             if self.ahead.any():
-                step = points - predictor[self.before, rows]
+                step = points - recorded[self.before]
                 step *= self.ahead
                 step += points
                 points = step
@@ -265,8 +266,10 @@ class Visits:
 
     def __init__(self, problem, trajectory):
         self._fits, self._coef = Fits(problem), trajectory.coef
-        self.predictor = np.empty_like(trajectory.predictor[1:])
-        self.position = np.zeros(trajectory.predictor.shape[:2], int)
+        n_iterates, n_rows, n_outputs = trajectory.predictor.shape
+        shape = n_iterates - 1, n_rows, n_outputs
+        self.predictor = np.empty(shape, trajectory.predictor.dtype)
+        self.position = np.zeros((n_iterates, n_rows), int)
 
     def take(self, taken):
         """Go through the steps of a pass."""

@@ -8,6 +8,7 @@ temporal factor and never on the rows. So do the slopes of any loss.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +21,8 @@ FEW_COMBINATIONS, N_COMBINATIONS = 64, 256
 # Inner products resolve modes down to this size, relative to the largest.
 RESOLUTION = 3e-7
 ENTRIES_PER_BLOCK = 1 << 18  # fits in cache
+# F is gone through several times. It is kept if it has no more entries than that.
+MOST_KEPT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ class AlongRun:
 
     def blocks(self):
         """Blocks of rows with their F, (n_iterates, block * n_outputs), in float64."""
+        yield from (
+            self._computed if np.prod(self.shape) <= MOST_KEPT else self._blocks()
+        )
+
+    @cached_property
+    def _computed(self):
+        return list(self._blocks())
+
+    def _blocks(self):
         n_iterates, n_rows, n_outputs = self.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_iterates * n_outputs))
         for first in range(0, n_rows, size):
@@ -95,13 +107,14 @@ def n_leading(temporal, squared_norms, tolerance, floor):
 def residuals_along(problem, trajectory):
     """The residuals of every iterate, times the roots of n times the rows' weights.
 
-    No second copy of the predictors is made.
+    No array of all predictors is made.
     """
     scale = np.sqrt(len(problem.target) * problem.row_weights)
 
     def residuals(rows):
-        found = problem.target[rows] - trajectory.predictor[:, rows]
-        found *= scale[rows]
+        found = trajectory.predictor.of_rows(rows)
+        found -= problem.target[rows]
+        found *= -scale[rows]
         return found
 
     return AlongRun(trajectory.predictor.shape, residuals, trajectory.is_linear())

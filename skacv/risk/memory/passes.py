@@ -152,15 +152,17 @@ class LabelledRun:
         self.ended = np.empty((n_updates + 1, n_rows, n_targets))
         self.influence = np.empty((n_updates, len(batches), n_labels))
         self.end_influence = np.empty((n_updates + 1, len(batches), n_labels))
-        self._note(self.iterates.predictor, self.ended[0], self.end_influence[0])
+        self._note(self._predictor(), self.ended[0], self.end_influence[0])
 
     def take(self, taken):
         """Move the run on by a pass."""
         self.iterates.take(taken)
         t, state = taken.t, self.iterates.state
         self._note(state.visited, self.visited[t], self.influence[t])
-        ended = state.current.predictor
-        self._note(ended, self.ended[t + 1], self.end_influence[t + 1])
+        self._note(self._predictor(), self.ended[t + 1], self.end_influence[t + 1])
+
+    def _predictor(self):
+        return self.iterates.fits.predictor_at(self.iterates.state.current)
 
     def _note(self, predictor, residuals, influence):
         found = predictor[:, :, 0] - self.target

@@ -165,7 +165,7 @@ class ReadRun:
         if not len(seen):
             return cls(problem, problem, trajectory, degrees)
         others = np.setdiff1d(np.arange(len(problem.target)), seen)
-        read = replace(trajectory, predictor=trajectory.predictor[:, others])
+        read = replace(trajectory, predictor=trajectory.predictor.on_rows(others))
         return cls(problem, problem.batch(others), read, degrees)
 
     @cached_property

@@ -1,20 +1,21 @@
 """Paths that are read like arrays, and computed a few iterates at a time."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from operator import index
 
 import numpy as np
-from sklearn.utils import gen_batches
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 ENTRIES_PER_BLOCK = 1 << 20
 
 
-class ArrayPath(ABC):
+class ArrayPath(NDArrayOperatorsMixin, ABC):
     """A quantity of every iterate, computed when an iterate of it is asked for.
 
     It is read like an array whose first axis are the iterates: ``path[t]`` and a slice
-    compute those, ``np.asarray(path)``, and any other index, all. A subclass sets
-    ``shape`` and ``dtype``, and says ``_of(iterates)``.
+    compute those, ``np.asarray(path)``, any other index, and arithmetic, all of them. A
+    subclass sets ``shape`` and ``dtype``, and says ``_of(iterates)``.
     """
 
     _last = (None, None)
@@ -26,6 +27,7 @@ class ArrayPath(ABC):
         Parameters
         ----------
         iterates : slice
+            Its ends are numbers of iterates, none of them negative.
         """
 
     @property
@@ -37,8 +39,8 @@ class ArrayPath(ABC):
         return self.shape[0]
 
     def __getitem__(self, key):
-        if isinstance(key, slice):
-            return self._of(key)
+        if isinstance(key, slice) and (key.step or 1) > 0:
+            return self._of(slice(*key.indices(len(self))))
         try:
             t = range(len(self))[index(key)]
         except TypeError:
@@ -47,12 +49,24 @@ class ArrayPath(ABC):
             self._last = t, self._of(slice(t, t + 1))[0]
         return self._last[1]
 
+    def first(self, n_iterates):
+        """The path of the first iterates."""
+        found = copy(self)
+        found.shape = n_iterates, *self.shape[1:]
+        return found
+
     def __array__(self, dtype=None, copy=None):
         found = np.empty(self.shape, self.dtype if dtype is None else dtype)
         n_entries = max(1, int(np.prod(self.shape[1:])))
-        for iterates in gen_batches(len(self), max(1, ENTRIES_PER_BLOCK // n_entries)):
+        size = max(1, ENTRIES_PER_BLOCK // n_entries)
+        for first in range(0, len(self), size):
+            iterates = slice(first, min(first + size, len(self)))
             found[iterates] = self._of(iterates)
         return found
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
+        arrays = (np.asarray(x) if isinstance(x, ArrayPath) else x for x in inputs)
+        return getattr(ufunc, method)(*arrays, **settings)
 
     def __repr__(self):
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"

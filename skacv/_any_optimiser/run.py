@@ -1,0 +1,155 @@
+"""A recorded run of any optimiser, and what is read from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .backend import Backend
+from .checks import checked, folds_of
+from .data import Rows
+from .estimates import PathEstimate
+from .folds import Folds
+from .linearised import check_linearisable, linearised_predictions
+
+METHODS = "exact", "linearised"
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedRun:
+    """What runs of all libraries have; a subclass documents its attributes."""
+
+    _model: Backend
+    _data: Rows
+    params_path: Any
+    train_path: np.ndarray
+
+    @classmethod
+    def _of(cls, model, start, X, y, n_steps, batches):
+        """Run once, from parameters and data that are checked first."""
+        data = checked(model, start, X, y, batches)
+        path, train_path = model.record(start, data, n_steps)
+        finite = np.isfinite(train_path)
+        if not finite.all():
+            raise ValueError(
+                f"The training loss is not finite from iterate {finite.argmin()} on: "
+                "take smaller steps, fewer of them, or a loss that overflows later."
+            )
+        return cls(model, data, path, train_path)
+
+    @property
+    def n_steps(self):
+        """Number of updates."""
+        return len(self.train_path) - 1
+
+    def _params(self, t):
+        n_steps = self.n_steps
+        if not -n_steps - 1 <= t <= n_steps:
+            raise ValueError(f"t must be in [{-n_steps - 1}, {n_steps}], got {t}.")
+        return self._model.iterate(self.params_path, t)
+
+    def predict_path(self, X):
+        """Predictions by every iterate.
+
+        Parameters
+        ----------
+        X : array-like, Tensor or pytree of arrays
+            As the model takes it.
+
+        Returns
+        -------
+        ndarray of shape (n_steps + 1, n_rows, ...)
+        """
+        (X,) = self._model.arrays(self._params(0), X)
+        return self._model.predict_path(self.params_path, X)
+
+    def cv_path(self, folds=5, block_size=None):
+        """Cross-validation error of every iterate.
+
+        For every fold the run is repeated with the same start, batches and schedule on
+        the mean loss over its training rows. This is exact for any model, also for
+        networks, and for any optimiser that replicas can share. Only rounding differs
+        from running the folds one by one; runs that amplify it (large steps, long runs
+        of networks) are not reproducible beyond it.
+
+        Parameters
+        ----------
+        folds : int, cross-validation splitter or iterable, default=5
+            A number of random folds, a splitter of scikit-learn, or pairs of rows to
+            fit on and rows to judge by.
+        block_size : int, default=None
+            Largest number of runs computed side by side; None is what fits in cache.
+
+        Returns
+        -------
+        PathEstimate
+
+        Raises
+        ------
+        ValueError
+            If folds are invalid, a replica diverges, or an optimiser of torch does not
+            work entry by entry.
+        """
+        return self._left_out(folds_of(folds, self._model, self._data), block_size)
+
+    def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
+        """Leave-one-out error of every iterate.
+
+        For every row that is left out the run is repeated on the mean loss over all
+        others.
+
+        Parameters
+        ----------
+        rows : array-like of int, default=None
+            Rows to leave out, one at a time; None means all.
+        method : {"exact", "linearised"}, default="exact"
+            "exact" holds for any model and optimiser, as in :meth:`cv_path`.
+            "linearised" linearises the gradients without a row around the recorded run.
+            It is for convex losses with few parameters, such as linear models: it needs
+            a matrix of (number of parameters)^2 entries and products with it, but no
+            pass through all rows for every row left out.
+        correction : bool, default=True
+            Whether to correct the error of "linearised" at some iterates. False is the
+            published estimate.
+        block_size : int, default=None
+            Largest number of runs computed side by side; None is what fits in cache.
+
+        Returns
+        -------
+        PathEstimate
+
+        Raises
+        ------
+        ValueError
+            If there are no such rows, a replica diverges, or an optimiser of torch does
+            not work entry by entry; or if "linearised" finds more than 4096 parameters,
+            a loss that is not convex, or an optimiser that asks for more than
+            gradients.
+
+        References
+        ----------
+        Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+        arXiv:2303.02732.
+        """
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+        folds = Folds.of_rows(rows, self._data.n_rows)
+        if method == "exact":
+            return self._left_out(folds, block_size)
+        check_linearisable(self)
+        found = linearised_predictions(self, folds, correction, block_size)
+        return self._estimate(folds, found)
+
+    def _left_out(self, folds, block_size):
+        """The estimate from exact replicas."""
+        run = self._params(0), self._data, self.n_steps
+
+        def held_out(weights, rows):
+            return self._model.held_out(*run, weights, rows)
+
+        return self._estimate(folds, folds.by_block(held_out, block_size))
+
+    def _estimate(self, folds, predictions):
+        y = self._model.rows_of(self._data.y, folds.indices)
+        costs = self._model.losses(self._model.loss, y, predictions)
+        return PathEstimate.of(costs, predictions, folds)

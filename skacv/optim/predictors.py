@@ -1,0 +1,175 @@
+"""Linear predictors of the iterates of a run: computed when they are asked for.
+
+The record of a run is its coefficients. What they predict is a product with X, of many
+iterates at a time; an array of all iterates and rows is never needed. A kernel's
+predictors are its updates' own product, and are kept.
+"""
+
+import numpy as np
+
+from .array_path import ArrayPath
+from .matrix import slices
+
+# Iterates whose predictors are computed together, in blocks that begin at multiples of
+# that: to the last digit an iterate's are the same in a longer run.
+BLOCK = 16
+# Where so many take more numbers, they are computed one by one.
+MOST_ENTRIES = 1 << 22
+# Blocks that are kept: an iterate and the one before may lie in two.
+N_KEPT = 2
+# Products with columns that are ever nonzero pay where these are such a share at most.
+FEW = 0.5
+ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
+EVERY = slice(None)
+
+
+class Predictors(ArrayPath):
+    """Linear predictors of iterates, (n_iterates, n_rows, n_outputs).
+
+    They are read like an array whose first axis are the iterates.
+
+    Parameters
+    ----------
+    design : Design
+    coef : ndarray of shape (n_iterates, n_columns, n_outputs)
+    rows : ndarray of int or None
+        Rows of the design; None is all.
+    intercept : ndarray of shape (n_iterates, n_outputs) or None
+        What is added to all rows.
+    """
+
+    def __init__(self, design, coef, rows=None, intercept=None):
+        self._design, self._coef = design, coef
+        self._rows, self._intercept = rows, intercept
+        n_rows = design.shape[0] if rows is None else len(rows)
+        self.shape = len(coef), n_rows, coef.shape[2]
+        self.dtype, self._known = coef.dtype, {}
+        n_each = self.shape[1] * self.shape[2]
+        self._size = BLOCK if BLOCK * n_each <= MOST_ENTRIES else 1
+
+    def __getstate__(self):
+        return {**vars(self), "_known": {}}
+
+    def _of(self, iterates):
+        found = np.empty((len(range(len(self))[iterates]), *self.shape[1:]), self.dtype)
+        for place, t in enumerate(range(len(self))[iterates]):
+            found[place] = self._block(t // self._size)[t % self._size]
+        return found
+
+    def _block(self, number):
+        """Those of a block of iterates; beyond the last one these are of no use."""
+        if number not in self._known:
+            # As many at the end as elsewhere: a product rounds as its shape has it.
+            iterates = np.arange(self._size * number, self._size * (number + 1))
+            found = self.of_rows(EVERY, np.minimum(iterates, len(self) - 1))
+            kept = list(self._known.items())[1 - N_KEPT :]
+            self._known = {**dict(kept), number: found}
+        return self._known[number]
+
+    def of_rows(self, rows, iterates=EVERY):
+        """Those of some rows, a new array.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+        iterates : slice or ndarray of int
+        """
+        rows = rows if self._rows is None else self._rows[rows]
+        found = _products(self._design.rows(rows), self._coef[iterates])
+        if self._intercept is not None:
+            found += self._intercept[iterates][:, None]
+        return found
+
+    def on_rows(self, rows):
+        """The predictors of these rows alone."""
+        rows = rows if self._rows is None else self._rows[rows]
+        return type(self)(self._design, self._coef, rows, self._intercept)
+
+    def of_output(self, k):
+        """The predictors of one output, (n_iterates, n_rows, 1)."""
+        intercept = self._intercept
+        if intercept is not None:
+            intercept = intercept[:, [k]]
+        return type(self)(self._design, self._coef[:, :, [k]], self._rows, intercept)
+
+    def first(self, n_iterates):
+        """Those of the first iterates."""
+        intercept = self._intercept
+        if intercept is not None:
+            intercept = intercept[:n_iterates]
+        coef = self._coef[:n_iterates]
+        return type(self)(self._design, coef, self._rows, intercept)
+
+
+class StoredPredictors(ArrayPath):
+    """The same where a run hands them on.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_iterates, n_rows, n_outputs)
+    """
+
+    def __init__(self, values):
+        self._values = values
+        self.shape, self.dtype = values.shape, values.dtype
+
+    def _of(self, iterates):
+        return self._values[iterates]
+
+    def of_rows(self, rows, iterates=EVERY):
+        """Those of some rows, a new array."""
+        return np.array(self._values[iterates][:, rows])
+
+    def on_rows(self, rows):
+        """The predictors of these rows alone."""
+        return type(self)(self._values[:, rows])
+
+    def of_output(self, k):
+        """The predictors of one output, (n_iterates, n_rows, 1)."""
+        return type(self)(self._values[:, :, [k]])
+
+    def first(self, n_iterates):
+        """Those of the first iterates."""
+        return type(self)(self._values[:n_iterates])
+
+
+def _products(design, coef):
+    """Linear predictors of iterates (t, n_columns, n_outputs), in one product."""
+    n_iterates, n_columns, n_outputs = coef.shape
+    coef = np.moveaxis(coef, 1, 0).reshape(n_columns, -1)
+    used = coef.any(axis=1) if design.is_matrix else None
+    if used is not None and np.count_nonzero(used) <= FEW * n_columns:
+        index = np.flatnonzero(used)
+        design, coef = design.columns(index, design.dtype), coef[index]
+    found = design.dot(coef).reshape(-1, n_iterates, n_outputs)
+    return np.moveaxis(found, 1, 0).astype(coef.dtype, copy=False)
+
+
+def path_values(loss, target, weights, predictor, iterates=EVERY):
+    """Losses of iterates on some rows, weighted and summed, also over the outputs.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : ndarray of shape (n_rows, n_outputs)
+    weights : ndarray of shape (n_rows,)
+    predictor : Predictors of shape (n_iterates, n_rows, n_outputs)
+    iterates : slice
+
+    Returns
+    -------
+    ndarray of shape (n_iterates,), float64
+    """
+    target, weights = target[:, :, None], weights.astype(np.float64)
+    numbers = range(len(predictor))[iterates]
+    found = np.zeros(len(numbers))
+    for first in range(0, len(numbers), BLOCK):
+        some = slice(first, first + BLOCK)
+        block = slice(numbers[some].start, numbers[some].stop)
+        n_each = len(numbers[some]) * predictor.shape[2]
+        for rows in slices(len(target), max(1, ENTRIES_PER_BLOCK // n_each)):
+            own = np.moveaxis(predictor.of_rows(rows, block), 0, 2)
+            value = loss.value(target[rows], own).sum(axis=1, dtype=np.float64)
+            # Not by BLAS: it rounds as the number of iterates has it.
+            found[some] += np.einsum("nt,n->t", value, weights[rows])
+    return found

@@ -1,0 +1,164 @@
+"""What folds predict for the rows that they leave out, iterate after iterate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...optim.growing import with_room
+from ...optim.predictors import Predictors, StoredPredictors
+
+# Coefficients of folds that wait until their predictions are computed, in numbers, and
+# as many iterates at most.
+MOST_WAITING, N_WAITING = 1 << 21, 32
+
+
+@dataclass(frozen=True)
+class FoldRecord:
+    """The record of folds: their coefficients, or what they predict.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_iterates, n_columns, n_outputs, n_folds) or None
+        For the design's own columns.
+    intercept : ndarray of shape (n_iterates, n_outputs, n_folds) or None
+    values : ndarray of shape (n_iterates, n_judged, n_outputs) or None
+        Linear predictors of the rows that folds are judged by, fold after fold, where
+        these are what is kept.
+    """
+
+    coef: np.ndarray | None
+    intercept: np.ndarray | None
+    values: np.ndarray | None
+
+    def paths(self, design, judged):
+        """Linear predictors of every fold for the rows that it is judged by.
+
+        Parameters
+        ----------
+        design : Design
+            That of the run, or one of other rows with the same columns.
+        judged : list of ndarray of int
+            Rows of the design.
+
+        Returns
+        -------
+        list of Predictors of shape (n_iterates, n_judged, n_outputs)
+        """
+        if self.values is not None:
+            ends = np.cumsum([len(rows) for rows in judged])
+            parts = np.split(self.values, ends[:-1], axis=1)
+            return [StoredPredictors(part) for part in parts]
+        return [
+            Predictors(design, self.coef[..., k], rows, self.intercept[..., k])
+            for k, rows in enumerate(judged)
+        ]
+
+    def predictors(self, design, judged):
+        """The same as one array, (n_iterates, n_judged, n_outputs)."""
+        if self.values is not None:
+            return self.values
+        paths = self.paths(design, judged)
+        return np.concatenate([path.of_rows(slice(None)) for path in paths], axis=1)
+
+    @classmethod
+    def joined(cls, records, design, judged):
+        """One record of the folds of several.
+
+        Parameters
+        ----------
+        records : list of FoldRecord
+        design : Design
+        judged : list of list of ndarray of int
+            The rows that the folds of every record are judged by.
+        """
+        if any(record.values is not None for record in records):
+            values = [
+                record.predictors(design, rows) for record, rows in zip(records, judged)
+            ]
+            return cls(None, None, np.concatenate(values, axis=1))
+        parts = [(record.coef, record.intercept) for record in records]
+        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts)), None)
+
+
+class RecordedFolds:
+    """A record of folds that grows, iterate by iterate.
+
+    It has their coefficients where columns are few. Else, and where predictors are
+    carried along, it has the predictions of the rows that folds are judged by.
+
+    Parameters
+    ----------
+    problem : Problem
+    fits : Fits
+        The last of them are the folds.
+    judged : list of ndarray of int
+        The rows that every fold is judged by.
+    """
+
+    def __init__(self, problem, fits, judged):
+        self._design, self._fits, self._judged = problem.design, fits, judged
+        n_outputs = problem.target.shape[1]
+        n_kept = problem.design.shape[1] * len(judged)
+        # A row may stand for many samples, whose predictions a user may ask for.
+        n_judged = sum(map(len, judged)) * problem.n_samples / len(problem.target)
+        self._keeps_coef = n_kept <= n_judged and not problem.design.is_dual
+        self._rows = np.concatenate([np.empty(0, int), *judged])
+        self._fold = np.repeat(np.arange(len(judged)), [len(rows) for rows in judged])
+        self._n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
+        self._waiting, self._kept, self._n = [], {}, 0
+
+    def add(self, coef):
+        """Write an iterate down.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_columns, n_outputs, n_fits)
+        """
+        self._waiting.append(coef)
+        if len(self._waiting) >= max(1, min(N_WAITING, self._n_waiting)):
+            self._write_down()
+
+    def add_predictor(self, predictor):
+        """Write an iterate down whose predictor has been carried along.
+
+        Parameters
+        ----------
+        predictor : ndarray of shape (n_rows, n_outputs, n_folds)
+        """
+        self._keep(values=predictor[self._rows, :, self._fold][None])
+
+    def _write_down(self):
+        """Keep what waits: as it is, or what it predicts."""
+        if not self._waiting:
+            return
+        coef = self._fits.of_design(np.stack(self._waiting))
+        intercept = self._fits.intercepts(coef)
+        first, self._waiting = coef.shape[3] - len(self._judged), []
+        coef, intercept = coef[..., first:], intercept[..., first:]
+        if self._keeps_coef:
+            self._keep(coef=coef, intercept=intercept)
+            return
+        record = FoldRecord(coef, intercept, None)
+        self._keep(values=record.predictors(self._design, self._judged))
+
+    def _keep(self, **arrays):
+        n_before = self._n
+        for name, found in arrays.items():
+            self._n = n_before + len(found)
+            kept = self._kept.get(name, found[:0])
+            self._kept[name] = with_room(kept, n_before, self._n)
+            self._kept[name][n_before : self._n] = found
+
+    def first(self, n_iterates):
+        """The record of the first iterates: part of a longer one.
+
+        Returns
+        -------
+        FoldRecord
+        """
+        self._write_down()
+        names = ("coef", "intercept", "values")
+        found = {name: self._kept.get(name) for name in names}
+        return FoldRecord(
+            **{k: None if v is None else v[:n_iterates] for k, v in found.items()}
+        )
