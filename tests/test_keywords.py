@@ -134,7 +134,8 @@ def other_value(cls, name):
         return LOSSES[cls.__name__]
     if name == "solver":
         default = inspect.signature(cls).parameters["solver"].default
-        others = {default, "auto", "sgd", "eigenpro"}
+        # On few rows "auto" is "fista".
+        others = {default, "auto", "fista", "sgd", "eigenpro"}
         return next(each for each in solvers_of(cls) if each not in others)
     return OTHER[name][0]
 

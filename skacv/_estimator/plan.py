@@ -9,7 +9,7 @@ from ..optim.phases import Phase, smoothness_under
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
-from ..risk.left_out.replicas import largest_stable_steps
+from ..risk.left_out.replicas import largest_stable_steps, surely_stable_step
 from ..risk.refit import stays_in
 from .collections import is_collection
 from .left_out import FEWEST_ROWS
@@ -84,10 +84,7 @@ class PlannedModel(PenaltyStrengths):
         refit = self._refit(data).of_run(Trajectory.planned([phase]))
         stays = stays_in(folds, len(problem.target))
         weights = refit.without(problem, stays)
-        # Without a fold, L is at most L over the share of the weight that stays.
-        larger = refit.loss_scale((stays * problem.row_weights).sum(axis=0)).max()
-        bound = phase.largest_stable_step(larger * phase.smoothness(problem))
-        if weights.columns is None and phase.schedule.step_size <= bound:
+        if phase.schedule.step_size <= surely_stable_step(problem, phase, weights):
             return np.inf
         return min(
             float(stable)

@@ -6,10 +6,17 @@ from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.docstrings import INVERSE, documented
 from .._estimator.logistic_inference import LogisticInference
+from .._estimator.parameters import plain
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov, Newton
+from ..optim.schedules import GradientDescent, Nesterov, Newton, SimplifiedNewton
 from ._curved import InverselyPenalized
+
+# Newton's method along a path takes less than gradients of this many rows at least,
+# so many times as many as there are coefficients.
+LEAST_ROWS, ROWS_TO_ONE = 10_000, 50
+# A Hessian of more coefficients takes too long.
+MOST_COLUMNS = 500
 
 
 @documented(
@@ -41,10 +48,15 @@ class TrajectoryLogisticRegression(
     l1_ratio : float, default=0.0
         Share of the l1 penalty, from 0 (ridge) to 1 (lasso).
     {fit_intercept, standardize, class_weight}
-    solver : {"fista", "ista", "nesterov", "gd", "newton", "sgd"}, default="fista"
+    solver : {"auto", "fista", "ista", "nesterov", "gd", "newton", "sgd"}, \
+default="auto"
         Accelerated ("fista", also called "nesterov") or plain proximal gradient descent
         ("ista", "gd"), or stochastic gradient descent in batches ("sgd"); or Newton's
         method, for a ridge penalty and few columns, which takes about ten updates.
+        "auto" is "fista"; but along several values of C with a ridge penalty, where
+        rows are many and columns few, it is Newton's method with one Hessian for each
+        value, which takes a few updates for each. Those runs have no ``risk_path_``:
+        they are not taken where ``risk`` or ``loo`` are set.
     {max_iter, tol, step_size}
         With "newton" it is 1.
     {batch_size, power_t, risk}
@@ -90,9 +102,12 @@ class TrajectoryLogisticRegression(
     _parameter_constraints = {
         **InverselyPenalized._parameter_constraints,
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "solver": [StrOptions({"fista", "ista", "nesterov", "gd", "newton", "sgd"})],
+        "solver": [
+            StrOptions({"auto", "fista", "ista", "nesterov", "gd", "newton", "sgd"})
+        ],
     }
     _solvers = {
+        "auto": Nesterov,
         "fista": Nesterov,
         "ista": GradientDescent,
         "nesterov": Nesterov,
@@ -108,7 +123,7 @@ class TrajectoryLogisticRegression(
         fit_intercept=True,
         standardize=False,
         class_weight=None,
-        solver="fista",
+        solver="auto",
         max_iter=200,
         tol=1e-6,
         step_size="auto",
@@ -146,6 +161,27 @@ class TrajectoryLogisticRegression(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _schedule(self, step_size, problem, seed):
+        if self._takes_newton(problem):
+            return SimplifiedNewton(step_size)
+        return super()._schedule(step_size, problem, seed)
+
+    def _takes_newton(self, problem):
+        """Whether a pass over the rows for a Hessian saves many for gradients."""
+        if self.solver != "auto" or problem is None or not problem.design.is_matrix:
+            return False
+        n_rows, n_columns = problem.design.shape
+        width = n_columns * problem.target.shape[1]
+        is_tall = width <= MOST_COLUMNS and n_rows >= max(
+            LEAST_ROWS, ROWS_TO_ONE * width
+        )
+        is_left_to_us = all(
+            plain(asked) in ("auto", False) for asked in (self.risk, self.loo)
+        )
+        has_strengths = self._n_strengths() > 1 and self._is_smooth
+        is_plain = self.step_size == "auto" and not problem.design.is_away
+        return is_tall and is_left_to_us and has_strengths and is_plain
 
     def _class_loss(self, n_classes):
         return Logistic() if n_classes == 2 else Multinomial()

@@ -41,11 +41,32 @@ class ColumnMaps:
         """What coefficients of these columns add, (..., n_outputs, n_fits)."""
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
-    def gradient(self, products, slopes):
-        """The gradient, from the design's products with slopes, in their place."""
-        products -= self.center[:, None] * slopes.sum(axis=0)
+    def gradient(self, products, total):
+        """The gradient, from the design's products with slopes, in their place.
+
+        ``total`` are sums of the slopes over the rows, (n_outputs, n_fits).
+        """
+        products -= self.center[:, None] * total
         products *= self.factor[:, None]
         return products
+
+    def hessians(self, products, sums, totals):
+        """Hessians of sums over rows of weights c of these columns.
+
+        Parameters
+        ----------
+        products : ndarray of shape (n_fits, k, k, n_columns, n_columns)
+            Sums of c x x' of the design's own columns, of k outputs with k.
+        sums : ndarray of shape (n_fits, k, k, n_columns)
+            Sums of c x.
+        totals : ndarray of shape (n_fits, k, k)
+            Sums of c.
+        """
+        factor, center = (each.T[:, None, None] for each in (self.factor, self.center))
+        across = sums[..., None] * center[..., None, :]
+        found = products - across - np.swapaxes(across, 3, 4)
+        found += totals[..., None, None] * center[..., None] * center[..., None, :]
+        return found * factor[..., None] * factor[..., None, :]
 
     def norms(self, norms, n_rows):
         """Bounds of the norms of every fit's columns, (n_fits, n_columns)."""

@@ -102,6 +102,18 @@ class DenseDesign(MatrixDesign):
             product += block.T @ (block * weights[rows])
         return product
 
+    def weighted_grams(self, weights):
+        """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns).
+
+        In one product, where rows side by side stay in cache.
+        """
+        n_columns, n_weights = self.shape[1], weights.shape[1]
+        found = np.zeros((n_columns, n_weights, n_columns), self.dtype)
+        for rows, block in self._arrays(_block_size(n_columns * n_weights)):
+            scaled = weights[rows, :, None] * block[:, None]
+            found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
+        return found.transpose(1, 0, 2)
+
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""
         blocks = self._arrays(_block_size(self.shape[1]))

@@ -253,6 +253,10 @@ class ColumnDesign(Design):
         """
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
+    def weighted_grams(self, weights):
+        """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns)."""
+        return np.stack([self.weighted_gram(each[:, None]) for each in weights.T])
+
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         return self.dot(self.t_dot(np.eye(self.shape[0], dtype=self.dtype)))

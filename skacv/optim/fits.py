@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .column_maps import ColumnMaps
 from .matrix import slices
@@ -127,7 +128,31 @@ class Fits:
                 self._may_be_summed = self._forms is not None
         if self._forms is not None:
             return self._forms.gradient(point.coef)
+        if point.predictor is None and self._goes_by_blocks:
+            return self._gradient_by_blocks(point.coef)
         return self.gradient(self.predictor_at(point))
+
+    @property
+    def _goes_by_blocks(self):
+        """Whether slopes of all rows would take more than a cache, in one array."""
+        is_large = self.row_weights.size * self.target.shape[1] > MOST_AT_ONCE
+        is_here = self.problem.design.is_matrix and not self.problem.design.is_away
+        return is_large and is_here and not self.recentres
+
+    def _gradient_by_blocks(self, coef):
+        """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
+        own, total, found = self.of_design(coef), 0.0, 0.0
+        added = self.intercepts(own)
+        n_each = self.target.shape[1] * self.n_fits + self.problem.design.shape[1]
+        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
+            design = self.problem.design.rows(rows)
+            predictor = _side_by_side(design.dot, own)
+            predictor += added
+            slopes = self.problem.loss.derivative(self.target[rows], predictor)
+            slopes *= self.row_weights[rows]
+            found = found + _side_by_side(design.t_dot, slopes)
+            total = total + slopes.sum(axis=0)
+        return found if self.columns is None else self.columns.gradient(found, total)
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
@@ -188,7 +213,9 @@ class Fits:
     def gradient_of(self, slopes):
         """The gradient where these are the :meth:`slopes`."""
         found = _side_by_side(self.problem.design.t_dot, slopes)
-        return found if self.columns is None else self.columns.gradient(found, slopes)
+        if self.columns is None:
+            return found
+        return self.columns.gradient(found, slopes.sum(axis=0))
 
     def column_norms(self):
         """Norms of the columns, or bounds of them: (1, n), or those of every fit."""
@@ -235,6 +262,53 @@ class Fits:
         if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
             self._bases[r] = values, vectors
         return values, vectors
+
+    def inverse_hessians(self, penalty, iterate):
+        """The inverse Hessian of every fit's objective, (n_fits, n, n).
+
+        They are of coefficients (n_columns, n_outputs) laid out in one vector.
+        Directions of next to no curvature are left out.
+        """
+        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef)).reshape(
+            -1, self.n_fits
+        )
+        ridge = ridge * self.penalty_scale
+        found = []
+        for matrix, own in zip(self._hessians(iterate.coef), ridge.T):
+            values, vectors = eigh(matrix + np.diag(own))
+            is_seen = values > SINGULAR * values[-1]
+            vectors = vectors[:, is_seen]
+            found.append((vectors / values[is_seen]) @ vectors.T)
+        return np.stack(found).astype(iterate.coef.dtype)
+
+    def _hessians(self, coef):
+        """Hessians of the losses, (n_fits, n, n), from blocks of rows: one pass."""
+        own, (n_columns, n_outputs, n_fits) = self.of_design(coef), coef.shape
+        added, size = self.intercepts(own), n_columns * n_outputs
+        pairs = n_fits, n_outputs, n_outputs
+        found = np.zeros((*pairs, n_columns, n_columns))
+        sums, totals = np.zeros((n_columns, *pairs)), np.zeros(pairs)
+        n_each = n_outputs * n_fits + n_columns
+        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
+            design = self.problem.design.rows(rows)
+            predictor = _side_by_side(design.dot, own)
+            predictor += added
+            curvature = np.stack(
+                [
+                    self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
+                    for each in np.moveaxis(predictor, 2, 0)
+                ],
+                axis=1,
+            )
+            curvature *= self.row_weights[rows, 0, :, None, None]
+            flat = curvature.reshape(len(curvature), -1)
+            found += design.weighted_grams(flat).reshape(found.shape)
+            if self.columns is not None:
+                sums += design.t_dot(flat).reshape(sums.shape)
+                totals += curvature.sum(axis=0)
+        if self.columns is not None:
+            found = self.columns.hessians(found, np.moveaxis(sums, 0, -1), totals)
+        return found.transpose(0, 3, 1, 4, 2).reshape(n_fits, size, size)
 
     def alone(self, r):
         """The problem of one fit, centred by its own means where it does so."""

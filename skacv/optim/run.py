@@ -188,8 +188,6 @@ class LiveRun:
                     break
                 done.append(replace(phase, n_updates=n_updates, converged=converged))
                 self._check_end(phase, first)
-            if done and not np.isfinite(self._objective(self.t, done[-1].penalty)):
-                raise divergence(self.problem, done[-1])
         self.phases = done
 
     def _make_room(self, n_more):
@@ -264,11 +262,14 @@ class LiveRun:
 
     def _check_end(self, phase, first):
         """Raise where a phase ends above where it began, by too large a step."""
+        begun, ended = (self._objective(t, phase.penalty) for t in (first, self.t))
+        if ended <= begun:
+            return
+        if not np.isfinite(ended):
+            raise divergence(self.problem, phase)
         stable = phase.largest_stable_step(phase.smoothness(self.problem))
         if phase.schedule.step_size > stable:
-            begun, ended = (self._objective(t, phase.penalty) for t in (first, self.t))
-            if not ended <= begun:
-                raise divergence(self.problem, phase)
+            raise divergence(self.problem, phase)
 
 
 def divergence(problem, phase):

@@ -40,7 +40,13 @@ import numpy as np
 
 from .equality import ComparesArrays
 from .preconditioner import Preconditioner
-from .updates import NewtonStep, Pass, ProximalGradient, Update
+from .updates import (
+    NewtonStep,
+    Pass,
+    ProximalGradient,
+    SimplifiedNewtonStep,
+    Update,
+)
 
 __all__ = [
     "SCHEDULES",
@@ -51,6 +57,7 @@ __all__ = [
     "Newton",
     "RandomBatches",
     "Schedule",
+    "SimplifiedNewton",
     "StochasticGradient",
 ]
 
@@ -263,6 +270,14 @@ class Newton:
     def automatic_step(smoothness):
         """The one that ends at the minimum of a quadratic."""
         return 1.0
+
+
+@dataclass(frozen=True)
+class SimplifiedNewton(Newton):
+    """Newton's method with the Hessian of the iterate where a phase begins."""
+
+    def updates(self):
+        return repeat(SimplifiedNewtonStep(self.step_size))
 
 
 # Schedules made from a step size alone, which multiplies the gradient of all rows.

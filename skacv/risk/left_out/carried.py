@@ -13,7 +13,7 @@ from ...optim.fits import Fits, Iterate, Weights
 from ..refit import stays_in
 from .fold_record import RecordedFolds
 from .labels import LeaveOneOut
-from .replicas import check_stable
+from .replicas import check_stable, surely_stable_step
 
 
 class LabelsAndFolds:
@@ -161,9 +161,13 @@ class LabelsAndFolds:
         ValueError
             The message names the largest stable step.
         """
-        if not self.folds:
+        problem, weights = self._problem, self._refits
+        if not self.folds or all(
+            phase.schedule.step_size <= surely_stable_step(problem, phase, weights)
+            for phase in trajectory.phases
+        ):
             return
-        fits = Fits(self._problem, self._refits)
+        fits = Fits(problem, weights)
         begun, ended = (
             fits.value(fits.predictor_at(self._of_folds(each)))
             for each in (self._begun, self._ended)

@@ -98,6 +98,25 @@ def check_stable(problem, trajectory, weights, suspects):
                 )
 
 
+def surely_stable_step(problem, phase, weights):
+    """A step at which no replica diverges, whatever rows it leaves out.
+
+    Without some rows, L is at most L over the share of the weight that stays. Nothing
+    is known where replicas scale columns for themselves.
+
+    Parameters
+    ----------
+    problem : Problem
+    phase : Phase
+    weights : Weights
+    """
+    if weights.columns is not None:
+        return phase.largest_stable_step(np.inf)
+    own = problem.row_weights[:, 0]
+    larger = max((float((each / own).max()) for each in weights.rows.T), default=1.0)
+    return phase.largest_stable_step(max(larger, 1.0) * phase.smoothness(problem))
+
+
 def largest_stable_steps(problem, phases, weights, r):
     """The largest step of every phase at which replica r does not diverge.
 

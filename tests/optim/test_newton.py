@@ -1,0 +1,157 @@
+"""Newton's method with the Hessian of the iterate where a phase begins."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold
+
+from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
+from skacv.linear_model import logistic
+from skacv.optim import fits as engine
+from skacv.optim.arrays import design_of
+from skacv.optim.column_maps import ColumnMaps
+from skacv.optim.fits import Fits, Weights
+from skacv.optim.losses import Logistic, Multinomial
+from skacv.optim.penalties import SquaredL2
+from skacv.optim.phases import Phase
+from skacv.optim.problem import Problem
+from skacv.optim.run import run
+from skacv.optim.schedules import Newton, SimplifiedNewton
+
+N, P, N_FITS = 200, 4, 3
+
+
+def fits_of(loss, rng, maps=None):
+    X = rng.standard_normal((N, P)) + 1
+    n_outputs = 3 if loss.is_coupled else 1
+    y = np.eye(3)[rng.integers(0, 3, N)][:, :n_outputs]
+    problem = Problem(design_of(X), y, np.full((N, 1), 1 / N), loss)
+    stays = np.where(rng.random((N, N_FITS)) < 0.8, 1 / N, 0)
+    scale = np.array([1.0, 2.0, 3.0])
+    return Fits(problem, Weights(stays, scale, columns=maps and maps(rng)))
+
+
+def scaled(rng):
+    shape = P, N_FITS
+    return ColumnMaps(rng.random(shape) + 0.5, rng.standard_normal(shape))
+
+
+@pytest.mark.parametrize("maps", [None, scaled])
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
+def test_inverse_hessians_give_newton_directions(loss, maps, rng):
+    fits, penalty = fits_of(loss, rng, maps), SquaredL2(0.1)
+    coef = fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1)))
+    point = fits.iterate(coef)
+    gradient = fits.gradient_at(point)
+    gradient += fits.penalty_scale * penalty.smooth_gradient(coef)
+    inverses = fits.inverse_hessians(penalty, point)
+    for r in range(N_FITS):
+        found = inverses[r] @ gradient[:, :, r].ravel()
+        expected = fits.newton_direction(penalty, point)[:, :, r].ravel()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("maps", [None, scaled])
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
+def test_gradients_by_blocks_of_rows(loss, maps, rng, monkeypatch):
+    fits = fits_of(loss, rng, maps)
+    coef = fits.start(rng.standard_normal((P, 3 if loss.is_coupled else 1)))
+    expected = fits.gradient_at(fits.iterate(coef))
+    monkeypatch.setattr(engine, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(engine, "ENTRIES_PER_BLOCK", 300)
+    found = fits.gradient_at(fits.iterate(coef))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+
+def test_it_ends_where_newton_does(rng):
+    problem = fits_of(Logistic(), rng).problem
+    start = np.zeros((1, P, 1))
+    ends = []
+    for schedule in (Newton(1.0), SimplifiedNewton(1.0)):
+        plan = [Phase(SquaredL2(s), schedule, 100) for s in (0.1, 0.01)]
+        ends.append(run(problem, plan, start, tol=1e-12))
+    newton, simplified = ends
+    np.testing.assert_allclose(simplified.coef[-1], newton.coef[-1], atol=1e-10)
+    assert newton.n_updates < simplified.n_updates < 60
+
+
+def test_a_run_goes_on_with_its_hessian(rng):
+    problem, start = fits_of(Logistic(), rng).problem, np.zeros((1, P, 1))
+
+    def plan(n_updates):
+        return [Phase(SquaredL2(0.01), SimplifiedNewton(1.0), n_updates)]
+
+    part = run(problem, plan(2), start)
+    found = run(problem, plan(5), part.coef, done=part.phases)
+    np.testing.assert_array_equal(found.coef, run(problem, plan(5), start).coef)
+
+
+# ------------------------------------------------------------------ solver="auto"
+
+FOLDS = KFold(3, shuffle=True, random_state=0)
+
+
+@pytest.fixture
+def tall(rng, monkeypatch):
+    monkeypatch.setattr(logistic, "LEAST_ROWS", 300)
+    X = rng.standard_normal((400, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
+    return X, (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_folds_are_refits_at_the_end_of_every_value(standardize, tall):
+    X, y = tall
+    model = TrajectoryLogisticRegression(
+        "path", cv=FOLDS, tol=1e-10, standardize=standardize
+    ).fit(X, y)
+    assert model.n_iter_ < 10 * 10
+    ends = np.flatnonzero(np.diff(model.C_path_, append=0))
+    for t in ends[::4]:
+        losses, weights = [], []
+        for fitted, judged in FOLDS.split(X):
+            scale = X[fitted].std(axis=0) if standardize else 1.0
+            exact = LogisticRegression(C=model.C_path_[t], tol=1e-10, max_iter=1000)
+            exact.fit(X[fitted] / scale, y[fitted])
+            predicted = exact.predict_proba(X[judged] / scale)
+            losses.append(log_loss(y[judged], predicted))
+            weights.append(len(judged))
+        expected = np.average(losses, weights=weights)
+        assert model.cv_path_[t] == pytest.approx(expected, rel=1e-6)
+
+
+def test_when_it_is_taken(tall):
+    X, y = tall
+
+    def kind(*args, **settings):
+        model = TrajectoryLogisticRegression(*args, max_iter=30, **settings).fit(X, y)
+        return type(model._phases[0].schedule).__name__
+
+    assert kind("path") == kind([0.1, 1.0]) == "SimplifiedNewton"
+    others = [
+        kind(1.0),
+        kind("path", l1_ratio=0.5),
+        kind("path", risk=True),
+        kind("path", loo=20),
+        kind("path", solver="fista"),
+        kind("path", step_size=0.1),
+    ]
+    assert others == ["Nesterov"] * 6
+
+
+def test_the_path_and_its_choice_are_those_of_gradients(tall):
+    X, y = tall
+    settings = {"tol": 1e-9, "max_iter": 2000}
+    found, expected = (
+        TrajectoryEarlyStoppingCV(
+            TrajectoryLogisticRegression("path", solver=solver, **settings),
+            criterion="cv",
+            patience=None,
+        ).fit(X, y)
+        for solver in ("auto", "fista")
+    )
+    assert found.path_.min() == pytest.approx(expected.path_.min(), rel=1e-3)
+    last = found.estimator_.coef_path_[-1], expected.estimator_.coef_path_[-1]
+    # As far as gradients have come along the column of little spread.
+    np.testing.assert_allclose(*last, rtol=0, atol=1e-4)
+    assert found.estimator_.n_iter_ < 0.2 * expected.estimator_.n_iter_
