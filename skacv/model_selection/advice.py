@@ -6,6 +6,7 @@ from inspect import signature
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 
 from .._warnings import warn
 
@@ -26,6 +27,7 @@ LAST_SHARE, STILL = 0.1, 1e-3
 # Rows of which so many are copies of others are warned of, where some column has other
 # values in so many of them: rows of a few categories are often alike.
 MOST_COPIES, CONTINUOUS = 0.1, 0.3
+ROWS_PER_BLOCK = 4096
 
 
 def names_keywords(init):
@@ -68,6 +70,18 @@ def warn_of_last_iterate(run, choice, sign):
         )
 
 
+def _along_a_direction(X):
+    """Rows along a random direction, where those that are not alike differ.
+
+    By blocks: no copy of X is made.
+    """
+    direction = np.random.default_rng(0).standard_normal(X.shape[1])
+    found = np.empty(len(X))
+    for rows in gen_batches(len(X), ROWS_PER_BLOCK):
+        found[rows] = np.nan_to_num(X[rows].astype(np.float64)) @ direction
+    return found
+
+
 def warn_of_copies(X, y):
     """Warn where many rows are copies of others: no fold has them unseen.
 
@@ -78,13 +92,11 @@ def warn_of_copies(X, y):
     """
     if sparse.issparse(X) or np.asarray(X).dtype.kind not in "fiu":
         return  # counts, indicators and categories are often alike
-    X = np.nan_to_num(np.asarray(X, dtype=np.float64))
-    # Rows that are not alike differ along a random direction, as good as surely.
-    along = X @ np.random.default_rng(0).standard_normal(X.shape[1])
-    n_rows = len(along)
+    X = np.asarray(X)
+    along, n_rows = _along_a_direction(X), len(X)
     if len(np.unique(along)) > (1 - MOST_COPIES) * n_rows:
         return
-    if max(len(np.unique(column)) for column in X.T) < CONTINUOUS * n_rows:
+    if all(len(np.unique(column)) < CONTINUOUS * n_rows for column in X.T):
         return
     _, labels = np.unique(np.asarray(y), return_inverse=True)
     of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
