@@ -136,13 +136,13 @@ class StoredPredictors(ArrayPath):
 def _products(design, coef):
     """Linear predictors of iterates (t, n_columns, n_outputs), in one product."""
     n_iterates, n_columns, n_outputs = coef.shape
-    coef = np.moveaxis(coef, 1, 0).reshape(n_columns, -1)
+    coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
     used = coef.any(axis=1) if design.is_matrix else None
     if used is not None and np.count_nonzero(used) <= FEW * n_columns:
         index = np.flatnonzero(used)
         design, coef = design.columns(index, design.dtype), coef[index]
     found = design.dot(coef).reshape(-1, n_iterates, n_outputs)
-    return np.moveaxis(found, 1, 0).astype(coef.dtype, copy=False)
+    return found.transpose(1, 0, 2).astype(coef.dtype, copy=False)
 
 
 def path_values(loss, target, weights, predictor, iterates=EVERY):
@@ -168,7 +168,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
         block = slice(numbers[some].start, numbers[some].stop)
         n_each = len(numbers[some]) * predictor.shape[2]
         for rows in slices(len(target), max(1, ENTRIES_PER_BLOCK // n_each)):
-            own = np.moveaxis(predictor.of_rows(rows, block), 0, 2)
+            own = predictor.of_rows(rows, block).transpose(1, 2, 0)
             value = loss.value(target[rows], own).sum(axis=1, dtype=np.float64)
             # Not by BLAS: it rounds as the number of iterates has it.
             found[some] += np.einsum("nt,n->t", value, weights[rows])
