@@ -9,7 +9,7 @@ from ..optim.phases import Phase, smoothness_under
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import is_cheap
-from ..risk.left_out.replicas import largest_stable_steps, surely_stable_step
+from ..risk.left_out.replicas import are_surely_stable, largest_stable_steps
 from ..risk.refit import stays_in
 from .collections import is_collection
 from .left_out import FEWEST_ROWS
@@ -84,7 +84,7 @@ class PlannedModel(PenaltyStrengths):
         refit = self._refit(data).of_run(Trajectory.planned([phase]))
         stays = stays_in(folds, len(problem.target))
         weights = refit.without(problem, stays)
-        if phase.schedule.step_size <= surely_stable_step(problem, phase, weights):
+        if are_surely_stable(problem, [phase], weights):
             return np.inf
         return min(
             float(stable)

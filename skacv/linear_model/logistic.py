@@ -12,11 +12,9 @@ from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import GradientDescent, Nesterov, Newton, SimplifiedNewton
 from ._curved import InverselyPenalized
 
-# Newton's method along a path takes less than gradients of this many rows at least,
-# so many times as many as there are coefficients.
-LEAST_ROWS, ROWS_TO_ONE = 10_000, 50
-# A Hessian of more coefficients takes too long.
-MOST_COLUMNS = 500
+# Newton's method takes less than gradients along a path on this many rows at least. A
+# Hessian of 100 coefficients costs what it saves.
+LEAST_ROWS, MOST_COEFFICIENTS = 10_000, 50
 
 
 @documented(
@@ -53,10 +51,10 @@ default="auto"
         Accelerated ("fista", also called "nesterov") or plain proximal gradient descent
         ("ista", "gd"), or stochastic gradient descent in batches ("sgd"); or Newton's
         method, for a ridge penalty and few columns, which takes about ten updates.
-        "auto" is "fista"; but along several values of C with a ridge penalty, where
-        rows are many and columns few, it is Newton's method with one Hessian for each
-        value, which takes a few updates for each. Those runs have no ``risk_path_``:
-        they are not taken where ``risk`` or ``loo`` are set.
+        "auto" is "fista"; but along several values of C with a ridge penalty, on 10,000
+        rows or more of at most 50 coefficients, it is Newton's method with one Hessian
+        for each value, which takes a few updates for each. Those runs have no
+        ``risk_path_``: they are not taken where ``risk`` or ``loo`` are set.
     {max_iter, tol, step_size}
         With "newton" it is 1.
     {batch_size, power_t, risk}
@@ -173,9 +171,7 @@ default="auto"
             return False
         n_rows, n_columns = problem.design.shape
         width = n_columns * problem.target.shape[1]
-        is_tall = width <= MOST_COLUMNS and n_rows >= max(
-            LEAST_ROWS, ROWS_TO_ONE * width
-        )
+        is_tall = width <= MOST_COEFFICIENTS and n_rows >= LEAST_ROWS
         is_left_to_us = all(
             plain(asked) in ("auto", False) for asked in (self.risk, self.loo)
         )

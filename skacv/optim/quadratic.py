@@ -16,6 +16,8 @@ from .moments import moments_of
 MOST_ENTRIES = 1 << 24
 # Patterns of weights are told apart by their bits.
 MOST_FITS = 62
+# Fewer rows to a group would take as long one by one.
+ROWS_TO_ONE = 4
 # Weights of a group that differ by more roundings are not those of one pattern.
 ROUNDINGS = 8
 
@@ -102,11 +104,15 @@ def _groups(row_weights, fits):
     group : ndarray of int, shape (n_rows,)
     shares : ndarray of shape (n_groups, n_fits)
         What the weights of a fit are, over those of the problem.
-    Or None where they have no such groups.
+    Or None where they have no such groups, or too many.
     """
     weights = fits.row_weights[:, 0]
     code = (weights > 0) @ (1 << np.arange(fits.n_fits, dtype=np.int64))
     _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    width = fits.problem.design.shape[1] + fits.problem.target.shape[1]
+    is_many = len(first) * ROWS_TO_ONE > len(group)
+    if is_many or len(first) * width**2 > MOST_ENTRIES:
+        return None
     shares = weights[first] / row_weights[first].astype(np.float64)
     rounding = ROUNDINGS * np.finfo(row_weights.dtype).eps
     if not np.allclose(weights, shares[group] * row_weights, rtol=rounding, atol=0):

@@ -155,3 +155,9 @@ def test_the_path_and_its_choice_are_those_of_gradients(tall):
     # As far as gradients have come along the column of little spread.
     np.testing.assert_allclose(*last, rtol=0, atol=1e-4)
     assert found.estimator_.n_iter_ < 0.2 * expected.estimator_.n_iter_
+
+
+def test_it_is_left_to_few_coefficients(tall, monkeypatch):
+    monkeypatch.setattr(logistic, "MOST_COEFFICIENTS", 2)
+    model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
+    assert type(model._phases[0].schedule).__name__ == "Nesterov"

@@ -13,7 +13,7 @@ from ...optim.fits import Fits, Iterate, Weights
 from ..refit import stays_in
 from .fold_record import RecordedFolds
 from .labels import LeaveOneOut
-from .replicas import check_stable, surely_stable_step
+from .replicas import are_surely_stable, check_stable
 
 
 class LabelsAndFolds:
@@ -162,10 +162,8 @@ class LabelsAndFolds:
             The message names the largest stable step.
         """
         problem, weights = self._problem, self._refits
-        if not self.folds or all(
-            phase.schedule.step_size <= surely_stable_step(problem, phase, weights)
-            for phase in trajectory.phases
-        ):
+        phases = trajectory.phases
+        if not self.folds or are_surely_stable(problem, phases, weights):
             return
         fits = Fits(problem, weights)
         begun, ended = (

@@ -98,8 +98,8 @@ def check_stable(problem, trajectory, weights, suspects):
                 )
 
 
-def surely_stable_step(problem, phase, weights):
-    """A step at which no replica diverges, whatever rows it leaves out.
+def are_surely_stable(problem, phases, weights):
+    """Whether no replica can diverge, as far as that is known beforehand.
 
     Without some rows, L is at most L over the share of the weight that stays. Nothing
     is known where replicas scale columns for themselves.
@@ -107,14 +107,17 @@ def surely_stable_step(problem, phase, weights):
     Parameters
     ----------
     problem : Problem
-    phase : Phase
+    phases : sequence of Phase
     weights : Weights
     """
-    if weights.columns is not None:
-        return phase.largest_stable_step(np.inf)
-    own = problem.row_weights[:, 0]
-    larger = max((float((each / own).max()) for each in weights.rows.T), default=1.0)
-    return phase.largest_stable_step(max(larger, 1.0) * phase.smoothness(problem))
+    own, bounds = problem.row_weights[:, 0], [np.inf] * len(phases)
+    if weights.columns is None:
+        larger = max([1.0, *(float((each / own).max()) for each in weights.rows.T)])
+        bounds = [larger * phase.smoothness(problem) for phase in phases]
+    return all(
+        phase.schedule.step_size <= phase.largest_stable_step(bound)
+        for phase, bound in zip(phases, bounds)
+    )
 
 
 def largest_stable_steps(problem, phases, weights, r):
