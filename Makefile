@@ -44,7 +44,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 	$(OLDEST)/bin/$(PYTEST) -m "not slow"
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
-	$(EXTRAS)/bin/$(PYTEST) tests/jax tests/torch tests/dask tests/test_public_api.py
+	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
 	$(EXTRAS)/bin/$(PYTEST) tests/staged/test_boosters.py
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays

@@ -1,13 +1,13 @@
 """
-How large a batch is worth its while
-====================================
+How large a batch pays off
+==========================
 
 Kernel stochastic gradient descent on data that it can fit: how many rows must be
 gone through until the training error is down to 5e-3? Up to the critical batch size
 m* = beta / lambda_1 + 1 a batch of m rows does the work of m batches of one row;
 beyond it, rows are wasted (Ma, Bassily and Belkin 2018, "The power of
 interpolation"). m* is small where the kernel has one large eigenvalue. EigenPro
-lowers that, and batches as large as a machine likes become worth their while.
+lowers that, and batches as large as a machine likes pay off.
 
 Run ``python examples/plot_batch_size.py --output DIR`` to write the figure.
 """

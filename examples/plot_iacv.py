@@ -52,7 +52,7 @@ from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import iterate
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out import linearised as iacv
-from skacv.risk.left_out.moments import moments
+from skacv.risk.left_out.replayed import replayed_steps
 from skacv.risk.left_out.replicas import replayed
 from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.refit import Refit
@@ -141,15 +141,13 @@ def logistic_problem(n, rng):
 
 def linearised(problem, trajectory, left_out, correction):
     """Coefficients without each row, (n_left_out, n_features), of every iterate."""
-    scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
-    sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
-    start = trajectory.coef[0]
-    replicas = iacv.Replicas(problem, left_out, start, sizes, trajectory.whole)
-    yield start[:, 0] + replicas.deviations(start)[:, :, 0]
-    for moment in iterate(moments(problem, trajectory, correction), replicas):
-        if moment.ends is not None:
-            coef = trajectory.coef[moment.ends]
-            yield coef[:, 0] + replicas.deviations(coef)[:, :, 0]
+    sizes, start = iacv.column_sizes(problem), trajectory.coef[0]
+    replicas = iacv.Replicas(problem, trajectory, left_out, sizes)
+    yield start[:, 0] + replicas.on_all_columns(start)[:, :, 0]
+    for step in iterate(replayed_steps(problem, trajectory, correction), replicas):
+        if step.ends is not None:
+            coef = trajectory.coef[step.ends]
+            yield coef[:, 0] + replicas.on_all_columns(coef)[:, :, 0]
 
 
 def exact(problem, trajectory, left_out):

@@ -20,6 +20,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.risk.left_out.choice import leave_folds_out
+from skacv.risk.memory import curved_run
 from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import points_of
 from skacv.risk.refit import UNCENTRED
@@ -68,6 +69,13 @@ def held_out(problem, trajectory, scales, method="exact", rng=None):
     own = CurvedRun(points_of(problem, trajectory), scales)
     modes, solution = own.solved(method, rng)
     return own.held_out(modes, solution, slice(None), slice(None))
+
+
+def read_any_loss(problem, trajectory, method, row_scales=False, rng=None):
+    """The estimate of a run by the backend of any loss, the squared error too."""
+    return curved_run.estimate_risk(
+        problem, trajectory, UNCENTRED, method, row_scales, rng
+    )
 
 
 def mean_costs(problem, predictors):

@@ -26,7 +26,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from skacv._estimator.following import in_numpy
+from skacv._estimator.devices import in_numpy
 from skacv.kernel import eigenpro
 from skacv.kernel.kernels import Gaussian
 from skacv.model_selection.portfolios import PORTFOLIOS
@@ -41,10 +41,9 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov, StochasticGradient
 from skacv.risk.left_out.choice import leave_folds_out
-from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.reader import read
 from skacv.risk.refit import UNCENTRED
+from tests.curved_runs import read_any_loss
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
 pytest.importorskip("array_api_compat", reason="array-api-compat is missing")
@@ -68,8 +67,10 @@ def test_runs_and_estimates_are_those_of_numpy(loss, penalty, shape, rng):
         passes = run(problem, [Phase(penalty, batches, 3)], own.coef[:1])
         folds = [(np.arange(10, shape[0]), np.arange(10))]
         held_out = leave_folds_out(problem, own, folds, UNCENTRED)[0]
-        reader = CurvedMemoryMatrix(10, rng=np.random.default_rng(0))
-        risks = [read(reader, problem, each, UNCENTRED).path for each in (own, passes)]
+        risks = [
+            read_any_loss(problem, each, 10, rng=np.random.default_rng(0)).path
+            for each in (own, passes)
+        ]
         if loss.is_quadratic:
             risks.append(estimate_risk(problem, own, method="exact").path)
         found.append([own.coef, passes.coef, held_out, *risks])
@@ -469,6 +470,6 @@ def test_batches_have_room_on_their_device(rng, monkeypatch):
     assert eigenpro.rows_that_fit(matrix) == 10
     kept = KernelMatrix(Gaussian(0.1), X, np.float32, budget=np.inf)
     assert eigenpro.rows_that_fit(kept) == 400
-    sizes = eigenpro.Sizes("auto", "auto", "auto", 1e9)
-    assert sizes.batch(4000, 300.0, 10) == 10
-    assert sizes.batch(4000, 300.0, 4000) == 300
+    solver = eigenpro.KernelSolver(None, "eigenpro", "auto", "auto", "auto", 1e9)
+    assert solver.batch(4000, 300.0, 10) == 10
+    assert solver.batch(4000, 300.0, 4000) == 300

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
-from skacv.risk.left_out.costs import Run
+from skacv.risk.left_out.costs import Workload
 from skacv.risk.left_out.methods import method_for
 
 MODELS = [
@@ -80,8 +80,9 @@ def planned_is_recorded(model, X, y):
     data = model._data
     coef = data.iterates(model.coef_path_, model.intercept_path_)
     trajectory = Trajectory.recorded(data.problem, coef, model._phases)
-    recorded = Run.recorded(data.problem, trajectory, model._corrects_loo)
-    planned = model._planned_run(X.shape, y)
+    spec = model._spec()
+    recorded = Workload.recorded(data.problem, trajectory, spec.corrects_loo)
+    planned = spec.workload(X.shape, y)
     for run in (planned, recorded):
         assert run.rules
     known = [
@@ -95,7 +96,7 @@ def planned_is_recorded(model, X, y):
         for run in (planned, recorded)
     ]
     assert known[0] == known[1]
-    assert model._is_quadratic == model._loss.is_quadratic
+    assert spec.is_quadratic == model._loss.is_quadratic
 
 
 # ------------------------------------------------------------------- warm start

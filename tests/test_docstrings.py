@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import skacv
+from skacv._any_optimiser import docstrings as of_any_optimiser
 from skacv._estimator import docstrings
 from skacv._estimator.docstrings import NAMES, VALUE, documented, entries
 
@@ -122,7 +123,8 @@ def test_what_means_the_same_is_said_in_the_same_words(cls, others, parameter):
 
 TABLES = {
     name: value
-    for name, value in vars(docstrings).items()
+    for module in (docstrings, of_any_optimiser)
+    for name, value in vars(module).items()
     if name.isupper() and isinstance(value, dict)
 }
 
@@ -176,6 +178,8 @@ def test_every_name_in_braces_is_filled_in(cls):
     doc = getdoc(cls)
     assert not NAMES.search(doc)
     assert not VALUE.search(doc)
+    methods = [getattr(cls, name, None) for name in dir(cls) if name[0] != "_"]
+    assert not any(NAMES.search(getdoc(method) or "") for method in methods)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

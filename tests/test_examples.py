@@ -1,5 +1,6 @@
 """Every example runs, at a tiny size."""
 
+import re
 import runpy
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,6 +92,14 @@ def names_of(example):
 
 def test_none_is_forgotten():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(TINY)
+
+
+def test_gallery_shows_every_example_once():
+    page = (EXAMPLES / "index.rst").read_text()
+    cards = re.findall(r"^   \.\./examples/(\w+)\.py$", page, re.MULTILINE)
+    pages = re.findall(r"^   (plot_\w+)$", page, re.MULTILINE)
+    assert cards == pages
+    assert sorted(cards) == sorted(TINY)
 
 
 # Peers of few rows may not converge, or have classes of fewer rows than folds.

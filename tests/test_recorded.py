@@ -18,6 +18,8 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
+from skacv._estimator.prediction_intervals import held_out_residuals
+from skacv.model_selection import RecordsTrajectory
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -51,6 +53,12 @@ def fitted(request, rng):
     model = clone(request.param).set_params(max_iter=8)
     X, y = drawn(model, rng)
     return model.fit(X, y), X, y
+
+
+@pytest.mark.parametrize("model", [*SQUARED, *OTHERS], ids=name)
+def test_models_record_their_trajectory_without_deriving_from_the_protocol(model):
+    assert isinstance(model, RecordsTrajectory)
+    assert RecordsTrajectory not in type(model).__mro__
 
 
 def test_staged_loss_with_weights_is_that_of_repeated_rows(fitted, rng):
@@ -140,9 +148,9 @@ def test_residuals_are_targets_less_predictions(model, rng):
     X, y = drawn(model, rng)
     model = clone(model).set_params(loo=True).fit(X, y).at_iteration(5)
     held_out = y - model.loo_prediction_path_[5]
-    np.testing.assert_array_equal(model._held_out_residuals("loo"), held_out)
+    np.testing.assert_array_equal(held_out_residuals(model, "loo"), held_out)
     estimated = np.matmul(*model.risk_residual_path_)[5]
-    np.testing.assert_allclose(model._held_out_residuals("risk"), estimated)
+    np.testing.assert_allclose(held_out_residuals(model, "risk"), estimated)
     assert np.corrcoef(held_out, estimated)[0, 1] > 0.9
 
 

@@ -12,11 +12,12 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _fit_context, on_host
-from .._estimator.decisions import RecordedProbabilisticClassifier
-from .._estimator.folds import RoutesToFolds, splitter_of
+from .._estimator.decisions import RecordedProbabilisticClassifier, classes_of
+from .._estimator.folds import routing_of, splitter_of
 from .._estimator.held_out_costs import HeldOutCosts
 from .._estimator.parameters import plain
 from .._estimator.predictions import RecordedModel
+from .._estimator.recording import RecordsTrajectory
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from .batches import shuffled_batches
 
@@ -31,7 +32,7 @@ class UserLoss:
     name: str
 
 
-class IteratedModel(RoutesToFolds, RecordedModel):
+class IteratedModel(RecordedModel, RecordsTrajectory):
     """A fit that is a run of some library, recorded.
 
     A subclass has the parameters ``loss``, ``max_iter``, ``batch_size``, ``cv``,
@@ -48,6 +49,7 @@ class IteratedModel(RoutesToFolds, RecordedModel):
         "loo": [Interval(Integral, 2, None, closed="left"), "boolean"],
         "random_state": ["random_state"],
     }
+    get_metadata_routing = routing_of
 
     @abstractmethod
     def _run(self, X, target, n_outputs, seed, batches):
@@ -266,7 +268,7 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
 
     def _coded(self, X, y):
         X, y = self._validated(X, y)
-        classes, label = self._classes_of(y)
+        classes, label = classes_of(self, y)
         n_outputs = 1 if len(classes) == 2 else len(classes)
         return X, y, label, {"classes_": classes}, n_outputs
 
@@ -274,7 +276,7 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
         return None, label
 
     def _usual_loss(self, y):
-        n_classes = len(self._classes_of(np.asarray(y))[0])
+        n_classes = len(classes_of(self, np.asarray(y))[0])
         return Logistic() if n_classes == 2 else Multinomial()
 
     @staticmethod

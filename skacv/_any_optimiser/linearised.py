@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..risk.left_out.correction import LARGEST_SCALE
-from ..risk.left_out.moments import GROWTH, powers
+from ..risk.left_out.replayed import GROWTH, powers
 from .backend import Backend
 from .data import Rows
 from .folds import at_a_time

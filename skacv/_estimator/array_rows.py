@@ -1,8 +1,11 @@
 """Training rows that are arrays in memory."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .data import Coded, Samples, are_equal
+from .fit_run import FitRun
+from .folds import asked_folds
 from .left_out import check_loo
 from .row_summary import RowSummary
 
@@ -18,6 +21,8 @@ class ArrayRows:
     samples : Samples
     coded : Coded
     """
+
+    run_type: ClassVar = FitRun
 
     passed: tuple
     samples: Samples
@@ -79,5 +84,5 @@ class ArrayRows:
         """
         check_loo(estimator.loo, len(self.samples.rows))
         X, y, _ = self.passed
-        folds = estimator._folds(X, y, self.samples, params)
+        folds = asked_folds(estimator, X, y, self.samples, params)
         return estimator._data_of(self.samples, self.coded, folds, seed, resume)

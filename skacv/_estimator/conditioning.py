@@ -32,8 +32,8 @@ def warn_of_uneven_columns(problem, trajectory, has_constant):
         return
     n_rows = len(problem.target)
     rows = np.unique(np.linspace(0, n_rows - 1, SAMPLED_ROWS).astype(int))
-    squares = _mean_squares(problem.design.rows(rows))
-    squares = squares[:-1] if has_constant else squares
+    design = problem.design.features if has_constant else problem.design
+    squares = _mean_squares(design.rows(rows))
     squares = squares[squares > 0]
     if not squares.size:
         return

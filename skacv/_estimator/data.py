@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight, is_foreign, on_host
 from ..optim.arrays import design_of
-from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in, there
+from ..optim.constant import WithConstant
+from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in
 from ..optim.problem import Problem
 from .held_out_path import HeldOutPath
 from .standardized import AS_PASSED, AsPassed, Standardized
@@ -334,7 +335,9 @@ def column_data(samples, coded, fit_intercept):
     has_constant = bool(fit_intercept and not loss.is_quadratic)
     center = np.zeros((X.shape[1], 1), dtype)
     offset = np.zeros((1, target.shape[1]), dtype)
-    design = design_of(with_column(X, 1.0) if has_constant else X)
+    design = design_of(X)
+    if has_constant:
+        design = WithConstant(design)
     if is_centered:
         design = design.centered(row_weights)
         center = design.center
@@ -361,6 +364,13 @@ def checked_place(estimator, X):
     return X if estimator._follows_X else on_host(X)
 
 
+def new_rows(fitted, X):
+    """Validated rows for a fitted estimator to predict, where they may stay."""
+    check_is_fitted(fitted)
+    X = checked_place(fitted, X)
+    return validate_data(fitted, X, accept_sparse="csr", dtype=floating(X), reset=False)
+
+
 def floating(X):
     """The dtypes that an array may keep: of its own namespace."""
     names = namespace_of(X) if is_foreign(X) else np
@@ -378,13 +388,3 @@ def are_equal(X, other):
     if is_away(X):
         return type(X) is type(other) and bool(namespace_of(X).all(X == other))
     return (X != other).nnz == 0 if sparse.issparse(X) else np.array_equal(X, other)
-
-
-def with_column(X, value):
-    """X with one more column, of one value."""
-    column = np.full((X.shape[0], 1), value, dtype_of(X))
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
-    if is_away(X):
-        return namespace_of(X).concat([X, there(column, X)], axis=1)
-    return np.hstack([X, column])

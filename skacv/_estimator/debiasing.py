@@ -1,5 +1,6 @@
-"""Debiased coefficients of the iterates of a linear model: what is needed for them."""
+"""Debiased coefficients of the iterates of a fitted linear model."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
 from ..optim.trajectory import Trajectory
-from ..risk.inference.debiased import Debiased
-from ..risk.inference.scores import scores_at_the_end
+from ..risk.inference.debiased import Debiased, Scaled
+from ..risk.inference.label_effects import LabelEffects
+from ..risk.inference.scores import N_PROBES, scores_at_the_end
+from ..risk.inference.single_index import ScaleByStrength
 from .directions import KnownCovariance, Nodewise
 from .left_out import kept_run
 
@@ -25,231 +28,223 @@ class ScoredRun(NamedTuple):
     Attributes
     ----------
     trajectory : Trajectory
+    coef : ndarray of shape (n_features, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
     scores : ndarray of shape (n_rows, n_outputs)
     """
 
     trajectory: Trajectory
+    coef: np.ndarray
+    intercept: np.ndarray
     scores: np.ndarray
 
 
-class DebiasesCoefficients:
-    """The iterates of a linear model, debiased."""
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features of the rows of a fit, and what is known of their covariance.
 
-    def _debiased(self, columns, iterations, covariance, X_unlabelled):
-        """Places of the asked columns, and their coefficients, debiased.
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Centred where there is an intercept.
+    means : ndarray of shape (n_features,)
+        Before they are centred.
+    covariance : KnownCovariance or Nodewise
+    """
 
-        Returns
-        -------
-        index : ndarray of int
-        found : list of Debiased or Scaled
-            One for every iteration; None is the iterate in use.
-        """
-        self._check_can_debias()
-        index = self._places_of_columns(columns)
-        runs = [self._scored_run(t) for t in iterations]
-        X = self._features()
-        self._check_columns(X, index)
-        known = _covariance(X, covariance, X_unlabelled, self.fit_intercept)
-        directions = known.of_columns(X, index)
-        found = [
-            Debiased.of(
-                self._at_the_end(run.trajectory)[0][index], run.scores, directions
-            )
-            for run in runs
-        ]
-        return index, [
-            self._on_its_scale(each, run, X, known) for each, run in zip(found, runs)
-        ]
+    X: np.ndarray
+    means: np.ndarray
+    covariance: KnownCovariance | Nodewise
 
-    def _debiased_means(self, rows, run, covariance, X_unlabelled):
-        """Linear predictors of rows, debiased: :class:`Debiased`.
+    @classmethod
+    def of(cls, fitted, covariance, X_unlabelled, columns=()):
+        """The features of a fit.
 
         Parameters
         ----------
-        rows : ndarray of shape (n_asked, n_features)
-        run : ScoredRun
+        fitted : fitted estimator
         covariance, X_unlabelled : object
             As users pass them.
-        """
-        X = self._features()
-        known = _covariance(X, covariance, X_unlabelled, self.fit_intercept)
-        # Where there is an intercept, it is that of the mean row.
-        middle = self._feature_means() if self.fit_intercept else np.zeros(X.shape[1])
-        coef, intercept = self._at_the_end(run.trajectory)
-        directions = known.of_rows(X, rows - middle)
-        if self.fit_intercept:
-            directions = directions.with_constant()
-        return Debiased.of(rows @ coef + intercept, run.scores, directions)
-
-    def _on_its_scale(self, found, run, X, known):
-        """Debiased coefficients are about the true ones; of classes, about multiples.
-
-        Parameters
-        ----------
-        found : Debiased
-        run : ScoredRun
-        X : ndarray of shape (n_rows, n_features)
-        known : KnownCovariance or Nodewise
-        """
-        return found
-
-    def _check_can_debias(self):
-        """Raise where this is not fitted, has many classes, or lacks what is needed."""
-        check_is_fitted(self)
-        if len(getattr(self, "classes_", ())) > 2:
-            raise ValueError(
-                "Debiased coefficients are not available for more than two classes."
-            )
-        there = {
-            "keep_data=True": self._data is not None,
-            "risk=True": hasattr(self, "risk_path_"),
-        }
-        missing = [setting for setting, is_there in there.items() if not is_there]
-        if missing:
-            raise ValueError(
-                f"Debiased coefficients need {' and '.join(missing)}: fit "
-                f"{type(self).__name__}({', '.join(missing)}), alone or as estimator "
-                "of TrajectoryEarlyStoppingCV."
-            )
-
-    def _scored_run(self, iteration):
-        """The run up to an iterate, with its scores.
+        columns : ndarray of int
+            The columns whose coefficients are asked for.
 
         Raises
         ------
         ValueError
-            If there is no such iterate, or it cannot be debiased.
+            If an asked column is constant, or the covariance does not match them.
         """
-        iterate = self if iteration is None else self.at_iteration(iteration)
-        t, problem = iterate.iteration_, self._data.problem
-        trajectory = kept_run(self, t)
-        _check_debiasable(problem, trajectory, self.n_features_in_)
-        return ScoredRun(trajectory, self._scores(trajectory, t))
-
-    def _scores(self, trajectory, t):
-        """What debiases iterate t, (n_rows, n_outputs)."""
-        problem = self._data.problem
-        # On all rows, the residuals of rows that are left out are the scores.
-        if trajectory.n_batches() or not problem.loss.is_quadratic:
-            rng = check_random_state(self.random_state)
-            return scores_at_the_end(problem, trajectory, rng=rng)
-        temporal, spatial = self.risk_residual_path_
-        found = np.tensordot(temporal[t], spatial, axes=1)
-        return found.reshape(len(found), -1)
-
-    def _places_of_columns(self, columns):
-        """The asked columns as an array of int.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, or names were not seen in fit.
-        """
-        n_features = self.n_features_in_
-        if columns is None:
-            return np.arange(n_features)
-        columns = np.atleast_1d(np.asarray(columns))
-        if columns.dtype == bool:
-            if columns.shape != (n_features,):
-                raise ValueError(
-                    f"columns has {len(columns)} entries for {n_features} features."
-                )
-            return np.flatnonzero(columns)
-        if columns.dtype.kind in "OU":
-            names = list(getattr(self, "feature_names_in_", []))
-            unknown = [name for name in columns if name not in names]
-            if unknown:
-                raise ValueError(f"There are no columns {unknown} in the X of fit.")
-            return np.array([names.index(name) for name in columns])
-        if ((columns < -n_features) | (columns >= n_features)).any():
-            raise ValueError(
-                f"columns must be below {n_features}, the features of fit, got "
-                f"{columns.tolist()}."
-            )
-        return columns % n_features
-
-    def _at_the_end(self, trajectory):
-        """Coefficients of a run's last iterate, (n_features, n_outputs); intercepts."""
-        coef, intercept = self._data.coefficients(trajectory.coef[-1:])
-        return np.atleast_2d(coef[0]).T.astype(np.float64), intercept.reshape(-1)
-
-    def _features(self):
-        """The features of all rows, centred where there is an intercept."""
-        data = self._data
-        columns = np.arange(self.n_features_in_)
-        X = data.observed.design.dense_columns(columns, np.float64) * data.columns.scale
-        return X - X.mean(axis=0) if data.has_constant else X
-
-    def _check_columns(self, X, index):
-        """Raise a ValueError if an asked column is constant."""
-        sizes = np.abs(self._feature_means())
-        constant = [int(j) for j in index if np.ptp(X[:, j]) <= CONSTANT * sizes[j]]
+        data = fitted._data
+        X = data.observed.design.dense_columns(
+            np.arange(fitted.n_features_in_), np.float64
+        )
+        means = data.center[:, 0] if data.is_centered else X.mean(axis=0)
+        means = means.astype(np.float64) * data.columns.scale + data.columns.mean
+        X = X * data.columns.scale
+        if data.has_constant:
+            X = X - X.mean(axis=0)
+        sizes = np.abs(means)
+        constant = [int(j) for j in columns if np.ptp(X[:, j]) <= CONSTANT * sizes[j]]
         if constant:
             raise ValueError(
                 f"Columns {constant} are constant: they have no coefficient of their "
                 "own."
             )
-
-    def _feature_means(self):
-        """Means of the features, before they are centred."""
-        data, columns = self._data, np.arange(self.n_features_in_)
-        means = data.center[:, 0].astype(np.float64)
-        if not data.is_centered:
-            X = data.observed.design.dense_columns(columns, np.float64)
-            means = X.mean(axis=0)
-        return means * data.columns.scale + data.columns.mean
-
-    def _table(self, index, found):
-        """What is said of every asked column, as arrays."""
-        parts = {
-            "coef": found.coef,
-            "estimate": found.estimate,
-            "standard_error": found.standard_error,
-            "z": found.z,
-            "p_value": found.p_value,
-        }
-        if self._data.has_flat_predictions:
-            parts = {name: part[:, 0] for name, part in parts.items()}
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        return {"column": names[index], **parts}
-
-    def _interval_table(self, index, found, coverage):
-        """The same, with the ends of intervals."""
-        lower, upper = np.moveaxis(found.interval(coverage), -1, 0)
-        if self._data.has_flat_predictions:
-            lower, upper = lower[:, 0], upper[:, 0]
-        return {**self._table(index, found), "lower": lower, "upper": upper}
-
-    def _interval_tables(
-        self, columns, coverage, iterations, covariance, X_unlabelled=None
-    ):
-        """Tables with intervals of several iterates, by directions found once.
-
-        Yields
-        ------
-        dict of ndarray
-        """
-        check_coverage(coverage)
-        index, found = self._debiased(columns, iterations, covariance, X_unlabelled)
-        for each in found:
-            yield self._interval_table(index, each, coverage)
+        known = _covariance(X, covariance, X_unlabelled, fitted.fit_intercept)
+        return cls(X, means, known)
 
 
-def as_frame(table):
-    """A table as a DataFrame where pandas is installed and cells are numbers."""
-    if any(np.ndim(column) > 1 for column in table.values()):
-        return table
-    try:
-        import pandas as pd
-    except ImportError:
-        return table
-    return pd.DataFrame(table)
+def debiased(fitted, columns, iterations, covariance, X_unlabelled=None):
+    """Places of the asked columns, and their coefficients, debiased.
+
+    Those of a linear model are about the true ones; those of classes or counts are
+    about multiples, which :func:`on_true_scale` finds for logistic models.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+    columns, covariance, X_unlabelled : object
+        As users pass them.
+    iterations : list of int or None
+        None is the iterate in use.
+
+    Returns
+    -------
+    index : ndarray of int
+    features : Features
+    found : list of (ScoredRun, Debiased)
+        One pair for every iteration, by directions found once.
+    """
+    index = places_of_columns(fitted, columns)
+    runs = [scored_run(fitted, t) for t in iterations]
+    features = Features.of(fitted, covariance, X_unlabelled, index)
+    directions = features.covariance.of_columns(features.X, index)
+    found = [Debiased.of(run.coef[index], run.scores, directions) for run in runs]
+    return index, features, list(zip(runs, found))
 
 
-def check_coverage(coverage):
-    """Raise where an interval cannot cover so often."""
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")
+def debiased_means(fitted, rows, iteration, covariance, X_unlabelled=None):
+    """Linear predictors of rows, debiased.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+    rows : ndarray of shape (n_asked, n_features)
+    iteration : int or None
+    covariance, X_unlabelled : object
+        As users pass them.
+
+    Returns
+    -------
+    Debiased
+    """
+    run = scored_run(fitted, iteration)
+    features = Features.of(fitted, covariance, X_unlabelled)
+    # Where there is an intercept, it is that of the mean row.
+    middle = features.means if fitted.fit_intercept else 0.0
+    directions = features.covariance.of_rows(features.X, rows - middle)
+    if fitted.fit_intercept:
+        directions = directions.with_constant()
+    return Debiased.of(rows @ run.coef + run.intercept, run.scores, directions)
+
+
+def on_true_scale(fitted, run, found, features):
+    """Debiased coefficients over the multiple of the truth that they are about.
+
+    Parameters
+    ----------
+    fitted : fitted logistic model of two classes
+    run : ScoredRun
+    found : Debiased
+    features : Features
+
+    Returns
+    -------
+    Scaled
+    """
+    problem, rng = fitted._data.problem, check_random_state(fitted.random_state)
+    effects = LabelEffects.of(problem, run.trajectory, N_PROBES, rng)
+    labels = (problem.target[:, 0] == problem.loss.labels[1]).astype(np.float64)
+    by_strength = ScaleByStrength.of(effects, labels)
+    one_output = run.coef[:, 0], run.scores[:, 0]
+    scale = features.covariance.scale(by_strength, features.X, labels, *one_output)
+    return Scaled(found, scale)
+
+
+def check_can_debias(fitted):
+    """Raise where this is not fitted, has many classes, or lacks what is needed."""
+    check_is_fitted(fitted)
+    if len(getattr(fitted, "classes_", ())) > 2:
+        raise ValueError(
+            "Debiased coefficients are not available for more than two classes."
+        )
+    there = {
+        "keep_data=True": fitted._data is not None,
+        "risk=True": hasattr(fitted, "risk_path_"),
+    }
+    missing = [setting for setting, is_there in there.items() if not is_there]
+    if missing:
+        raise ValueError(
+            f"Debiased coefficients need {' and '.join(missing)}: fit "
+            f"{type(fitted).__name__}({', '.join(missing)}), alone or as estimator "
+            "of TrajectoryEarlyStoppingCV."
+        )
+
+
+def scored_run(fitted, iteration):
+    """The run up to an iterate, with its scores.
+
+    Raises
+    ------
+    ValueError
+        If there is no such iterate, or it cannot be debiased.
+    """
+    iterate = fitted if iteration is None else fitted.at_iteration(iteration)
+    t, problem = iterate.iteration_, fitted._data.problem
+    trajectory = kept_run(fitted, t)
+    _check_debiasable(problem, trajectory, fitted.n_features_in_)
+    # On all rows, the residuals of rows that are left out are the scores.
+    if trajectory.n_batches() or not problem.loss.is_quadratic:
+        rng = check_random_state(fitted.random_state)
+        scores = scores_at_the_end(problem, trajectory, rng=rng)
+    else:
+        temporal, spatial = fitted.risk_residual_path_
+        scores = np.tensordot(temporal[t], spatial, axes=1)
+        scores = scores.reshape(len(scores), -1)
+    coef, intercept = fitted._data.coefficients(trajectory.coef[-1:])
+    coef = np.atleast_2d(coef[0]).T.astype(np.float64)
+    return ScoredRun(trajectory, coef, intercept.reshape(-1), scores)
+
+
+def places_of_columns(fitted, columns):
+    """The asked columns as an array of int; None is all of them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column, or names were not seen in fit.
+    """
+    n_features = fitted.n_features_in_
+    if columns is None:
+        return np.arange(n_features)
+    columns = np.atleast_1d(np.asarray(columns))
+    if columns.dtype == bool:
+        if columns.shape != (n_features,):
+            raise ValueError(
+                f"columns has {len(columns)} entries for {n_features} features."
+            )
+        return np.flatnonzero(columns)
+    if columns.dtype.kind in "OU":
+        names = list(getattr(fitted, "feature_names_in_", []))
+        unknown = [name for name in columns if name not in names]
+        if unknown:
+            raise ValueError(f"There are no columns {unknown} in the X of fit.")
+        return np.array([names.index(name) for name in columns])
+    if ((columns < -n_features) | (columns >= n_features)).any():
+        raise ValueError(
+            f"columns must be below {n_features}, the features of fit, got "
+            f"{columns.tolist()}."
+        )
+    return columns % n_features
 
 
 def _check_debiasable(problem, trajectory, n_columns):

@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._compat import class_weights
 from .collections import block_by_block, staged_block_by_block
 from .data import Coded, validated
-from .following import of_rows
-from .predictions import RecordedModel
+from .devices import of_rows
+from .predictions import RecordedModel, as_fitted
 
 
 class RecordedClassifier(ClassifierMixin, RecordedModel):
@@ -26,7 +26,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     def _coded_samples(self, X, y, sample_weight):
         """Validated samples, and their classes as the loss takes them."""
         samples = validated(self, X, y, sample_weight)
-        classes, label = self._classes_of(samples.y)
+        classes, label = classes_of(self, samples.y)
         class_weight = class_weights(
             self.class_weight, classes, samples.y, samples.weights
         )
@@ -42,7 +42,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     def _outputs(self, y):
         """What is known of the outputs before a run."""
-        n_classes = len(self._classes_of(np.asarray(y))[0])
+        n_classes = len(classes_of(self, np.asarray(y))[0])
         is_coupled = self._class_loss(n_classes).is_coupled
         return {
             "n_outputs": 1 if n_classes == 2 else n_classes,
@@ -53,23 +53,6 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     def _prediction(predictor, loss):
         """Held-out predictions are decisions, from which all others follow."""
         return predictor
-
-    def _classes_of(self, y):
-        """The labels of the classes, and the number of every row's class.
-
-        Raises
-        ------
-        ValueError
-            If y are no labels, or all the same.
-        """
-        check_classification_targets(y)
-        classes, label = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes (with "
-                f"positive sample_weight), but y has only one class: {classes[0]}."
-            )
-        return classes, label
 
     def _target(self, y):
         y = y.ravel()
@@ -84,26 +67,10 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         """(n_samples,) with two classes, else (n_samples, n_classes)."""
         return predictor[:, 0] if predictor.shape[1] == 1 else predictor
 
-    def _label(self, decision):
-        if decision.ndim == 1:
-            return self.classes_[(decision > 0).astype(int)]
-        return self.classes_[decision.argmax(axis=1)]
-
     def _held_out_estimator(self, predictions, t):
         """A copy whose ``decision_function`` returns given values, for scorers.
 
         Its labels and probabilities follow from them.
-
-        Parameters
-        ----------
-        predictions : ndarray of shape (n_held_out,) or (n_held_out, n_classes)
-            Predictions of row ``t`` of ``loo_prediction_path_`` or
-            ``cv_prediction_path_``, or some of them.
-        t : int
-
-        Returns
-        -------
-        estimator of the same class
         """
 
         def decision_function(X):  # scorers look methods up by their names
@@ -115,25 +82,14 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return held_out
 
     def _trial_estimator(self, y):
-        """An example of :meth:`_held_out_estimator`, made from labels.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        estimator of the same class
-            A fitted estimator that predicts y.
-        """
+        """An example of :meth:`_held_out_estimator`, made from labels."""
         classes, label = np.unique(np.asarray(y).ravel(), return_inverse=True)
         decisions = (
             2.0 * label - 1 if len(classes) == 2 else np.eye(len(classes))[label]
         )
         trial = self._held_out_estimator(decisions, t=0)
-        setattr(trial, trial._follower, None)
         trial.classes_ = classes
-        return trial
+        return as_fitted(trial)
 
     @block_by_block
     @of_rows
@@ -180,7 +136,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._label(self.decision_function(X))
+        return label_of(self.decision_function(X), self.classes_)
 
     @staged_block_by_block
     @of_rows
@@ -196,7 +152,8 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         ndarray of shape (n_samples,)
             One array for each of :meth:`recorded_iterations`.
         """
-        yield from map(self._label, self.staged_decision_function(X))
+        for decision in self.staged_decision_function(X):
+            yield label_of(decision, self.classes_)
 
 
 def _has_probabilities(estimator):
@@ -265,6 +222,31 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         """
         decisions = self.staged_decision_function(X)
         yield from map(self._probability, decisions, self.recorded_iterations())
+
+
+def classes_of(estimator, y):
+    """The labels of the classes, and the number of every row's class.
+
+    Raises
+    ------
+    ValueError
+        If y are no labels, or all the same.
+    """
+    check_classification_targets(y)
+    classes, label = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least two classes (with "
+            f"positive sample_weight), but y has only one class: {classes[0]}."
+        )
+    return classes, label
+
+
+def label_of(decision, classes):
+    """Labels that decisions predict: of the second class where they are positive."""
+    if decision.ndim == 1:
+        return classes[(decision > 0).astype(int)]
+    return classes[decision.argmax(axis=1)]
 
 
 def targets_of(label, n_classes, loss):

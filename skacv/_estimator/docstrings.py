@@ -1,4 +1,4 @@
-"""What several classes say of their parameters and attributes, each text once.
+"""What classes and methods say of parameters and attributes, each text once.
 
 A docstring lists names in braces, alone on a line, such as ``{cv, keep_data}``. The
 decorator :func:`documented` puts the entries of these names there when the class is
@@ -15,7 +15,7 @@ NAME = re.compile(r"(?:\.\. \[\d+\] )?(\w+)")
 
 
 def documented(*tables, **values):
-    """Class decorator that fills in the docstring.
+    """Decorator of a class or a method that fills in the docstring.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def documented(*tables, **values):
         found = (_completed(texts[name], values) for name in line[2].split(", "))
         return indent("\n".join(found), line[1])
 
-    def decorate(cls):
+    def decorate(part):
         # With python -OO there are no docstrings.
-        if cls.__doc__ is not None:
-            cls.__doc__ = NAMES.sub(entries_of, cls.__doc__)
-        return cls
+        if part.__doc__ is not None:
+            part.__doc__ = NAMES.sub(entries_of, part.__doc__)
+        return part
 
     return decorate
 
@@ -569,4 +569,21 @@ coef_ : ndarray of the shape of ``estimator_.coef_``
     Coefficients of the chosen iterate in units of X, if it is linear.
 intercept_ : float or ndarray of shape (n_outputs,)
     Intercept of the chosen iterate, if it is linear.
+""")
+
+# Methods of debiased coefficients.
+DEBIASED = entries("""
+columns : array-like of int, str or bool, default=None
+    The columns of X to return; None means all. With "nodewise" each column
+    takes one lasso.
+coverage : float, default=0.95
+    Nominal probability that an interval contains the true coefficient.
+iteration : int, default=None
+    The iterate to debias; None takes the one in use.
+covariance : "nodewise" or array-like of shape (n_features, n_features), \
+default="nodewise"
+    The covariance matrix of the features, if it is known.
+X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
+    Rows without a target. The covariance is then estimated from these and the
+    training rows, which must together be more than the features.
 """)

@@ -1,8 +1,8 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
+import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils import check_random_state
 
 from .._compat import (
     CallbackSupportMixin,
@@ -10,28 +10,25 @@ from .._compat import (
     on_host,
     with_callbacks,
 )
+from .._warnings import warn
 from ..optim.growing import SoFar
 from ..optim.phases import first_updates, n_planned_updates
-from ..optim.run import LiveRun
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
+from ..risk.left_out.methods import is_cheap
 from ..risk.left_out.replicas import replicas_beside
-from ..risk.refit import Refit
-from .array_rows import ArrayRows
-from .begun import BegunRun
 from .collections import is_collection, on_workers
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .data import column_data
-from .folds import RoutesToFolds
-from .following import Follows, in_numpy, of_record
+from .devices import attributes_on_device_of, in_numpy, of_record
+from .folds import routing_of
 from .held_out_costs import costs_of_held_out
-from .left_out import unseen_folds
-from .plan import PlannedModel
+from .left_out import FEWEST_ROWS, unseen_folds
+from .parameters import keeps_data
 from .progress import FitProgress
 from .readers import ESTIMATES, read, setting_of
-from .recording import RecordsTrajectory
 from .sides import on_smaller_side
-from .warm_start import as_recorded, starting_point
+from .streaming import replace_fitted, rows_to_fit, stay_on_workers
 
 # Parameters that a run which goes on may have anew.
 AT_ANY_TIME = (
@@ -45,32 +42,24 @@ AT_ANY_TIME = (
 )
 
 
-class TrajectoryModel(
-    PlannedModel,
-    RoutesToFolds,
-    Follows,
-    RecordsTrajectory,
-    CallbackSupportMixin,
-    BaseEstimator,
-):
+class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     """Base class of linear models that keep and judge their trajectory.
 
-    A subclass has the parameters of its ``__init__`` and says what
-    :class:`PlannedModel` asks for, and
+    A subclass has the parameters of its ``__init__`` and says
 
+    ``_spec()``
+        what its run is of, a :class:`ModelSpec`;
     ``_coded_samples(X, y, sample_weight)``
         validated :class:`Samples` and their targets as the loss takes them,
         :class:`Coded`: as regressors do, or classifiers.
 
-    It may also say ``_check_record(phases)``, which raises on phases that do not go
-    together, and ``_warn_of(run)``, what a user should know of a FinishedRun.
+    It may also say ``_warn_of(run)``, what a user should know of a FinishedRun.
     """
 
     _follows_X = True
-    # Whether rows may stay on workers.
-    _takes_collections = True
     # While a run may go on.
     _live = None
+    get_metadata_routing = routing_of
 
     def __getattr__(self, name):
         try:
@@ -79,16 +68,6 @@ class TrajectoryModel(
             if "n_iter_" in vars(self) and (setting := setting_of(self, name)):
                 raise AttributeError(f"{error}: fit it with {setting}.") from None
             raise
-
-    @property
-    def _keeps_data(self):
-        """``keep_data``, where there is that parameter."""
-        return getattr(self, "keep_data", False)
-
-    def _prepared(self, X, y, sample_weight):
-        """Validated data as a problem."""
-        samples, coded = self._coded_samples(X, y, sample_weight)
-        return self._column_data(samples, coded)
 
     # ------------------------------------------------------------------ fit
 
@@ -123,7 +102,7 @@ class TrajectoryModel(
         TypeError
             If fit gets unknown keyword arguments.
         """
-        self._fit(X, y, sample_weight, params, resume=self.warm_start)
+        fit_to(self, (X, y, sample_weight), params, self.warm_start)
         return self
 
     @with_callbacks
@@ -146,189 +125,40 @@ class TrajectoryModel(
         bool
             Whether the run is complete.
         """
-        return self._fit(X, y, sample_weight, params, resume=True, n_updates=n_updates)
+        return fit_to(self, (X, y, sample_weight), params, True, n_updates)
 
-    def _fit(self, X, y, sample_weight, params, *, resume, n_updates=None):
-        # Nothing reaches self before everything has succeeded.
-        passed_y = y
-        if not is_collection(X):
-            y, sample_weight = on_host(y), on_host(sample_weight)
-        former = in_numpy(self)
-        begun = former._begun(X, y, sample_weight, params, resume, n_updates)
-        planned = first_updates(begun.plan, n_updates)
-        progress = self._progress(begun, planned, X, passed_y, sample_weight)
-        is_over = self._go_on(begun, planned, progress)
-        run = begun.finished(former)
-        attributes = read(run)
-        attributes["step_size_"] = begun.plan[0].schedule.step_size
-        progress.finish(run.trajectory.coef[-1], attributes)
-        begun.warn(self, run)
-        attributes |= self._kept(run.trajectory, begun)
-        self._replace_fitted(self._following(attributes, X, passed_y))
-        return is_over
-
-    def _begun(self, X, y, sample_weight, params, resume, n_updates=None):
-        """A run of these data: at its start, or where the last fit has ended."""
-        if self._stays_on_workers(X):
-            asked = X, y, sample_weight, params, resume, n_updates
-            return on_workers("fit").begun(self, *asked)
-        passed, settings = (X, y, sample_weight), self._settings()
-        is_stage = n_updates is not None and self._live is not None
-        if is_stage and self._live.was_passed(passed, settings):
-            return self._live.with_plan_of(self.max_iter)
-        rows = self._rows(X, y, sample_weight)
-        if resume and self._live is not None:
-            if self._live.is_of(rows, settings):
-                return self._live.with_plan_of(self.max_iter)
-            self._warn_of_another_run()
-        seed = self._batch_seed(resume)
-        data, folds = rows.problem(self, params, seed, resume)
-        start, done = self._start(data, resume)
-        plan = as_recorded(
-            self._plan(data, seed, folds), done, data.problem.design.dtype
-        )
-        self._check_record([*done, *plan])
-        # There is no record of folds to go on from.
-        carried = None if done else self._carried(data, plan, folds, seed)
-        tol = self._run_tol
-        live = LiveRun(data.problem, plan, start, done=done, tol=tol, carried=carried)
-        begun = BegunRun(data, folds, seed, plan, live, carried)
-        if n_updates is not None:
-            begun.so_far = SoFar()
-        if self._keeps_run(resume, n_updates):
-            begun.settings, begun.rows = settings, rows
-        return begun
-
-    def _stays_on_workers(self, X):
-        """Whether the rows are those of a collection, and stay on its workers."""
-        return self._takes_collections and is_collection(X)
-
-    def _rows(self, X, y, sample_weight):
-        """The rows that a fit is to, validated."""
-        return ArrayRows.of(self, X, y, sample_weight)
-
-    def _keeps_run(self, resume, n_updates):
-        """Whether the run is kept alive after the fit: while it is run in stages."""
-        return n_updates is not None
-
-    def _settings(self):
-        """What a run depends on, besides the data and how long it is."""
-        params = self.get_params(deep=False)
-        return {name: params[name] for name in params if name not in AT_ANY_TIME}
-
-    def _warn_of_another_run(self):
-        """A run that cannot go on: the record can, from its coefficients."""
+    # ------------------------------------------------ what is another for kernels
 
     def _data_of(self, samples, coded, folds, seed, resume):
         """The problem that samples make, and the folds as rows of it.
 
         ``folds`` are rows of the samples.
         """
-        data = self._column_data(samples, coded)
-        return on_smaller_side(self, data, folds, resume)
+        return on_smaller_side(self, linear_data(self, samples, coded), folds, resume)
 
-    def _column_data(self, samples, coded):
-        """The problem that samples make, on the columns of a run."""
-        if self.standardize:
-            samples = samples.standardized(coded.weights, self.fit_intercept)
-        return column_data(samples, coded, self.fit_intercept)
-
-    def _start(self, data, resume):
-        """Coefficients to start from, and the phases that led there."""
-        return starting_point(self, data, resume)
-
-    @property
-    def _run_tol(self):
-        """Where updates move less than that, a phase ends."""
-        return self.tol
-
-    def _carried(self, data, plan, folds, seed):
+    def _carried(self, run):
         """What runs beside: folds, in the same products, if there is room for them."""
-        problem, n_jobs = data.problem, effective_n_jobs(self.n_jobs)
-        planned = Trajectory.planned(plan)
-        room = replicas_beside(problem, n_planned_updates(plan, []))
-        if n_jobs > 1 or len(folds) >= room:
+        problem, planned = run.data.problem, Trajectory.planned(run.plan)
+        room = replicas_beside(problem, n_planned_updates(run.plan, []))
+        if effective_n_jobs(self.n_jobs) > 1 or len(run.folds) >= room:
             return None
-        refit = self._refit(data).of_run(planned)
-        folds = unseen_folds(folds, planned.rows_seen())
+        refit = self._spec().refit(run.data).of_run(planned)
+        folds = unseen_folds(run.folds, planned.rows_seen())
         return LabelsAndFolds.of_folds(problem, refit, folds)
 
-    def _go_on(self, begun, planned, progress):
+    def _go_on(self, run, planned, progress):
         """Take the updates of a plan; whether that was all of it."""
-        begun.live.go_on(planned, progress.follower)
-        begun.trajectory = begun.live.trajectory
-        return planned == begun.plan
-
-    def _refit(self, data):
-        """What this fit would be without some of its rows."""
-        columns = data.columns if self.standardize else None
-        return Refit(recentres=data.is_centered, is_sum=self._is_sum, columns=columns)
-
-    def _check_record(self, phases):
-        """Raise where recorded and planned phases do not go together in one record."""
-        if len({bool(phase.first_update.n_batches) for phase in phases}) > 1:
-            raise ValueError(
-                "warm_start=True cannot continue a run in batches with updates on all "
-                "rows, or the other way round: leaving a row out means something else "
-                "in batches. Keep solver and batch_size, or set warm_start=False."
-            )
-
-    def _progress(self, begun, planned, X, y, sample_weight):
-        """What follows the run."""
-        data = begun.data
-
-        def reconstruct(coef):
-            found = self._coefficients(*data.coefficients(coef[None]))
-            found |= {**data.names, "_loss": data.problem.loss}
-            return self._following(found, X, y)
-
-        n_planned = sum(phase.n_updates for phase in begun.plan)
-        left = n_planned_updates(begun.plan, begun.live.phases)
-        return FitProgress(
-            self,
-            n_planned=n_planned_updates(planned, begun.live.phases),
-            n_total=max(n_planned, begun.live.t + left),
-            X=X,
-            y=y,
-            sample_weight=sample_weight,
-            reconstruct=reconstruct,
-        )
-
-    @staticmethod
-    def _coefficients(coef_path, intercept_path):
-        """Those of the last row of a path, as fitted attributes."""
-        return {"coef_": coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+        run.live.go_on(planned, progress.follower)
+        run.trajectory = run.live.trajectory
+        return planned == run.plan
 
     def _recorded(self, coef_path, intercept_path, run):
         """The recorded coefficients, as fitted attributes."""
         return {
-            **self._coefficients(coef_path, intercept_path),
+            **in_use(self, coef_path, intercept_path),
             "coef_path_": coef_path,
             "intercept_path_": intercept_path,
         }
-
-    def _iterate_in_use(self, run):
-        """Which iterate predicts after ``fit``."""
-        return run.trajectory.n_updates
-
-    def _kept(self, trajectory, begun):
-        """What another fit, or a prediction interval, goes on from."""
-        return {
-            "_phases": begun.data.recorded_phases(trajectory.phases),
-            "_seed": begun.seed,
-            "_loss": begun.data.problem.loss,
-            "_row_weights": begun.data.sample_weights,
-            "_has_intercept": bool(self.fit_intercept),
-            "_data": begun.data if self._keeps_data else None,
-            "_live": begun if begun.settings else None,
-            "_replicas": None,
-        }
-
-    def _replace_fitted(self, attributes):
-        """Put new fitted attributes in the place of all former ones."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).update(attributes)
 
     def _warn_of(self, run):
         """What a user should know of the run."""
@@ -355,7 +185,7 @@ class TrajectoryModel(
         ValueError
         """
         if not is_collection(X):  # of those workers say what is wrong
-            self._rows(X, y, sample_weight)
+            rows_to_fit(self, X, y, sample_weight)
 
     def _loss_on(self, X, y):
         """The loss of rows, if ``fit`` gets these data.
@@ -374,9 +204,70 @@ class TrajectoryModel(
         ValueError
             If ``fit`` would raise it on these data.
         """
-        if self._stays_on_workers(X):
+        if stay_on_workers(self, X):
             return on_workers("data").loss_on(self, y)
-        return self._rows(X, y, None).loss
+        return rows_to_fit(self, X, y, None).loss
+
+    @of_record
+    def _parameters_at(self, t):
+        """The strength of the penalty at iterate ``t``, if the run has several.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        dict
+            The name of its parameter and its value, or nothing.
+        """
+        strengths = self._spec().strengths
+        if np.ndim(strengths.values) == 0 and not strengths.is_path:
+            return {}
+        return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
+
+    def _changes_strength(self):
+        """Whether the record has iterates of several strengths of the penalty.
+
+        Returns
+        -------
+        bool
+        """
+        path = getattr(self, f"{self._spec().strengths.name}_path_")
+        return bool((path != path[0]).any())  # they may be infinite
+
+    def _default_patience(self):
+        """Iterates without an improvement after which ``patience="auto"`` stops.
+
+        Returns
+        -------
+        int or None
+            The number of updates at one sixth of the strengths along a "path"; None for
+            other runs, whose length the user has chosen.
+        """
+        return self._spec().patience(getattr(self, "_phases", ()))
+
+    def _leaves_one_out_cheaply(self, X, y):
+        """Whether leave-one-out of every row takes about as long as a few folds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If y is invalid for this estimator.
+        """
+        shape = shape_of(X)
+        if is_collection(X) or len(shape) != 2 or shape[0] < FEWEST_ROWS:
+            return False
+        return is_cheap(self._spec().workload(shape, y))
 
     @of_record
     def _held_out_costs(self, name, y):
@@ -398,12 +289,6 @@ class TrajectoryModel(
             return None
         return costs_of_held_out(self, ESTIMATES[name], y)
 
-    def _batch_seed(self, resume):
-        """What draws batches: the same as before where a run goes on."""
-        if resume and hasattr(self, "_seed"):
-            return self._seed
-        return int(check_random_state(self.random_state).randint(2**31))
-
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")
 
@@ -412,3 +297,124 @@ class TrajectoryModel(
         tags.input_tags.sparse = True
         tags.array_api_support = self._follows_X
         return tags
+
+
+def shape_of(X):
+    """The shape of what may be no array."""
+    return X.shape if hasattr(X, "shape") else np.asarray(X).shape
+
+
+def linear_data(estimator, samples, coded):
+    """The problem that samples make, on the columns of X."""
+    if estimator.standardize:
+        samples = samples.standardized(coded.weights, estimator.fit_intercept)
+    return column_data(samples, coded, estimator.fit_intercept)
+
+
+def in_use(estimator, coef_path, intercept_path):
+    """Coefficients of the last row of a path, as fitted attributes."""
+    name = "dual_coef_" if estimator._spec().is_dual else "coef_"
+    return {name: coef_path[-1].copy(), "intercept_": intercept_path[-1]}
+
+
+def fit_to(estimator, passed, params, resume, n_updates=None):
+    """Fit an estimator, or continue its run.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    passed : tuple
+        X, y and sample_weight as passed to fit.
+    params : dict
+        What else was passed, for the splitter.
+    resume : bool
+        Whether to go on with what the estimator has recorded, if anything.
+    n_updates : int or None
+        Updates of the whole run so far, where it is run in stages.
+
+    Returns
+    -------
+    bool
+        Whether the run is complete.
+    """
+    # Nothing reaches the estimator before everything has succeeded.
+    X, y, sample_weight = passed
+    if not is_collection(X):
+        passed = X, on_host(y), on_host(sample_weight)
+    former = in_numpy(estimator)
+    run = _begun(former, passed, params, resume, n_updates)
+    planned = first_updates(run.plan, n_updates)
+    progress = _progress(estimator, run, planned, (X, y, passed[2]))
+    is_over = estimator._go_on(run, planned, progress)
+    finished = run.finished(former)
+    attributes = read(finished)
+    attributes["step_size_"] = run.plan[0].schedule.step_size
+    progress.finish(run.trajectory.coef[-1], attributes)
+    run.warn(finished)
+    attributes |= _kept(estimator, run)
+    moved = attributes_on_device_of(X, y, estimator, attributes)
+    replace_fitted(estimator, moved)
+    return is_over
+
+
+def _begun(estimator, passed, params, resume, n_updates):
+    """A run of these data: at its start, or where the last fit has ended."""
+    spec, live = estimator._spec(), estimator._live
+    settings = estimator.get_params(deep=False)
+    settings = {name: settings[name] for name in settings if name not in AT_ANY_TIME}
+    may_go_on = resume and live is not None and live.settings == settings
+    if may_go_on and n_updates is not None and live.rows.were_passed(passed):
+        return live.with_plan_of(estimator.max_iter)
+    rows = rows_to_fit(estimator, *passed)
+    if may_go_on and live.rows.is_same_as(rows):
+        return live.with_plan_of(estimator.max_iter)
+    if spec.is_dual and resume and live is not None:
+        warn(
+            "warm_start=True with other data or parameters than before: a new "
+            "trajectory starts at zero, since dual coefficients belong to their rows.",
+            UserWarning,
+        )
+    run = rows.run_type.begun(estimator, rows, params, resume)
+    if n_updates is not None:
+        run.so_far = SoFar()
+    if n_updates is not None or (resume and spec.is_dual):
+        run.settings = settings
+    return run
+
+
+def _progress(estimator, run, planned, passed):
+    """Reports of a run that go to callbacks and are printed."""
+    data, phases = run.data, run.live.phases
+
+    def reconstruct(coef):
+        found = in_use(estimator, *data.coefficients(coef[None]))
+        found |= {**data.names, "_loss": data.problem.loss}
+        return attributes_on_device_of(*passed[:2], estimator, found)
+
+    n_planned = sum(phase.n_updates for phase in run.plan)
+    return FitProgress(
+        estimator,
+        n_planned_updates(planned, phases),
+        max(n_planned, run.live.t + n_planned_updates(run.plan, phases)),
+        *passed,
+        reconstruct,
+    )
+
+
+def _kept(estimator, run):
+    """What another fit, or a prediction interval, goes on from."""
+    data = run.data if keeps_data(estimator) else None
+    if estimator._spec().is_dual:
+        data = run.data.put_away()
+    return {
+        "_phases": run.data.recorded_phases(run.trajectory.phases),
+        "_seed": run.seed,
+        "_loss": run.data.problem.loss,
+        "_row_weights": run.data.sample_weights,
+        "_has_intercept": bool(estimator.fit_intercept),
+        "_data": data,
+        "_live": run if run.settings else None,
+        "_replicas": None,
+        # What partial_fit has taken in is not what has been fitted.
+        "_summary": None,
+    }

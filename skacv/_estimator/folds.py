@@ -185,24 +185,36 @@ def _for_groups(cv, is_of_classes):
     return cv
 
 
-class RoutesToFolds:
-    """An estimator whose ``fit`` passes metadata on to the splitter of ``cv``."""
+def asked_folds(estimator, X, y, samples, params):
+    """The folds of ``cv`` as places among the samples, none without ``cv``.
 
-    def _folds(self, X, y, data, params):
-        """The folds of ``cv``, none without one."""
-        splitter, split_params = splitter_of(self, data.y, params)
-        if splitter is None:
-            return []
-        position = data.places_of(np.arange(data.n_samples))
-        return folds_of(splitter.split(X, y, **split_params), position)
+    Parameters
+    ----------
+    estimator : estimator with a parameter ``cv``
+    X, y : as passed to fit
+    samples : Samples
+    params : dict
+        What ``fit`` was passed besides X, y and sample_weight.
 
-    def get_metadata_routing(self):
-        """Metadata routing of this object: fit passes on to the splitter's split.
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+    """
+    splitter, split_params = splitter_of(estimator, samples.y, params)
+    if splitter is None:
+        return []
+    position = samples.places_of(np.arange(samples.n_samples))
+    return folds_of(splitter.split(X, y, **split_params), position)
 
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(splitter=check_cv(self.cv), method_mapping=mapping)
+
+# The method ``get_metadata_routing`` of estimators with a parameter ``cv``.
+def routing_of(self):
+    """Metadata routing: fit passes on to the split of the splitter ``cv``.
+
+    Returns
+    -------
+    MetadataRouter
+    """
+    mapping = MethodMapping().add(caller="fit", callee="split")
+    router = MetadataRouter(owner=self).add_self_request(self)
+    return router.add(splitter=check_cv(self.cv), method_mapping=mapping)

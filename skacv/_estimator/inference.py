@@ -2,25 +2,19 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 
 from .._compat import on_host
-from .debiasing import DebiasesCoefficients, as_frame, check_coverage
-from .following import of_record, of_rows
+from .data import new_rows
+from .debiasing import check_can_debias, debiased, debiased_means, on_true_scale
+from .devices import of_record, of_rows
+from .docstrings import DEBIASED, documented
 
 
-class CoefficientInference(DebiasesCoefficients):
+class CoefficientInference:
     """What regressors with linear predictors say of the true coefficients."""
 
-    def _check_can_debias(self):
-        super()._check_can_debias()
-        loss = self._data.problem.loss
-        if not loss.is_of_residual:
-            raise ValueError(
-                "Debiased coefficients are those of the true model where the loss is "
-                f"one of y - x'b (its is_of_residual says so), which the {loss.name} "
-                "is not."
-            )
-
+    @documented(DEBIASED)
     @of_record
     def coef_interval(
         self,
@@ -47,19 +41,7 @@ class CoefficientInference(DebiasesCoefficients):
 
         Parameters
         ----------
-        columns : array-like of int, str or bool, default=None
-            The columns of X to return; None means all. With "nodewise" each column
-            takes one lasso.
-        coverage : float, default=0.95
-            Nominal probability that an interval contains the true coefficient.
-        iteration : int, default=None
-            The iterate to debias; None takes the one in use.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-            The covariance matrix of the features, if it is known.
-        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target. The covariance is then estimated from these and the
-            training rows, which must together be more than the features.
+        {columns, coverage, iteration, covariance, X_unlabelled}
 
         Returns
         -------
@@ -93,15 +75,12 @@ default="nodewise"
         array([[430., 720.],
                [500., 850.]])
         """
-        table = self.coef_table(
-            columns,
-            coverage,
-            iteration=iteration,
-            covariance=covariance,
-            X_unlabelled=X_unlabelled,
+        (table,) = interval_tables(
+            self, columns, coverage, [iteration], covariance, X_unlabelled
         )
         return np.stack([table["lower"], table["upper"]], axis=-1)
 
+    @documented(DEBIASED)
     @of_record
     def coef_table(
         self,
@@ -116,17 +95,7 @@ default="nodewise"
 
         Parameters
         ----------
-        columns : array-like of int, str or bool, default=None
-            The columns of X to return; None means all.
-        coverage : float, default=0.95
-            Nominal probability that an interval contains the true coefficient.
-        iteration : int, default=None
-            The iterate to debias; None takes the one in use.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-            The covariance matrix of the features, if it is known.
-        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target, as in :meth:`coef_interval`.
+        {columns, coverage, iteration, covariance, X_unlabelled}
 
         Returns
         -------
@@ -135,18 +104,21 @@ default="nodewise"
             ``estimate``, its ``standard_error``, ``z`` and ``p_value`` for the
             hypothesis that the coefficient is zero, and the ends ``lower`` and
             ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
-            n_targets). A dict without pandas, or with several targets.
+            n_targets). A dict without pandas, or with several targets. For a logistic
+            model the standard error is that for a known scale c_t, on which z and
+            ``p_value`` do not depend; the interval includes the uncertainty of c_t.
 
         Raises
         ------
         ValueError
             As in :meth:`coef_interval`.
         """
-        (table,) = self._interval_tables(
-            columns, coverage, [iteration], covariance, X_unlabelled
+        (table,) = interval_tables(
+            self, columns, coverage, [iteration], covariance, X_unlabelled
         )
         return as_frame(table)
 
+    @documented(DEBIASED)
     @of_rows
     def predict_mean_interval(
         self,
@@ -178,13 +150,7 @@ default="nodewise"
             noise of the fit. With "nodewise" each row takes one lasso.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true mean.
-        iteration : int, default=None
-            The iterate to debias; None takes the one in use.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-            The covariance matrix of the features, if it is known.
-        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target, as in :meth:`coef_interval`.
+        {iteration, covariance, X_unlabelled}
 
         Returns
         -------
@@ -209,22 +175,103 @@ default="nodewise"
                [ 70., 110.]])
         """
         check_coverage(coverage)
-        self._check_can_debias()
-        rows = self._checked(on_host(X))
+        check_is_about_truth(self)
+        rows = new_rows(self, on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
-        run = self._scored_run(iteration)
-        found = self._debiased_means(rows, run, covariance, X_unlabelled)
+        found = debiased_means(self, rows, iteration, covariance, X_unlabelled)
         ends = self._data.problem.loss.mean(found.interval(coverage))
         return ends[:, 0] if self._data.has_flat_predictions else ends
 
 
-class CoefficientTests(DebiasesCoefficients):
+class LogisticInference:
+    """What classifiers of two classes say of the coefficients of a logistic model."""
+
+    @documented(DEBIASED)
+    @of_record
+    def coef_interval(
+        self,
+        columns=None,
+        coverage=0.95,
+        *,
+        iteration=None,
+        covariance="nodewise",
+        X_unlabelled=None,
+    ):
+        """Confidence intervals of the coefficients of a logistic model, from one run.
+
+        A debiased iterate Z_t is about normal around c_t times the true coefficients
+        [1]_, [2]_, where
+
+            c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si)
+
+        Here psi1 and psi0 are the derivatives of the loss of a row for each of the two
+        labels in the run without that row, U is its linear predictor in that run, and u
+        its true log odds. The variance of u given U is estimated from the norm of Z_t
+        if the covariance of the features is known. With "nodewise" it is estimated from
+        the share of the linear dependence of the labels on the features that U
+        explains, by comparison with least squares if there are two rows per column, and
+        otherwise as if the coefficients were unrelated to the principal components of X
+        [3]_. The intervals include the uncertainty of c_t (Fieller): they contain zero
+        exactly if the test of :meth:`coef_table` does not reject it, and they are
+        unbounded if the labels do not determine the scale of the coefficients.
+
+        Parameters
+        ----------
+        {columns, coverage, iteration, covariance, X_unlabelled}
+
+        Returns
+        -------
+        ndarray of shape (n_columns, 2)
+            Lower and upper ends. They are valid if the logistic model for the second of
+            ``classes_`` is true, log odds are about normal over the rows, and rows are
+            independent and identically distributed.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1); if there are more than two classes; if the
+            estimator was fitted without ``keep_data=True`` or without ``risk``; if rows
+            have unequal weights; if a column is constant, or the covariance does not
+            match the columns.
+
+        References
+        ----------
+        .. [1] Tan and Bellec (2024), arXiv:2410.02629.
+        .. [2] Bellec (2022), "Observable adjustments in single-index models for
+               regularized M-estimators", arXiv:2204.06990.
+        .. [3] Jiang, Li, Paul, Yang and Zhao (2016), "On high-dimensional misspecified
+               mixed model analysis in genome-wide association study", Annals of
+               Statistics 44(5).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from skacv import TrajectoryLogisticRegression
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> X = X[["mean radius", "mean texture", "mean smoothness"]]
+        >>> model = TrajectoryLogisticRegression(risk=True, keep_data=True,
+        ...                                      random_state=0)
+        >>> model = model.fit((X - X.mean()) / X.std(), y)
+        >>> model.coef_interval(["mean texture"]).round(1)
+        array([[-2.6, -1.1]])
+        """
+        (table,) = interval_tables(
+            self, columns, coverage, [iteration], covariance, X_unlabelled
+        )
+        return np.stack([table["lower"], table["upper"]], axis=-1)
+
+    coef_table = CoefficientInference.coef_table
+
+
+class CoefficientTests:
     """Tests of coefficients of two classes, or of counts: whether they are zero.
 
     Their size is known up to a factor: that of the debiased iterate.
     Where the loss is that of the true model, :class:`LogisticInference` finds it.
     """
 
+    @documented(DEBIASED)
     @of_record
     def coef_table(
         self, columns=None, *, iteration=None, covariance="nodewise", X_unlabelled=None
@@ -237,17 +284,7 @@ class CoefficientTests(DebiasesCoefficients):
 
         Parameters
         ----------
-        columns : array-like of int, str or bool, default=None
-            The columns of X to return; None means all. With "nodewise" each column
-            takes one lasso.
-        iteration : int, default=None
-            The iterate to debias; None takes the one in use.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-            The covariance matrix of the features, if it is known.
-        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-            Rows without a target. The covariance is then estimated from these and the
-            training rows, which must together be more than the features.
+        {columns, iteration, covariance, X_unlabelled}
 
         Returns
         -------
@@ -270,5 +307,89 @@ default="nodewise"
                (2022), "Observable adjustments in single-index models for regularized
                M-estimators", arXiv:2204.06990.
         """
-        index, (found,) = self._debiased(columns, [iteration], covariance, X_unlabelled)
-        return as_frame(self._table(index, found))
+        check_can_debias(self)
+        index, _, ((_, found),) = debiased(
+            self, columns, [iteration], covariance, X_unlabelled
+        )
+        return as_frame(table_of(self, index, found))
+
+
+def interval_tables(
+    fitted, columns, coverage, iterations, covariance, X_unlabelled=None
+):
+    """Tables with intervals of several iterates, by directions found once.
+
+    Parameters
+    ----------
+    fitted : fitted regressor, or logistic model of two classes
+    columns, coverage, covariance, X_unlabelled : object
+        As users pass them.
+    iterations : list of int or None
+        None is the iterate in use.
+
+    Yields
+    ------
+    dict of ndarray
+    """
+    check_coverage(coverage)
+    check_is_about_truth(fitted)
+    index, features, found = debiased(
+        fitted, columns, iterations, covariance, X_unlabelled
+    )
+    for run, each in found:
+        if is_classifier(fitted):
+            each = on_true_scale(fitted, run, each, features)
+        yield table_of(fitted, index, each, coverage)
+
+
+def check_is_about_truth(fitted):
+    """Raise where debiased coefficients are not those of the true model."""
+    check_can_debias(fitted)
+    loss = fitted._data.problem.loss
+    if not is_classifier(fitted) and not loss.is_of_residual:
+        raise ValueError(
+            "Debiased coefficients are those of the true model where the loss is "
+            f"one of y - x'b (its is_of_residual says so), which the {loss.name} "
+            "is not."
+        )
+
+
+def table_of(fitted, index, found, coverage=None):
+    """What is said of every asked column, as arrays; with intervals of a coverage.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+    index : ndarray of int
+    found : Debiased or Scaled
+    coverage : float, default=None
+
+    Returns
+    -------
+    dict of ndarray
+    """
+    names = "coef", "estimate", "standard_error", "z", "p_value"
+    parts = {name: getattr(found, name) for name in names}
+    if coverage is not None:
+        parts["lower"], parts["upper"] = np.moveaxis(found.interval(coverage), -1, 0)
+    if fitted._data.has_flat_predictions:
+        parts = {name: part[:, 0] for name, part in parts.items()}
+    columns = getattr(fitted, "feature_names_in_", np.arange(fitted.n_features_in_))
+    return {"column": columns[index], **parts}
+
+
+def as_frame(table):
+    """A table as a DataFrame where pandas is installed and cells are numbers."""
+    if any(np.ndim(column) > 1 for column in table.values()):
+        return table
+    try:
+        import pandas as pd
+    except ImportError:
+        return table
+    return pd.DataFrame(table)
+
+
+def check_coverage(coverage):
+    """Raise where an interval cannot cover so often."""
+    if not 0 < coverage < 1:
+        raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")

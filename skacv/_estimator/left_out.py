@@ -10,7 +10,7 @@ from ..optim.predictors import path_values
 from ..optim.trajectory import Trajectory
 from ..risk.averages import mean_with_error
 from ..risk.left_out.choice import Folds, coefficients_without, leave_one_out
-from ..risk.left_out.costs import Run
+from ..risk.left_out.costs import Workload
 from ..risk.left_out.methods import n_rows_worth
 from ..risk.left_out.rows import Request
 from ..risk.reader import read
@@ -128,7 +128,7 @@ def read_leave_one_out(run):
         if n_rows < FEWEST_ROWS:
             return {}
         n_active = int(np.count_nonzero(trajectory.coef, axis=1).max())
-        kind = Run.recorded(problem, trajectory, estimator._corrects_loo)
+        kind = Workload.recorded(problem, trajectory, estimator._spec().corrects_loo)
         n_left_out = n_rows_worth(kind, n_active)
         if not n_left_out:
             return {}
@@ -305,7 +305,7 @@ def _fold_record(run, folds):
         return run.carried.recorded(len(trajectory.coef))
     reader = Folds(folds, **_parallel(estimator.n_jobs))
     with np.errstate(over="ignore", invalid="ignore"):
-        return read(reader, data.problem, trajectory, estimator._refit(data))
+        return read(reader, data.problem, trajectory, estimator._spec().refit(data))
 
 
 def unseen_folds(folds, seen):
@@ -335,9 +335,10 @@ def unseen_folds(folds, seen):
 
 def _replaying(estimator, data):
     """How replicas without single rows differ from the estimator's own run."""
+    spec = estimator._spec()
     return {
-        "refit": estimator._refit(data),
-        "correction": estimator._corrects_loo,
+        "refit": spec.refit(data),
+        "correction": spec.corrects_loo,
         **_parallel(estimator.n_jobs),
     }
 

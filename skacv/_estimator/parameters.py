@@ -35,6 +35,7 @@ RISK_CONSTRAINTS = {
         "boolean",
     ],
     "risk_row_scales": ["boolean"],
+    "keep_data": ["boolean"],
 }
 # And those whose objective has alpha times a penalty.
 ALPHA_CONSTRAINT = {
@@ -52,3 +53,20 @@ def plain(value):
     scikit-learn takes both as booleans, and a grid in an array has NumPy's.
     """
     return bool(value) if isinstance(value, np.bool_) else value
+
+
+def keeps_data(estimator):
+    """``keep_data``, where there is that parameter."""
+    return getattr(estimator, "keep_data", False)
+
+
+def set_parameters(estimator, arguments):
+    """Keep the arguments of ``__init__``, each as the attribute of its name.
+
+    Parameters
+    ----------
+    estimator : estimator
+    arguments : dict
+        The ``locals()`` of ``__init__``.
+    """
+    vars(estimator).update({k: v for k, v in arguments.items() if k != "self"})

@@ -14,8 +14,8 @@ from ..risk.intervals import (
     jackknife_plus,
     rank_of,
 )
-from .following import of_rows
-from .left_out import coefficients_without_rows, kept_run
+from .data import new_rows
+from .left_out import kept_run
 from .readers import ESTIMATES
 
 # Memory for the predictions of all replicas of a block of samples.
@@ -29,236 +29,201 @@ SMALLEST_SIZE = 0.1
 SIZE_FOLDS = 5
 
 
-class PredictsIntervals:
-    """Prediction intervals of a regressor's iterates."""
+def intervals_of(fitted, X, coverage, method):
+    """Prediction intervals of the iterate in use.
 
-    @of_rows
-    def predict_interval(self, X, coverage=0.9, method="auto"):
-        """Prediction intervals of the iterate in use, from the one run.
+    Parameters
+    ----------
+    fitted : fitted regressor
+    X, coverage, method : object
+        As users pass them to ``predict_interval``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Nominal probability that an interval contains the target of an unseen row;
-            with several there is an interval for each.
-        method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
-            "auto": the first of the next four for which the fit has computed what it
-            needs, in this order. "jackknife+": quantiles over the held-out rows of the
-            prediction without the row, plus and minus its held-out residual [1]_; the
-            runs without each row are repeated up to the iterate in use, which needs
-            ``keep_data=True``.
-            "loo": the prediction plus and minus a quantile of the held-out residuals.
-            "cv": the same with the residuals of rows held out in folds; runs on fewer
-            rows make these somewhat too large, and a row that several folds hold out
-            counts each time. "risk": the same with the residuals of
-            the memory matrix. "scaled": widths that follow the row, from the residuals
-            of the first of "loo", "cv" and "risk" that there is, which needs
-            ``keep_data=True``. Each residual is divided by s(x), the size that is
-            expected at its row, and the quantile is multiplied by s(x) at a new row
-            [2]_ [3]_. A random forest of the sizes of the held-out residuals gives
-            s(x), at a held-out row one of rows in other folds.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-            Lower and upper ends, in units of y; with several coverages
-            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
-            Rows have equal weights in the quantiles, also if they had other weights in
-            fit. With a coverage below one half the ends of "jackknife+" may cross,
-            which is an empty interval. Residuals of a Poisson model are divided by the
-            root of the held-out prediction, widths are in proportion to the root of the
-            prediction, and no end is below zero.
-
-        Raises
-        ------
-        ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, or if the
-            estimator was fitted without what the method needs.
-
-        References
-        ----------
-        .. [1] Barber, Candes, Ramdas and Tibshirani (2021), "Predictive
-               inference with the jackknife+", equation 1.5.
-        .. [2] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
-               "Distribution-free predictive inference for regression", section 5.2.
-        .. [3] Papadopoulos, Gammerman and Vovk (2008), "Normalized nonconformity
-               measures for regression conformal prediction".
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from skacv import IterativeRidge
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> model = IterativeRidge(alpha=0.0, keep_data=True).fit(X, y)
-        >>> best = model.at_iteration(model.loo_path_.argmin())
-        >>> best.predict_interval(X[:3], coverage=0.8).shape
-        (3, 2)
-        >>> best.predict_interval(X[:3], coverage=[0.5, 0.8]).shape
-        (3, 2, 2)
-        """
-        check_is_fitted(self)
-        coverage = checked_coverage(coverage)
-        methods = ["auto", *interval_methods(), "scaled"]
-        if method not in methods:
-            raise ValueError(f"method must be one of {methods}, got {method!r}.")
-        check_in_memory(X)
-        source = self._source_of(method)
-        residuals, spread = self._relative_residuals(source)
-        ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
-        if source == "jackknife+":
-            ends = self._jackknife_plus(self._checked(X), residuals, ranks, spread)
-        else:
-            predictions = self.predict(X)
-            widths = spread(predictions)
-            if method == "scaled":
-                held_out, sizes = self._expected_sizes(X, residuals, source)
-                residuals, widths = residuals / held_out, widths * sizes
-            ends = ends_of(around_predictions, predictions, residuals, ranks, widths)
-        ends = np.clip(ends, *self._loss.target_range)
-        # One coverage has no axis of its own.
-        return ends.reshape(*ends.shape[:-1], *coverage.shape)
-
-    def _source_of(self, method):
-        """The method of the table that a method takes held-out residuals from."""
-        if method == "auto":
-            return self._first_of(interval_methods())
+    Returns
+    -------
+    ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+        With several coverages there is a last axis for them.
+    """
+    check_is_fitted(fitted)
+    coverage = checked_coverage(coverage)
+    methods = ["auto", *interval_methods(), "scaled"]
+    if method not in methods:
+        raise ValueError(f"method must be one of {methods}, got {method!r}.")
+    check_in_memory(X)
+    source = _source_of(fitted, method)
+    residuals, spread = _relative_residuals(fitted, source)
+    ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
+    if source == "jackknife+":
+        ends = _jackknife_plus(fitted, new_rows(fitted, X), residuals, ranks, spread)
+    else:
+        predictions = fitted.predict(X)
+        widths = spread(predictions)
         if method == "scaled":
-            return self._source_to_scale()
-        return method
+            held_out, sizes = _expected_sizes(fitted, X, residuals, source)
+            residuals, widths = residuals / held_out, widths * sizes
+        ends = ends_of(around_predictions, predictions, residuals, ranks, widths)
+    ends = np.clip(ends, *fitted._loss.target_range)
+    # One coverage has no axis of its own.
+    return ends.reshape(*ends.shape[:-1], *coverage.shape)
 
-    def _source_to_scale(self):
-        """The first method of the table whose residuals have rows of X, if kept."""
-        located = [
-            method
-            for method, estimate in interval_methods().items()
-            if method != "jackknife+" and hasattr(self, estimate.indices)
-        ]
-        missing = [] if located else ["loo=True (or cv=5)"]
-        if self._data is None:
-            missing.append("keep_data=True")
-        elif getattr(self, "X_fit_", self._data) is None:
-            missing.append("a kernel that takes rows, and is not precomputed")
-        if missing:
-            raise ValueError(
-                "method='scaled' needs an estimator fitted with "
-                f"{' and '.join(missing)}."
-            )
-        return self._first_of(located)
 
-    def _relative_residuals(self, method):
-        """Held-out residuals over the spread that the loss says of their targets.
+def _source_of(fitted, method):
+    """The method of the table that a method takes held-out residuals from."""
+    if method == "auto":
+        return _first_of(fitted, interval_methods())
+    if method == "scaled":
+        return _source_to_scale(fitted)
+    return method
 
-        Returns
-        -------
-        residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        spread : callable
-            That of predictions.
-        """
-        residuals = self._held_out_residuals(method)
-        estimate = interval_methods()[method]
-        if not hasattr(self, estimate.predictions):  # residuals alone say no mean
-            return residuals, np.ones_like
-        spread = self._loss.spread
-        held_out = getattr(self, estimate.predictions)[self.iteration_]
-        return residuals / spread(held_out), spread
 
-    def _held_out_residuals(self, method):
-        """What the method takes for residuals of rows left out, at this iterate.
-
-        Targets less predictions, whatever the method.
-        """
-        methods = interval_methods()
-        estimate = methods[method]
-        estimate.check_offered(self, f"method={method!r}")
-        if missing := self._missing_for(method):
-            raise ValueError(
-                f"method={method!r} needs an estimator fitted with "
-                f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
-            )
-        return estimate.residuals(self, self.iteration_)
-
-    def _first_of(self, methods):
-        """The first of some methods of the table for which there is what it needs."""
-        table = interval_methods()
-        for method in methods:
-            needed = table[method].residuals_from or table[method].path
-            if hasattr(self, needed) and not self._missing_for(method):
-                return method
+def _source_to_scale(fitted):
+    """The first method of the table whose residuals have rows of X, if kept."""
+    located = [
+        method
+        for method, estimate in interval_methods().items()
+        if method != "jackknife+" and hasattr(fitted, estimate.indices)
+    ]
+    missing = [] if located else ["loo=True (or cv=5)"]
+    missing += _missing_rows(fitted, "a kernel that takes rows, and is not precomputed")
+    if missing:
         raise ValueError(
-            f"Intervals need held-out residuals, and this {type(self).__name__} was "
-            "fitted without any: fit it with loo=True or cv=5."
+            f"method='scaled' needs an estimator fitted with {' and '.join(missing)}."
         )
+    return _first_of(fitted, located)
 
-    def _missing_for(self, method):
-        """The settings of fit that a method needs and that were not there."""
-        estimate, missing = interval_methods()[method], []
-        if not hasattr(self, estimate.path):
-            missing.append(f"{estimate.parameter}={estimate.switched_on}")
-        if method == "jackknife+" and self._data is None:
-            missing.append("keep_data=True")
-        return missing
 
-    def _expected_sizes(self, X, residuals, method):
-        """How large residuals are expected: those of held-out rows, and at rows of X.
+def _relative_residuals(fitted, method):
+    """Held-out residuals over the spread that the loss says of their targets.
 
-        Returns
-        -------
-        held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        samples = np.hstack(getattr(self, interval_methods()[method].indices))
-        rows, X = self._on_kept_columns(samples, X)
-        settings = {"seed": self._seed, "n_jobs": self.n_jobs}
-        targets = residuals.reshape(len(residuals), -1).T
-        held_out = [held_out_sizes(rows, own, samples, **settings) for own in targets]
-        sizes = [fitted_sizes(rows, own, **settings)(X) for own in targets]
-        return (
-            np.stack(found, axis=1).reshape(-1, *residuals.shape[1:])
-            for found in (held_out, sizes)
+    Returns
+    -------
+    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    spread : callable
+        That of predictions.
+    """
+    residuals = held_out_residuals(fitted, method)
+    estimate = interval_methods()[method]
+    if not hasattr(fitted, estimate.predictions):  # residuals alone say no mean
+        return residuals, np.ones_like
+    spread = fitted._loss.spread
+    held_out = getattr(fitted, estimate.predictions)[fitted.iteration_]
+    return residuals / spread(held_out), spread
+
+
+def held_out_residuals(fitted, method):
+    """What the method takes for residuals of rows left out, at this iterate.
+
+    Targets less predictions, whatever the method.
+    """
+    methods = interval_methods()
+    estimate = methods[method]
+    estimate.check_offered(fitted, f"method={method!r}")
+    if missing := _missing_for(fitted, method):
+        raise ValueError(
+            f"method={method!r} needs an estimator fitted with "
+            f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
         )
+    return estimate.residuals(fitted, fitted.iteration_)
 
-    def _on_kept_columns(self, samples, X):
-        """Some rows of fit and those of X, on the columns that fit has kept."""
-        X, data = here(self._checked(X)), self._data
-        design = data.observed.design
-        if design is None:  # kernel machines put it away, and keep rows as passed
-            return here(rows_in(self.X_fit_, samples)), X
-        kept_run(self, self.iteration_)  # which notices what was changed in place
-        rows = here(rows_in(design.X, data.places_of(samples)))
-        # A last column may be that of the intercept.
-        return rows[:, : self.n_features_in_], data.columns.applied(X)
 
-    def _jackknife_plus(self, X, residuals, ranks, spread):
-        """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
-        size = max(1, BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals)))
-        ends = []
-        for replicas, own_residuals in zip(
-            self._without_rows(), residuals.reshape(len(residuals), -1).T
-        ):
-            predictions = (
-                self._predicted(replicas, X[block, :])
-                for block in gen_batches(X.shape[0], size)
-            )
-            blocks = [
-                ends_of(jackknife_plus, found, own_residuals, ranks, spread(found))
-                for found in predictions
-            ]
-            ends.append(np.concatenate(blocks))
-        return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
+def _first_of(fitted, methods):
+    """The first of some methods of the table for which there is what it needs."""
+    table = interval_methods()
+    for method in methods:
+        needed = table[method].residuals_from or table[method].path
+        if hasattr(fitted, needed) and not _missing_for(fitted, method):
+            return method
+    raise ValueError(
+        f"Intervals need held-out residuals, and this {type(fitted).__name__} was "
+        "fitted without any: fit it with loo=True or cv=5."
+    )
 
-    def _without_rows(self):
-        """Coefficients and intercepts without each held-out row, for every target.
 
-        Those of the iterate in use, run again once and then kept.
-        """
-        if self._replicas is None or self._replicas[0] != self.iteration_:
-            self._replicas = self.iteration_, list(self._run_without_rows())
-        return self._replicas[1]
+def _missing_for(fitted, method):
+    """The settings of fit that a method needs and that were not there."""
+    estimate, missing = interval_methods()[method], []
+    if not hasattr(fitted, estimate.path):
+        missing.append(f"{estimate.parameter}={estimate.switched_on}")
+    if method == "jackknife+":
+        missing += _missing_rows(
+            fitted, 'a kernel other than "precomputed", which is not kept'
+        )
+    return missing
 
-    def _run_without_rows(self):
-        """The replicas without each held-out row, run again, target by target."""
-        return coefficients_without_rows(self)
+
+def _missing_rows(fitted, kernel):
+    """The setting of fit without which it has kept no rows of X, if that is so."""
+    if fitted._data is None:
+        return ["keep_data=True"]
+    # A precomputed kernel is put away.
+    return [kernel] if getattr(fitted, "X_fit_", fitted._data) is None else []
+
+
+def _expected_sizes(fitted, X, residuals, method):
+    """How large residuals are expected: those of held-out rows, and at rows of X.
+
+    Returns
+    -------
+    held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    """
+    samples = np.hstack(getattr(fitted, interval_methods()[method].indices))
+    rows, X = on_kept_columns(fitted, samples, X)
+    settings = {"seed": fitted._seed, "n_jobs": fitted.n_jobs}
+    targets = residuals.reshape(len(residuals), -1).T
+    held_out = [held_out_sizes(rows, own, samples, **settings) for own in targets]
+    sizes = [fitted_sizes(rows, own, **settings)(X) for own in targets]
+    return (
+        np.stack(found, axis=1).reshape(-1, *residuals.shape[1:])
+        for found in (held_out, sizes)
+    )
+
+
+def on_kept_columns(fitted, samples, X):
+    """Some rows of fit and those of X, on the columns that fit has kept."""
+    X, data = here(new_rows(fitted, X)), fitted._data
+    design = data.observed.design
+    if design is None:  # kernel machines put it away, and keep rows as passed
+        return here(rows_in(fitted.X_fit_, samples)), X
+    kept_run(fitted, fitted.iteration_)  # which notices what was changed in place
+    features = design.features if data.has_constant else design
+    rows = here(rows_in(features.X, data.places_of(samples)))
+    return rows, data.columns.applied(X)
+
+
+def _jackknife_plus(fitted, X, residuals, ranks, spread):
+    """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
+    size = max(1, BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals)))
+    ends = []
+    for replicas, own_residuals in zip(
+        without_rows(fitted), residuals.reshape(len(residuals), -1).T
+    ):
+        predictions = (
+            _predictions_of(fitted, replicas, X[block, :])
+            for block in gen_batches(X.shape[0], size)
+        )
+        blocks = [
+            ends_of(jackknife_plus, found, own_residuals, ranks, spread(found))
+            for found in predictions
+        ]
+        ends.append(np.concatenate(blocks))
+    return np.stack(ends, axis=1) if residuals.ndim > 1 else ends[0]
+
+
+def _predictions_of(fitted, replicas, X):
+    """Predictions of every replica, (n_replicas, n_samples)."""
+    coef, intercept = replicas
+    predictor = fitted._product(X, coef.T).T + intercept[:, None]
+    return fitted._prediction(predictor, fitted._loss)
+
+
+def without_rows(fitted):
+    """Coefficients and intercepts without each held-out row, for every target.
+
+    Those of the iterate in use, run again once and then kept.
+    """
+    if fitted._replicas is None or fitted._replicas[0] != fitted.iteration_:
+        fitted._replicas = fitted.iteration_, list(fitted._run_without_rows())
+    return fitted._replicas[1]
 
 
 def interval_methods():

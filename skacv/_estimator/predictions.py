@@ -7,38 +7,54 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._compat import _check_sample_weight, on_host
 from ..optim.arrays import design_of
 from ..optim.losses import SquaredError
 from ..optim.namespaces import is_away
 from .collections import block_by_block, staged_block_by_block
-from .data import Coded, checked_place, floating, validated
-from .following import Follows, of_record, of_rows
-from .prediction_intervals import PredictsIntervals
+from .data import Coded, new_rows, validated
+from .devices import COEFFICIENTS, converted, of_record, of_rows
+from .left_out import coefficients_without_rows
+from .prediction_intervals import intervals_of
 from .recording import RecordsTrajectory
 
 
-class RecordedModel(Follows, RecordsTrajectory):
-    """Any of the iterates that ``fit`` has recorded."""
+class RecordedModel:
+    """Any of the iterates that ``fit`` has recorded.
 
-    def _checked(self, X):
-        check_is_fitted(self)
-        X = checked_place(self, X)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=floating(X), reset=False
-        )
+    What it says is for linear models; a subclass whose predictions are made in another
+    way has ``_linear_predictor``, ``_linear_predictors``, ``_product`` and
+    ``_take_coefficients`` of its own.
+    """
+
+    recorded_iterations = RecordsTrajectory.recorded_iterations
+    _held_out_estimator = RecordsTrajectory._held_out_estimator
+    _left_to_compare = RecordsTrajectory._left_to_compare
+    _share_work = staticmethod(RecordsTrajectory._share_work)
+
+    def __sklearn_array_api_convert__(self, converter):
+        """The estimator with its fitted arrays moved by scikit-learn."""
+        return converted(self, converter)
 
     def _linear_predictor(self, X):
         """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
-        return _linear_predictor(self._checked(X), self.coef_, self.intercept_)
+        return self._product(new_rows(self, X), self.coef_.T) + self.intercept_
 
     def _linear_predictors(self, X):
-        """Those of every iterate, one after the other."""
-        X = self._checked(X)
+        """Those of every iterate that is kept, one after the other."""
+        X = new_rows(self, X)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield _linear_predictor(X, coef, intercept)
+            yield self._product(X, coef.T) + intercept
+
+    @staticmethod
+    def _product(X, coef):
+        """X times (n_features,) or (n_features, k); in NumPy, wherever X is."""
+        if not is_away(X):
+            return safe_sparse_dot(X, coef, dense_output=True)
+        product = design_of(X).dot(coef.reshape(len(coef), -1))
+        return product.reshape(len(product), *coef.shape[1:])
 
     @of_rows
     def staged_loss(self, X, y, sample_weight=None):
@@ -167,19 +183,7 @@ def checked_iterate(estimator, t):
     return t, place[0]
 
 
-def _linear_predictor(X, coef, intercept):
-    return _product(X, coef.T) + intercept
-
-
-def _product(X, coef):
-    """X times (n_features,) or (n_features, k); in NumPy, wherever X is."""
-    if not is_away(X):
-        return safe_sparse_dot(X, coef, dense_output=True)
-    product = design_of(X).dot(coef.reshape(len(coef), -1))
-    return product.reshape(len(product), *coef.shape[1:])
-
-
-class RecordedRegressor(RegressorMixin, PredictsIntervals, RecordedModel):
+class RecordedRegressor(RegressorMixin, RecordedModel):
     """Predictions and prediction intervals with the recorded iterates.
 
     A subclass whose loss is not the squared error says ``_loss_of``.
@@ -248,23 +252,83 @@ class RecordedRegressor(RegressorMixin, PredictsIntervals, RecordedModel):
         for predictor in self._linear_predictors(X):
             yield self._prediction(predictor, self._loss)
 
-    def _trial_estimator(self, y):
-        """An example of :meth:`_held_out_estimator`, made from targets.
+    @of_rows
+    def predict_interval(self, X, coverage=0.9, method="auto"):
+        """Prediction intervals of the iterate in use, from the one run.
 
         Parameters
         ----------
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that an interval contains the target of an unseen row;
+            with several there is an interval for each.
+        method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
+            "auto": the first of the next four for which the fit has computed what it
+            needs, in this order. "jackknife+": quantiles over the held-out rows of the
+            prediction without the row, plus and minus its held-out residual [1]_; the
+            runs without each row are repeated up to the iterate in use, which needs
+            ``keep_data=True``.
+            "loo": the prediction plus and minus a quantile of the held-out residuals.
+            "cv": the same with the residuals of rows held out in folds; runs on fewer
+            rows make these somewhat too large, and a row that several folds hold out
+            counts each time. "risk": the same with the residuals of
+            the memory matrix. "scaled": widths that follow the row, from the residuals
+            of the first of "loo", "cv" and "risk" that there is, which needs
+            ``keep_data=True``. Each residual is divided by s(x), the size that is
+            expected at its row, and the quantile is multiplied by s(x) at a new row
+            [2]_ [3]_. A random forest of the sizes of the held-out residuals gives
+            s(x), at a held-out row one of rows in other folds.
 
         Returns
         -------
-        estimator of the same class
-            A fitted estimator that predicts y.
-        """
-        trial = super()._trial_estimator(y)
-        setattr(trial, trial._follower, None)
-        return trial
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y; with several coverages
+            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+            Rows have equal weights in the quantiles, also if they had other weights in
+            fit. With a coverage below one half the ends of "jackknife+" may cross,
+            which is an empty interval. Residuals of a Poisson model are divided by the
+            root of the held-out prediction, widths are in proportion to the root of the
+            prediction, and no end is below zero.
 
-    def _predicted(self, replicas, X):
-        """Predictions of every replica, (n_replicas, n_samples)."""
-        coef, intercept = replicas
-        return self._prediction(_product(X, coef.T).T + intercept[:, None], self._loss)
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            estimator was fitted without what the method needs.
+
+        References
+        ----------
+        .. [1] Barber, Candes, Ramdas and Tibshirani (2021), "Predictive
+               inference with the jackknife+", equation 1.5.
+        .. [2] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
+               "Distribution-free predictive inference for regression", section 5.2.
+        .. [3] Papadopoulos, Gammerman and Vovk (2008), "Normalized nonconformity
+               measures for regression conformal prediction".
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import IterativeRidge
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = IterativeRidge(alpha=0.0, keep_data=True).fit(X, y)
+        >>> best = model.at_iteration(model.loo_path_.argmin())
+        >>> best.predict_interval(X[:3], coverage=0.8).shape
+        (3, 2)
+        >>> best.predict_interval(X[:3], coverage=[0.5, 0.8]).shape
+        (3, 2, 2)
+        """
+        return intervals_of(self, X, coverage, method)
+
+    def _run_without_rows(self):
+        """The replicas without each held-out row, run again, target by target."""
+        return coefficients_without_rows(self)
+
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, made from targets."""
+        return as_fitted(self._held_out_estimator(np.asarray(y), t=0))
+
+
+def as_fitted(trial):
+    """A trial estimator that counts as fitted."""
+    vars(trial).update(dict.fromkeys(COEFFICIENTS))
+    return trial

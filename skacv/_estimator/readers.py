@@ -195,8 +195,9 @@ class Estimate:
 
     def is_computed_by(self, estimator: Any) -> bool:
         """Whether the estimator can compute it, with the parameters that it has."""
-        applies = self.applies is None or self.applies(estimator)
-        return self.is_offered_by(estimator) and applies
+        if not self.is_offered_by(estimator):
+            return False
+        return self.applies is None or self.applies(estimator)
 
     def check_offered(self, estimator: Any, asked: str) -> None:
         """Raise an error if the estimator has no parameter to switch it on.
@@ -281,6 +282,11 @@ ESTIMATES = {
         ),
     )
 }
+
+
+def estimates_on(estimator):
+    """The estimates that are switched on in an estimator."""
+    return [estimate for estimate in ESTIMATES.values() if estimate.is_on(estimator)]
 
 
 def setting_of(estimator, name):
@@ -383,18 +389,16 @@ def read_paths(run):
     """
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
-    strengths = [(p.n_updates, p.penalty.strength) for p in trajectory.phases]
-    values = [
-        estimator._value_of(strength, data)
-        for n_updates, strength in [(1, strengths[0][1]), *strengths]
-        for _ in range(n_updates)
-    ]
+    strengths = estimator._spec().strengths
+    values = [strengths.value_of(p.penalty.strength, data) for p in trajectory.phases]
+    lengths = [phase.n_updates for phase in trajectory.phases]
     return {
         **data.names,
-        **estimator._recorded(coef_path, intercept_path, run),
         "objective_path_": run.objective_path,
         "train_path_": run.train_path,
-        f"{estimator._strength_name}_path_": np.array(values),
+        # The start counts with the first strength.
+        f"{strengths.name}_path_": np.repeat(values, [1 + lengths[0], *lengths[1:]]),
         "n_iter_": trajectory.n_updates,
-        "iteration_": estimator._iterate_in_use(run),
+        "iteration_": trajectory.n_updates,
+        **estimator._recorded(coef_path, intercept_path, run),
     }

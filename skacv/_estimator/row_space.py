@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..optim.row_space import RowSpaceDesign, row_space
-from .data import ColumnData, with_column
+from .data import ColumnData
 
 # A warm start is in the row space if what it has beside is so many roundings.
 ROUNDINGS = 1e3
@@ -30,12 +30,12 @@ class RowSpaceData(ColumnData):
         """The data in the space of their rows."""
         design = plain.problem.design
         if plain.has_constant:
-            features = np.arange(design.shape[1] - 1)
-            design = design.columns(features, design.dtype)
+            design = design.features
         coordinates, basis = row_space(design)
         coordinates = coordinates.astype(design.dtype, copy=False)
         if plain.has_constant:
-            coordinates = with_column(coordinates, 1.0)
+            ones = np.ones((len(coordinates), 1), coordinates.dtype)
+            coordinates = np.hstack([coordinates, ones])
         basis = basis.astype(design.dtype, copy=False)
         rotated = RowSpaceDesign(coordinates, basis=basis)
         problem = replace(plain.problem, design=rotated)

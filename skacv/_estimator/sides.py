@@ -4,14 +4,13 @@ A run costs what its data do, and so does all that is read from it. Where the sa
 can be had from fewer numbers, exactly, it is on these.
 """
 
-from dataclasses import dataclass
+import numpy as np
 
-from ..optim.phases import Phase
-from ..risk.left_out.costs import Run
 from ..risk.left_out.methods import Replicated, method_for
-from .data import ColumnData
+from .parameters import keeps_data
+from .plan import sees_moments_alone
 from .pseudo_rows import on_pseudo_rows
-from .readers import ESTIMATES
+from .readers import estimates_on
 from .row_space import RowSpaceData
 
 
@@ -39,13 +38,29 @@ def on_smaller_side(estimator, data, folds, resume):
     if is_recorded and estimator.coef_path_.shape[-1] != shape[1]:
         return data, folds  # which no run can go on from
     done = estimator._phases if is_recorded else []
-    run = estimator._planned_run(shape, data.y)
-    asked = AskedRun(estimator, data, folds, done, run)
-    if asked.is_of_row_space() and asked.pays_rotating():
+    spec = estimator._spec()
+    run, estimates = spec.workload(shape, data.y), estimates_on(estimator)
+    # Folds that scale columns for themselves each have a row space of their own.
+    in_row_space = (
+        not (folds and estimator.standardize)
+        and all(estimate.is_rotation_invariant for estimate in estimates)
+        and is_of_row_space(spec, shape, done)
+    )
+    if in_row_space and pays_rotating(run, data, len(folds), estimates):
         rotated = RowSpaceData.of(data)
         if not is_recorded or rotated.holds_record(estimator):
             return rotated, folds
-    if asked.is_of_moments() and asked.pays_summing():
+    updates = [update for update, _ in run.rules]
+    updates += [phase.first_update for phase in done]
+    of_moments = (
+        run.is_quadratic
+        and not keeps_data(estimator)
+        # A single fold has its standard error over its rows.
+        and len(folds) != 1
+        and all(sees_moments_alone(update) for update in updates)
+        and all(estimate.needs == "moments" for estimate in estimates)
+    )
+    if of_moments and pays_summing(run, data, len(folds)):
         return on_pseudo_rows(data, folds) or (data, folds)
     return data, folds
 
@@ -55,83 +70,58 @@ def _shape(data):
     return len(data.rows), len(data.center)
 
 
-def sees_moments_alone(update):
-    """Whether, with the squared error, it needs means and second moments alone."""
-    return update.is_affine and not update.n_batches and update.preconditioner is None
+def is_of_row_space(spec, shape, done):
+    """Whether there are fewer rows than features, and the run stays in their span.
 
+    It does if it is the same in any basis of the coefficients.
 
-@dataclass(frozen=True)
-class AskedRun:
-    """A run that is asked for, with all that will be read from it.
-
-    Attributes
+    Parameters
     ----------
-    estimator : TrajectoryModel
-    data : ColumnData
-    folds : list of (ndarray of int, ndarray of int)
-    done : list of Phase
-        What it goes on from.
-    run : Run
-        As planned.
+    spec : ModelSpec
+    shape : tuple of int
+        Samples and features.
+    done : sequence of Phase
+        Recorded phases that the run goes on from.
     """
+    n_rows, n_features = shape
+    if n_rows >= n_features:
+        return False
+    penalty, features = spec.penalty(1.0, n_features), np.arange(n_features)
+    if not penalty.is_rotation_invariant:
+        return False
+    # It has to be one on as many coefficients as there are rows, too.
+    if penalty.on(features[:n_rows]) != spec.penalty(1.0, n_rows):
+        return False
+    updates = [spec.solver.update(n_rows), *(phase.first_update for phase in done)]
+    return all(update.is_rotation_invariant for update in updates) and all(
+        phase.penalty.on(features).is_rotation_invariant for phase in done
+    )
 
-    estimator: object
-    data: ColumnData
-    folds: list
-    done: list[Phase]
-    run: Run
 
-    def _estimates(self):
-        return [e for e in ESTIMATES.values() if e.is_on(self.estimator)]
+def pays_rotating(run, data, n_folds, estimates):
+    """Whether what a run in the row space saves is more than getting there takes.
 
-    def is_of_row_space(self):
-        """Whether it, and all that is read from it, is the same in their row space."""
-        # Folds that scale columns for themselves each have a row space of their own.
-        if self.folds and self.estimator.standardize:
-            return False
-        return self.estimator._is_of_row_space(_shape(self.data), self.done) and all(
-            estimate.is_rotation_invariant for estimate in self._estimates()
-        )
+    In multiplications: a product with X or X' takes the entries of X, one with the
+    coordinates of the rows the square of their number.
+    """
+    n_rows, n_features = _shape(data)
+    leaves_rows_out = any(estimate.name == "loo" for estimate in estimates)
+    n_fits = 1 + n_folds
+    if leaves_rows_out and method_for(run) is Replicated:
+        n_fits += n_rows
+    n_iterates = (run.n_updates + 1) * run.n_outputs
+    saved = data.problem.design.n_stored - n_rows**2
+    # A QR decomposition, and the coefficients of the features.
+    spent = 2 * n_features * n_rows**2 + n_iterates * n_features * n_rows
+    return 2 * n_iterates * n_fits * saved > spent
 
-    def pays_rotating(self):
-        """Whether what a run in the row space saves is more than getting there takes.
 
-        In multiplications: a product with X or X' takes the entries of X, one with the
-        coordinates of the rows the square of their number.
-        """
-        n_rows, n_features = _shape(self.data)
-        n_fits = 1 + len(self.folds)
-        if (
-            ESTIMATES["loo"].is_on(self.estimator)
-            and method_for(self.run) is Replicated
-        ):
-            n_fits += n_rows
-        n_iterates = (self.run.n_updates + 1) * self.run.n_outputs
-        saved = self.data.problem.design.n_stored - n_rows**2
-        # A QR decomposition, and the coefficients of the features.
-        spent = 2 * n_features * n_rows**2 + n_iterates * n_features * n_rows
-        return 2 * n_iterates * n_fits * saved > spent
+def pays_summing(run, data, n_folds):
+    """Whether products with X of a run and its folds take more than its moments.
 
-    def is_of_moments(self):
-        """Whether it, and all that is read from it, needs means and moments alone."""
-        updates = [update for update, _ in self.run.rules]
-        updates += [phase.first_update for phase in self.done]
-        return (
-            self.run.is_quadratic
-            and not self.estimator._keeps_data
-            # A single fold has its standard error over its rows.
-            and len(self.folds) != 1
-            and all(sees_moments_alone(update) for update in updates)
-            and all(estimate.needs == "moments" for estimate in self._estimates())
-        )
-
-    def pays_summing(self):
-        """Whether products with X of a run and its folds take more than its moments.
-
-        In multiplications, as far as the plan goes.
-        """
-        n_rows, n_features = _shape(self.data)
-        n_fits, n_outputs = 1 + len(self.folds), self.run.n_outputs
-        products = 2 * self.run.n_updates * n_fits * n_outputs
-        spent = n_rows * (n_features + n_outputs) ** 2
-        return products * self.data.problem.design.n_stored > spent
+    In multiplications, as far as the plan goes.
+    """
+    n_rows, n_features = _shape(data)
+    products = 2 * run.n_updates * (1 + n_folds) * run.n_outputs
+    spent = n_rows * (n_features + run.n_outputs) ** 2
+    return products * data.problem.design.n_stored > spent

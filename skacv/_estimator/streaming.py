@@ -7,23 +7,96 @@ from sklearn.utils.metaestimators import available_if
 
 from .._compat import _fit_context
 from .._warnings import warn
+from .array_rows import ArrayRows
 from .collections import is_collection, on_workers
 from .data import NAMES
 from .folds import ShuffledFolds
 from .parameters import plain
 from .row_summary import RowSummary
-from .sides import sees_moments_alone
-from .summary_data import SummarisedRows
+from .summary_data import SummarisedRows, check_outputs
 
 # Rows of Dask collections with more columns stay on their workers: their moments would
 # take longer than some hundred updates.
 MOST_COLUMNS_OF_COLLECTIONS = 2000
 
 
+def takes_moments_of(estimator, X):
+    """Whether the moments of a collection suffice, and are not too large.
+
+    Parameters
+    ----------
+    estimator : TrajectoryModel
+    X : dask array or dataframe of shape (n_samples, n_features)
+
+    Returns
+    -------
+    bool
+    """
+    n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
+    return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and estimator._spec().is_of_moments
+
+
+def stay_on_workers(estimator, X):
+    """Whether these are rows of a collection, and stay on its workers.
+
+    Not where their moments suffice; and a kernel matrix is between all rows.
+    """
+    if not is_collection(X) or estimator._spec().is_dual:
+        return False
+    return not takes_moments_of(estimator, X)
+
+
+def rows_to_fit(estimator, X, y, sample_weight):
+    """The rows that a fit is to, validated.
+
+    Returns
+    -------
+    ArrayRows, SummarisedRows or RowsOnWorkers
+    """
+    if stay_on_workers(estimator, X):
+        return on_workers("fit").RowsOnWorkers.of(X, y, sample_weight)
+    if is_collection(X) and takes_moments_of(estimator, X):
+        n_folds, n_sampled = n_folds_asked(estimator), n_sampled_asked(estimator)
+        summarised = on_workers("summary").summarised
+        X = summarised(X, y, sample_weight, n_folds, n_sampled)
+        y = sample_weight = None
+    if isinstance(X, RowSummary) and estimator._spec().takes_summaries:
+        return SummarisedRows.of(estimator, X, y, sample_weight)
+    return ArrayRows.of(estimator, X, y, sample_weight)
+
+
+def n_folds_asked(estimator):
+    """Number of folds of ``cv``, 1 for None."""
+    cv = plain(estimator.cv)
+    if cv is None:
+        return 1
+    if isinstance(cv, ShuffledFolds):  # a default: any random folds
+        return cv.n_splits
+    if not isinstance(cv, Integral):
+        raise ValueError(
+            "partial_fit assigns folds row by row: cv must be None or a number, "
+            f"not {type(cv).__name__}."
+        )
+    return cv
+
+
+def n_sampled_asked(estimator):
+    """Number of rows to keep: as many as are to be left out, or the default."""
+    loo, usual = plain(estimator.loo), RowSummary().n_sampled
+    return usual if isinstance(loo, bool | str) else max(loo, usual)
+
+
+def replace_fitted(estimator, attributes):
+    """Put new fitted attributes in the place of all former ones."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+    vars(estimator).update(attributes)
+
+
 def _is_of_moments(estimator):
     """Whether moments are enough; where parameters are no valid ones, fit says so."""
     try:
-        return estimator._is_of_moments()
+        return estimator._spec().is_of_moments
     except (KeyError, TypeError, ValueError):
         return False
 
@@ -31,41 +104,8 @@ def _is_of_moments(estimator):
 class TakesSummaries:
     """Regressors with the squared error: moments and a few rows are enough to fit."""
 
-    # What partial_fit has taken in, and whether it has been fitted since.
+    # What partial_fit has taken in: unless it has been fitted, there is no ``n_iter_``.
     _summary = None
-    _is_pending = False
-
-    def _rows(self, X, y, sample_weight):
-        if is_collection(X) and self._takes_moments_of(X):
-            n_folds, n_sampled = self._n_folds_asked(), self._n_sampled_asked()
-            summarised = on_workers("summary").summarised
-            X, y = summarised(X, y, sample_weight, n_folds, n_sampled), None
-            sample_weight = None
-        if isinstance(X, RowSummary) and self._is_quadratic:
-            return SummarisedRows.of(self, X, y, sample_weight)
-        return super()._rows(X, y, sample_weight)
-
-    def _stays_on_workers(self, X):
-        """Whether rows of a collection stay there: their moments are not enough."""
-        return super()._stays_on_workers(X) and not self._takes_moments_of(X)
-
-    def _takes_moments_of(self, X):
-        """Whether the moments of a collection suffice, and are not too large.
-
-        Parameters
-        ----------
-        X : dask array or dataframe of shape (n_samples, n_features)
-
-        Returns
-        -------
-        bool
-        """
-        n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
-        return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and self._is_of_moments()
-
-    def _is_of_moments(self):
-        """Whether its runs need only the means and second moments of the rows."""
-        return self._is_quadratic and sees_moments_alone(self._planned_update(2))
 
     @available_if(_is_of_moments)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -115,62 +155,28 @@ class TakesSummaries:
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
         if summary is None:
-            summary = RowSummary(self._n_folds_asked(), self._n_sampled_asked())
-        elif summary.n_folds != self._n_folds_asked():
+            summary = RowSummary(n_folds_asked(self), n_sampled_asked(self))
+        elif summary.n_folds != n_folds_asked(self):
             raise ValueError(
                 f"cv={self.cv!r}, but the rows so far were taken in for "
                 f"n_folds={summary.n_folds}."
             )
         summary.partial_fit(X, y, sample_weight)
-        self._check_outputs(summary._n_targets)
+        check_outputs(self, summary._n_targets)
         if is_anew:
             warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
-        self._replace_fitted(summary._names())
-        self._summary, self._is_pending = summary, True
+        replace_fitted(self, summary._names())
+        self._summary = summary
         return self
 
-    def _n_folds_asked(self):
-        """Number of folds of ``cv``, 1 for None."""
-        cv = plain(self.cv)
-        if cv is None:
-            return 1
-        if isinstance(cv, ShuffledFolds):  # a default: any random folds
-            return cv.n_splits
-        if not isinstance(cv, Integral):
-            raise ValueError(
-                "partial_fit assigns folds row by row: cv must be None or a number, "
-                f"not {type(cv).__name__}."
-            )
-        return cv
-
-    def _n_sampled_asked(self):
-        """Number of rows to keep: as many as are to be left out, or the default."""
-        loo, usual = plain(self.loo), RowSummary().n_sampled
-        return usual if isinstance(loo, bool | str) else max(loo, usual)
-
-    def _check_outputs(self, n_targets):
-        """Raise on several targets, where the class takes one."""
-        if n_targets > 1 and not self._multi_output:
-            raise ValueError(
-                f"{type(self).__name__} takes one target, got {n_targets}."
-            )
-
     def __getattr__(self, name):
+        summary = vars(self).get("_summary")
         is_fitted = name.endswith("_") and not name.startswith("_")
-        if is_fitted and name not in NAMES and vars(self).get("_is_pending"):
-            self._fit_pending()
-        return super().__getattr__(name)
-
-    def _fit_pending(self):
-        """Fit to the rows that partial_fit has taken in."""
-        summary, self._is_pending = self._summary, False
+        if summary is None or name in NAMES or not is_fitted or "n_iter_" in vars(self):
+            return super().__getattr__(name)
+        self._summary = None  # while it is fitted to
         try:
             self.fit(summary)
-        except BaseException:
-            self._is_pending = True
-            raise
-        self._summary = summary
-
-    def _kept(self, trajectory, begun):
-        kept = super()._kept(trajectory, begun)
-        return {**kept, "_summary": None, "_is_pending": False}
+        finally:
+            self._summary = summary
+        return getattr(self, name)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,12 +11,13 @@ from .._warnings import warn
 from ..optim.arrays import design_of
 from ..optim.moments import shifted
 from .data import ColumnData
+from .fit_run import FitRun
 from .folds import ShuffledFolds
 from .left_out import check_loo
-from .parameters import plain
+from .parameters import keeps_data, plain
+from .plan import sees_moments_alone
 from .pseudo_rows import PseudoProblem, unexplained_share
 from .readers import ESTIMATES
-from .sides import sees_moments_alone
 from .standardized import AS_PASSED, Standardized
 
 # Moments in double precision leave so many digits of what X does not explain of y:
@@ -60,6 +62,8 @@ class SummarisedRows:
     loss : Loss
     """
 
+    run_type: ClassVar = FitRun
+
     summary: object
     n_samples: int
     loss: object
@@ -84,16 +88,16 @@ class SummarisedRows:
                 f"The summary has {summary._n_rows} row(s) of positive weight, while a "
                 "minimum of 2 is required."
             )
-        update = estimator._planned_update(summary._n_rows)
+        update = estimator._spec().solver.update(summary._n_rows)
         if not sees_moments_alone(update):
             raise ValueError(
                 "A RowSummary can only be used with gradient steps on all rows, and "
                 f"this {type(estimator).__name__} takes others "
                 f"({type(update).__name__}): use another solver, or fit to arrays."
             )
-        if estimator._keeps_data:
+        if keeps_data(estimator):
             raise ValueError("keep_data=True needs the rows: fit to arrays.")
-        estimator._check_outputs(summary._n_targets)
+        check_outputs(estimator, summary._n_targets)
         loss, _ = estimator._loss_of(None, None)
         return cls(summary, summary.n_samples_seen_, loss)
 
@@ -161,6 +165,14 @@ class SummarisedRows:
                 "larger n_sampled."
             )
         check_loo(loo, n_single)
+
+
+def check_outputs(estimator, n_targets):
+    """Raise on several targets, where the class takes one."""
+    if n_targets > 1 and not estimator._multi_output:
+        raise ValueError(
+            f"{type(estimator).__name__} takes one target, got {n_targets}."
+        )
 
 
 def n_folds_of(cv, summary):

@@ -32,7 +32,8 @@ def starting_point(estimator, data, resume):
     """
     problem = data.problem
     shape = problem.design.shape[1], problem.target.shape[1]
-    dtype = problem.design.dtype
+    # Dual coefficients are summed over many rows: in double precision.
+    dtype = np.float64 if problem.design.is_dual else problem.design.dtype
     if not (resume and hasattr(estimator, "coef_path_")):
         return np.zeros((1, *shape), dtype), []
     path = data.iterates(estimator.coef_path_, estimator.intercept_path_)

@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
-from .._estimator.data import NAMES, ColumnData, with_column
-from .._estimator.decisions import check_class_weights, targets_of
+from .._estimator.data import NAMES, ColumnData
+from .._estimator.decisions import check_class_weights, classes_of, targets_of
 from .._estimator.standardized import AS_PASSED, Standardized
 from ..optim.arrays import design_of
+from ..optim.constant import WithConstant
 from ..optim.problem import Problem
 from ..risk.refit import Refit
 from .block_sums import added, joined_moments, moments_of, slices
@@ -156,7 +157,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
         np.full((n_columns, 1), 1 / n_columns),
         loss,
         groups=groups,
-        refit=Refit(recentres=is_centered, is_sum=estimator._is_sum),
+        refit=Refit(recentres=is_centered, is_sum=estimator._spec().strengths.is_sum),
         has_constant=has_constant,
         means=means,
         target_range=np.stack([moments.least[1], moments.largest[1]]),
@@ -188,8 +189,12 @@ def _shown(groups, center, has_constant, loss):
     n_shown = min(SHOWN_ROWS, max(2, SHOWN_ENTRIES // groups.n_columns))
     rows = np.unique(np.linspace(0, groups.n_rows - 1, n_shown).astype(int))
     block = groups.take(rows)
-    X = with_column(block.X, 1.0) if has_constant else block.X
-    design, weights = design_of(X), np.full((len(rows), 1), 1 / len(rows), X.dtype)
+    design, weights = (
+        design_of(block.X),
+        np.full((len(rows), 1), 1 / len(rows), block.X.dtype),
+    )
+    if has_constant:
+        design = WithConstant(design)
     if center is not None:
         design = design.centered(weights)
     return Problem(design, block.y, weights, loss)
@@ -371,7 +376,7 @@ def _classes(estimator, groups):
     labels = _joined(groups.sum(_labels_of, combine=_chained), groups)
     there = labels.weight > 0
     values, sums = labels.values[there], labels.weight[there]
-    classes, _ = estimator._classes_of(np.repeat(values, REPEATS))
+    classes, _ = classes_of(estimator, np.repeat(values, REPEATS))
     class_weight = estimator.class_weight
     if class_weight == "balanced":
         class_weight = sums.sum() / (len(sums) * sums)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 from dask.base import tokenize
 
-from .._estimator.begun import BegunRun
 from .._estimator.conditioning import warn_of_uneven_columns
+from .._estimator.fit_run import FitRun
 from .._estimator.left_out import check_loo
-from .._estimator.parameters import plain
-from .._estimator.readers import ESTIMATES, FinishedRun
+from .._estimator.parameters import keeps_data, plain
+from .._estimator.readers import ESTIMATES
+from ..optim.growing import SoFar
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
 from .data import data_of
@@ -18,103 +18,84 @@ from .memory_matrix import read_risk
 from .run import FoldsBeside, RunOnWorkers
 
 
-def begun(estimator, X, y, sample_weight, params, resume, n_updates=None):
-    """A run of rows on workers: at its start, or where the last fit has ended.
+@dataclass(frozen=True, eq=False)
+class RowsOnWorkers:
+    """Rows of Dask collections, for a fit.
 
     Parameters
     ----------
-    estimator : TrajectoryModel
-    X, y, sample_weight
-        As :class:`~skacv.dask.rows.RowGroups` takes them.
-    params : dict
-        What else ``fit`` was passed.
-    resume : bool
-    n_updates : int or None
-
-    Returns
-    -------
-    BegunOnWorkers
-
-    Raises
-    ------
-    ValueError
-        If more is asked for than can be read from such a run.
+    passed : tuple
+        X, y and sample_weight, as :class:`~skacv.dask.rows.RowGroups` takes them.
+    token : str
+        The same for the same collections.
     """
-    check_asked(estimator, params)
-    token = tokenize(X, y, sample_weight)
-    if resume and isinstance(estimator._live, BegunOnWorkers):
-        if estimator._live.is_of_token(token, estimator._settings()):
-            return estimator._live.with_plan_of(estimator.max_iter)
-    _check_start(estimator, resume)
-    seed = estimator._batch_seed(resume)
-    data = data_of(estimator, X, y, sample_weight)
-    check_loo(estimator.loo, data.n_samples)
-    problem = data.problem
-    start = np.zeros((1, *problem.target.shape), problem.design.dtype)
-    plan = estimator._plan(data, seed)
-    live = RunOnWorkers(
-        problem,
-        plan,
-        start,
-        tol=estimator._run_tol,
-        carried=FoldsBeside(data.fits),
-    )
-    found = BegunOnWorkers(data, [], seed, plan, live)
-    if estimator._keeps_run(resume, n_updates):
-        found.settings, found.rows = estimator._settings(), token
-    return found
 
+    passed: tuple
+    token: str
 
-@dataclass
-class BegunOnWorkers(BegunRun):
-    """A run of rows on workers; ``rows`` is a token of the collections."""
+    @classmethod
+    def of(cls, *passed):
+        return cls(passed, tokenize(*passed))
 
-    def is_of(self, rows, settings):
-        """Whether it is the run of these rows: never of any in memory."""
+    @property
+    def run_type(self):
+        return FitRunOnWorkers
+
+    def were_passed(self, passed):
+        """Whether they are those of the very same objects: their token says it."""
         return False
 
-    was_passed = is_of
+    def is_same_as(self, other):
+        """Whether another fit is to the same rows."""
+        return isinstance(other, RowsOnWorkers) and other.token == self.token
 
-    def is_of_token(self, token, settings):
-        """Whether it is the run of these collections and settings."""
-        return settings == self.settings and token == self.rows
+    def problem(self, estimator, params, seed, resume):
+        """The problem that they make; its folds run beside.
+
+        Raises
+        ------
+        ValueError
+            If more is asked for than can be read from such a run.
+        """
+        check_asked(estimator, params)
+        if resume and hasattr(estimator, "coef_path_"):
+            raise ValueError(
+                "A recorded run cannot go on with Dask input: set warm_start=False, or "
+                "run it in stages by fit_up_to on the same collections."
+            )
+        data = data_of(estimator, *self.passed)
+        check_loo(estimator.loo, data.n_samples)
+        return data, []
+
+
+class FitRunOnWorkers(FitRun):
+    """A run of rows on workers."""
+
+    live_type = RunOnWorkers
+
+    def beside(self, estimator):
+        """What runs beside: folds."""
+        return FoldsBeside(self.data.fits)
 
     def finished(self, estimator):
         """What estimates are read from; those that are left to us are off."""
-        known = {name: {} for name in ESTIMATES}
-        values = self.live.carried.values[: len(self.trajectory.coef)]
+        values = self.carried.values[: len(self.trajectory.coef)]
         costs = self.data.problem.as_costs(values)
+        self.so_far = self.so_far or SoFar()
+        self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
+        self.known = {name: {} for name in ESTIMATES}
         if len(self.data.fold_weights):
-            known["cv"] = _folds_read(costs[:, 1:], self.data.fold_weights)
+            self.known["cv"] = _folds_read(costs[:, 1:], self.data.fold_weights)
         if plain(estimator.loo) not in (False, "auto"):
-            known["loo"] = read_rows(estimator, self.trajectory, self.data)
+            self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
         if _asks_for_risk(estimator):
-            known["risk"] = read_risk(estimator, self.trajectory, self.data)
-        return FinishedOnWorkers(
-            estimator,
-            self.trajectory,
-            self.data,
-            self.folds,
-            known=known,
-            values=values[:, 0],
-        )
+            self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
+        return super().finished(estimator)
 
-    def warn(self, estimator, run):
+    def warn(self, finished):
         """What a user should know of the run, by a few of its rows."""
-        warn_of_uneven_columns(run.data.shown, run.trajectory, run.data.has_constant)
-
-
-@dataclass(frozen=True)
-class FinishedOnWorkers(FinishedRun):
-    """What estimates are read from.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_iter + 1,)
-        Loss of every iterate on the training rows.
-    """
-
-    values: np.ndarray = None
+        data = self.data
+        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
 def _folds_read(costs, weights):
@@ -155,14 +136,15 @@ def check_asked(estimator, params):
             "give cv a number of folds."
         )
     # Two rows suffice: the kind of update does not depend on their number.
-    update = estimator._planned_update(2)
+    spec = estimator._spec()
+    update = spec.solver.update(2)
     if type(update) is not ProximalGradient or update.preconditioner is not None:
         raise ValueError(
             "Dask input is run by gradient steps on all rows at a time: take a solver, "
             "or schedule, without batches, Hessian or preconditioner, such as gradient "
             "descent or Nesterov's acceleration."
         )
-    if estimator._keeps_data:
+    if keeps_data(estimator):
         raise ValueError(
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."
@@ -174,7 +156,7 @@ def check_asked(estimator, params):
                 "loo=True leaves out every row, a refit each: for Dask input say how "
                 "many rows to leave out, such as loo=100, or judge by folds: cv=5."
             )
-        if estimate.name == "risk" and estimator._is_quadratic:
+        if estimate.name == "risk" and spec.is_quadratic:
             continue
         if estimate.name not in ("cv", "loo") and setting not in (False, None, "auto"):
             asked = f"{estimate.parameter}={setting!r}"
@@ -189,12 +171,3 @@ def _asks_for_risk(estimator):
     """Whether the memory matrix is asked for in so many words."""
     risk = plain(ESTIMATES["risk"].setting(estimator))
     return risk not in (False, None, "auto")
-
-
-def _check_start(estimator, resume):
-    """Raise where a recorded run would have to go on."""
-    if resume and hasattr(estimator, "coef_path_"):
-        raise ValueError(
-            "A recorded run cannot go on with Dask input: set warm_start=False, or run "
-            "it in stages by fit_up_to on the same collections."
-        )

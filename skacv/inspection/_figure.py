@@ -3,7 +3,7 @@
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
-from .._estimator.following import in_numpy
+from .._estimator.devices import in_numpy
 from ..model_selection.pipelines import last_step
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._estimator.debiasing import places_of_columns
+from .._estimator.inference import interval_tables
 from ._figure import (
     BLUE,
     GREEN,
@@ -141,8 +143,8 @@ default="nodewise"
         if iterations is None:
             iterations = _spread(inner.n_iter_, inner.iteration_, xscale)
         tables = list(
-            inner._interval_tables(
-                columns, coverage, iterations, covariance, X_unlabelled
+            interval_tables(
+                inner, columns, coverage, iterations, covariance, X_unlabelled
             )
         )
         parts = {
@@ -152,7 +154,7 @@ default="nodewise"
         display = cls(
             iterations=np.asarray(iterations),
             **parts,
-            coef_path=path[:, inner._places_of_columns(columns)],
+            coef_path=path[:, places_of_columns(inner, columns)],
             feature_names=[str(name) for name in tables[0]["column"]],
             iteration=inner.iteration_,
             coverage=coverage,

@@ -5,11 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from .._any_optimiser.docstrings import OF_CLASSES, OPTAX
 from .._any_optimiser.estimators import (
     IteratedClassifier,
     IteratedModel,
     IteratedRegressor,
 )
+from .._estimator.docstrings import documented
 from .acv import TrajectoryACV
 from .model import Model
 
@@ -97,6 +99,7 @@ class OptaxModel(IteratedModel):
         return np.asarray(self._model()(params, jnp.asarray(X)))
 
 
+@documented(OPTAX)
 class OptaxRegressor(OptaxModel, IteratedRegressor):
     """Regression by any function of JAX and any optax optimiser.
 
@@ -111,47 +114,12 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
         ``init(key, n_features, n_outputs)`` gives the parameters that the run starts
         from, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1. It
         goes with ``model``. None is zeros.
-    loss : callable, default=None
-        ``loss(y, prediction)``, one number a row. None is (y - prediction)^2.
-    optimizer : optax.GradientTransformation, default=None
-        None is ``optax.adam(0.05)``.
-    penalty : callable, default=None
-        ``penalty(params)``, a number.
-    max_iter : int, default=200
-        Number of updates.
-    batch_size : int, default=None
-        Number of rows in every update; rows are shuffled in every epoch. None uses all
-        rows.
-    cv : int, cross-validation splitter or iterable, default=None
-        Cross-validation folds, for ``cv_path_``. None: no folds;
-        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
-    loo : bool or int, default=False
-        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
-        of rows drawn at random to leave out.
-    random_state : int, RandomState instance or None, default=None
-        Controls the key, the batches and the rows left out.
+    {loss, optimizer, penalty, max_iter, batch_size, cv, loo, random_state}
 
     Attributes
     ----------
-    params_, params_path_ : pytree of ndarray
-        Parameters of the iterate in use, and of all along the first axes.
-    train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out, and its standard error.
-    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
-(n_iter_ + 1, n_held_out)
-        Held-out predictions of every iterate.
-    cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
-    loo_indices_ : ndarray of int
-        Indices of the rows left out one at a time.
-    n_iter_, iteration_ : int
-        Number of the last iterate, and of the one in use.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
+    {params_, train_path_, cv_path_, cv_prediction_path_}
+    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
 
     Examples
     --------
@@ -168,6 +136,7 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     """
 
 
+@documented(OPTAX, OF_CLASSES)
 class OptaxClassifier(OptaxModel, IteratedClassifier):
     """Classification by any function of JAX and any optax optimiser.
 
@@ -183,50 +152,12 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
         ``init(key, n_features, n_outputs)`` gives the parameters that the run starts
         from, a pytree of arrays, from a key of ``jax.random``; ``n_outputs`` is 1 where
         there are two classes, else their number. It goes with ``model``. None is zeros.
-    loss : callable, default=None
-        ``loss(y, decision)``, one number a row, with the classes as 0, 1, ... None is
-        the log loss, and gives probabilities.
-    optimizer : optax.GradientTransformation, default=None
-        None is ``optax.adam(0.05)``.
-    penalty : callable, default=None
-        ``penalty(params)``, a number.
-    max_iter : int, default=200
-        Number of updates.
-    batch_size : int, default=None
-        Number of rows in every update; rows are shuffled in every epoch. None uses all
-        rows.
-    cv : int, cross-validation splitter or iterable, default=None
-        Cross-validation folds, for ``cv_path_``. None: no folds;
-        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
-    loo : bool or int, default=False
-        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
-        of rows drawn at random to leave out.
-    random_state : int, RandomState instance or None, default=None
-        Controls the key, the batches and the rows left out.
+    {loss, optimizer, penalty, max_iter, batch_size, cv, loo, random_state}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
-    params_, params_path_ : pytree of ndarray
-        Parameters of the iterate in use, and of all along the first axes.
-    train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out, and its standard error.
-    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
-(n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
-        Held-out decision functions of every iterate.
-    cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
-    loo_indices_ : ndarray of int
-        Indices of the rows left out one at a time.
-    n_iter_, iteration_ : int
-        Number of the last iterate, and of the one in use.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
+    {classes_, params_, train_path_, cv_path_, cv_prediction_path_}
+    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
 
     Examples
     --------

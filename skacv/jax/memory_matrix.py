@@ -6,12 +6,12 @@ the response of f_t to shocks in the slopes at step s, let
     A_ts = tr(D_t S_ts),    K_ts = [t=s] tr D_t - tr(D_t S_ts D_s),    W = K^-1 A.
 
 Then U_t = f_t - sum_{s<t} W_ts psi_s is what every row would be predicted by the run
-that never saw it (:mod:`skacv.risk.memory.curved`; Bellec & Tan 2024 for the squared
-error). In batches psi_s and D_s are zero for rows that are not in the batch, but the
-shocks of A are of all rows (Tan & Bellec 2024). S acts through one jvp of the update,
-the state of the optimiser in the tangent. W V is read for the temporal modes V of the
-slopes: with z = W V, shocks r V_s + D_s r z_s of random signs r, and z_t tr D_t the
-mean of r'D_t df_t.
+that never saw it (:mod:`skacv.risk.memory.curved_run`; Bellec & Tan 2024 for the
+squared error). In batches psi_s and D_s are zero for rows that are not in the batch,
+but the shocks of A are of all rows (Tan & Bellec 2024). S acts through one jvp of the
+update, the state of the optimiser in the tangent. W V is read for the temporal modes V
+of the slopes: with z = W V, shocks r V_s + D_s r z_s of random signs r, and z_t tr D_t
+the mean of r'D_t df_t.
 """
 
 from functools import partial

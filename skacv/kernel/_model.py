@@ -8,23 +8,29 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.collections import is_collection
+from .._estimator.fit import in_use, shape_of
 from .._estimator.left_out import FEWEST_ROWS
-from .._estimator.parameters import ALPHA_CONSTRAINT, RUN_CONSTRAINTS, plain
+from .._estimator.parameters import (
+    ALPHA_CONSTRAINT,
+    RUN_CONSTRAINTS,
+    plain,
+    set_parameters,
+)
+from .._estimator.plan import ModelSpec, ridge_penalty
 from .._estimator.standardized import AS_PASSED
+from .._estimator.streaming import rows_to_fit
+from .._estimator.strengths import N_SMOOTH_STRENGTHS, Strengths
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
-from ..optim.penalties import SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov
 from ..optim.trajectory import iterate
-from ..risk.left_out.costs import Run
+from ..risk.left_out.costs import Workload
 from ..risk.left_out.methods import Spectral, method_for
-from ..risk.refit import Refit
 from ._predictions import RecordedKernelModel
 from ._stopping import JudgedModel
 from .checks import check_precomputed
-from .data import KernelSettings, kernel_data, rows_of
-from .eigenpro import Sizes, eigenpro_schedule, run_attributes
+from .data import kernel_data, rows_of
+from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
     KERNELS,
     RADIAL_KERNELS,
@@ -76,11 +82,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         "store_every": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [Interval(Real, 0, None, closed="neither")],
     }
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov}
-    _is_sum = True
-    _is_smooth = True
-    # A kernel matrix is between all rows.
-    _takes_collections = False
     # While fits to the same rows share them.
     _distances = None
 
@@ -112,30 +113,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         random_state=None,
         verbose=0,
     ):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.n_components = n_components
-        self.subsample_size = subsample_size
-        self.batch_size = batch_size
-        self.step_size = step_size
-        self.max_iter = max_iter
-        self.patience = patience
-        self.tol = tol
-        self.loo = loo
-        self.n_probes = n_probes
-        self.cv = cv
-        self.store_every = store_every
-        self.warm_start = warm_start
-        self.memory_budget = memory_budget
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     @property
     def _follows_X(self):
@@ -144,15 +122,11 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     # ---------------------------------------------------------------- the problem
 
-    def _prepared(self, X, y, sample_weight):
-        return self._coded_samples(X, y, sample_weight)
-
     def _data_of(self, samples, coded, folds, seed, resume):
         """The problem that samples make, on their kernel, and the folds of its rows."""
         basis, kernel, rows = self._kernel_on(samples, folds, seed)
         coded = replace(coded, names={**coded.names, **basis})
-        settings = KernelSettings(rows, self._budget(), self._map, self.fit_intercept)
-        data = kernel_data(samples, coded, kernel, settings, seed)
+        data = kernel_data(self, samples, coded, kernel, rows, seed)
         # Its rows are in an order of their own.
         places = data.places_of(samples.rows)
         return data, [(places[fitted], places[judged]) for fitted, judged in folds]
@@ -191,8 +165,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         if gamma == "scale":
             gamma = scale_gamma(self.kernel, samples.X)
         elif gamma == "auto":
-            chosen = chosen_scale(self, samples, folds, seed)
-            gamma, found = chosen.gamma, chosen.attributes()
+            gamma, found = chosen_scale(self, samples, folds, seed)
         kernel = KERNELS[self.kernel](float(gamma), self.degree, self.coef0)
         return {"gamma_": float(gamma), **found}, kernel
 
@@ -200,76 +173,21 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         """Bytes that the kernel matrix may take."""
         return self.memory_budget * MEGABYTE
 
-    def _penalty(self, strength, n_features):
-        return SquaredL2(strength)
-
-    def _refit(self, data):
-        """What this fit would be without some of its rows.
-
-        A gradient is a sum over rows, times step_size / n as it is, so a refit is
-        stable wherever the run is.
-        """
-        return Refit(recentres=data.is_centered, is_sum=True, renormalises=False)
-
-    # ------------------------------------------------------------------- the run
-
-    def _solver_on(self, n_rows):
-        """The solver, for so many rows where it is left to us.
-
-        Acceleration takes all rows at a time, and rows are left out of it exactly by a
-        decomposition. Where that is too large, and where sizes of EigenPro are asked
-        for, it is EigenPro.
-        """
-        if self.solver != "auto":
-            return self.solver
-        sizes = {self.n_components, self.subsample_size, self.batch_size}
-        is_plain = sizes == {"auto"} and self._can_decompose(n_rows)
-        return "nesterov" if is_plain else "eigenpro"
-
-    def _schedule(self, step_size, problem, seed):
-        solver = self._solver_on(len(problem.target))
-        if solver != "eigenpro":
-            return self._solvers[solver](step_size)
-        sizes = Sizes(
-            self.n_components, self.subsample_size, self.batch_size, self._budget()
-        )
-        return eigenpro_schedule(problem, sizes, np.random.RandomState(seed))
-
-    def _step_size(self, penalties, problem, schedule):
-        solver = self._solver_on(len(problem.target))
-        if solver != "eigenpro" or self.step_size != "auto":
-            return super()._step_size(penalties, problem, schedule)
-        curvature = max(penalty.curvature for penalty in penalties)
-        if not curvature:
-            return schedule.step_size
-        top = schedule.top_eigenvalue
-        return schedule.step_size * top / (top + curvature)
-
-    def _start(self, data, resume):
-        """Zero: dual coefficients belong to their rows."""
-        problem = data.problem
-        return np.zeros((1, problem.design.shape[1], problem.target.shape[1])), []
-
-    @property
-    def _run_tol(self):
-        """No run ends because it moves little: ``tol`` is that of patience."""
-        return 0.0
-
-    def _keeps_run(self, resume, n_updates):
-        return resume
-
-    def _warn_of_another_run(self):
-        warn(
-            "warm_start=True with other data or parameters than before: a new "
-            "trajectory starts at zero, since dual coefficients belong to their rows.",
-            UserWarning,
+    def _spec(self):
+        strengths = Strengths(self.alpha, is_sum=True, n_path=N_SMOOTH_STRENGTHS)
+        sizes = self.n_components, self.subsample_size, self.batch_size
+        return ModelSpec.of(
+            self,
+            ridge_penalty,
+            strengths,
+            KernelSolver(None, self.solver, *sizes, self._budget()),
+            is_quadratic=getattr(self, "loss", "squared_error") == "squared_error",
+            is_dual=True,
+            # No run ends because it moves little: ``tol`` is that of patience.
+            tol=0.0,
         )
 
     # ------------------------------------------------------------ what is recorded
-
-    @staticmethod
-    def _coefficients(coef_path, intercept_path):
-        return {"dual_coef_": coef_path[-1].copy(), "intercept_": intercept_path[-1]}
 
     def _recorded(self, coef_path, intercept_path, run):
         trajectory, problem = run.trajectory, run.data.problem
@@ -281,10 +199,13 @@ class KernelModel(RecordedKernelModel, JudgedModel):
             for iterate in zip(trajectory.coef, trajectory.predictor)
         ]
         path = coef_path[stored].astype(problem.design.dtype, copy=False)
-        t = self._iterate_in_use(run)
+        # The best iterate predicts if the run has been judged while it went on.
+        is_last = self.patience is None or run.best is None
+        t = trajectory.n_updates if is_last else run.best
         place = np.searchsorted(stored, t)
         return {
-            **self._coefficients(path[: place + 1], intercept_path[: t + 1]),
+            **in_use(self, path[: place + 1], intercept_path[: t + 1]),
+            "iteration_": t,
             "dual_coef_path_": path,
             "stored_iterations_": stored,
             "intercept_path_": intercept_path,
@@ -296,7 +217,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
     def _degrees_of_freedom(self, run):
         """Trace of the map from targets to predictions, where a basis is at hand."""
         problem, trajectory = run.data.problem, run.trajectory
-        kind = Run.recorded(problem, trajectory)
+        kind = Workload.recorded(problem, trajectory)
         if plain(self.loo) is False or method_for(kind) is not Spectral:
             return {}
         if kind.has_ridge_under_P():
@@ -309,12 +230,6 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         return {
             "df_path_": np.array(traces) + run.data.is_centered,
             "loo_mc_se_path_": np.zeros(len(traces)),
-        }
-
-    def _kept(self, trajectory, begun):
-        return {
-            **super()._kept(trajectory, begun),
-            "_data": begun.data.put_away(),
         }
 
     def _warn_of(self, run):
@@ -358,7 +273,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         has_scale = isinstance(self.kernel, str) and not self._is_precomputed()
         if not (is_left_to_us and has_scale) or is_collection(X):
             return [{}]
-        samples = self._rows(X, y, sample_weight).samples
+        samples = rows_to_fit(self, X, y, sample_weight).samples
         if len(samples.y) > MOST_ROWS:
             return [{}]
         X = self._on_columns(samples).X
@@ -419,12 +334,12 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         -------
         bool
         """
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        shape, spec = shape_of(X), self._spec()
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False
-        has_momentum = self._solver_on(shape[0]) == "nesterov"
-        is_exact = self._can_decompose(shape[0]) or not has_momentum
-        return self._is_quadratic and is_exact
+        has_momentum = spec.solver.name_on(shape[0]) == "nesterov"
+        is_exact = spec.solver.decomposes(shape[0]) or not has_momentum
+        return spec.is_quadratic and is_exact
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "dual_coef_")

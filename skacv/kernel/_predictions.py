@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.following import in_numpy
+from .._estimator.data import new_rows
+from .._estimator.devices import in_numpy
 from .._estimator.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.namespaces import as_dtype, rows_in
@@ -18,9 +19,6 @@ from .data import working_dtype
 
 class RecordedKernelModel(RecordedModel):
     """Any of the iterates whose dual coefficients ``fit`` has kept."""
-
-    _follower = "dual_coef_"
-    _left_there = frozenset({"X_fit_"})
 
     def recorded_iterations(self):
         """Iterates whose coefficients are kept, in order.
@@ -39,25 +37,20 @@ class RecordedKernelModel(RecordedModel):
 
     def _linear_predictor(self, X):
         """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
-        return self._combined(self._checked(X), self.dual_coef_) + self.intercept_
+        return self._product(new_rows(self, X), self.dual_coef_) + self.intercept_
 
     def _linear_predictors(self, X):
         """Those of every iterate that is kept, one after the other."""
-        X = self._checked(X)
+        X = new_rows(self, X)
         # All from one pass over the kernel between X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
         for found, intercept in zip(
-            np.moveaxis(self._combined(X, path), -1, 0), intercepts
+            np.moveaxis(self._product(X, path), -1, 0), intercepts
         ):
             yield found + intercept
 
-    def _predicted(self, replicas, X):
-        """Predictions by the coefficients of every replica, (n_replicas, n_samples)."""
-        dual_coef, intercept = replicas
-        return self._combined(X, dual_coef.T).T + intercept[:, None]
-
-    def _combined(self, X, dual_coef):
+    def _product(self, X, dual_coef):
         """k(X, X_fit_) times coefficients (n_rows, ...)."""
         flat = dual_coef.reshape(len(dual_coef), -1)
         if self._kernel is None:  # X is the kernel between its rows and those
@@ -89,7 +82,7 @@ class RecordedKernelModel(RecordedModel):
         trajectory = Trajectory(coef, predictor, first_updates(self._phases, t))
         held_out = self.loo_prediction_path_[: t + 1] - self.loo_target_
         held_out = held_out.reshape(t + 1, len(rows), -1)
-        refit = self._refit(data).of_run(trajectory)
+        refit = self._spec().refit(data).of_run(trajectory)
         request = Request(data.problem, trajectory, rows, refit)
         kind = request.run
         is_spectral = method_for(kind) is Spectral and not kind.has_ridge_under_P()

@@ -11,10 +11,7 @@ from .._estimator.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.costs import is_kernel_decomposed
 from ..risk.random_labels import random_signs
-from .data import working_dtype
-from .eigenpro import ARRAYS_OF_DECOMPOSITION
 
 # A run waits for as many more iterates as came before its best: what a step
 # changes gets less along a run.
@@ -27,62 +24,49 @@ FIRST_STAGE = 6
 class JudgedModel(TrajectoryModel):
     """A fit that ends itself, by ``patience`` and ``tol``, from its own estimates."""
 
-    def _carried(self, data, plan, folds, seed):
+    def _carried(self, run):
         """What runs beside: labels where rows are not left out exactly, and folds."""
-        problem, loo = data.problem, plain(self.loo)
-        planned = Trajectory.planned(plan)
-        seen, rng = planned.rows_seen(), np.random.default_rng(seed)
-        folds = unseen_folds(folds, seen)
+        problem, planned = run.data.problem, Trajectory.planned(run.plan)
+        seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
+        folds = unseen_folds(run.folds, seen)
         labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
-        if self._takes_labels(problem, plan, loo):
+        if self._takes_labels(problem, run.plan):
             labels = random_signs((len(problem.target), self.n_probes), rng)
             rows = np.setdiff1d(np.arange(len(labels)), seen)
         if not (labels.shape[1] or folds):
             return None
-        refit = self._refit(data).of_run(planned)
+        refit = self._spec().refit(run.data).of_run(planned)
         return LabelsAndFolds(problem, refit, labels, rows, folds)
 
-    def _takes_labels(self, problem, plan, loo):
+    def _takes_labels(self, problem, plan):
         """Whether leave-one-out of all rows is read from random labels."""
         n_rows = len(problem.target)
-        if loo not in ("auto", True) or n_rows < FEWEST_ROWS:
+        if plain(self.loo) not in ("auto", True) or n_rows < FEWEST_ROWS:
             return False
         update = plan[0].first_update
         is_same_map = problem.loss.is_quadratic and len(plan) == 1
         if not is_same_map or getattr(update, "has_memory", False):
             return False
-        return bool(update.n_batches) or not self._can_decompose(n_rows)
+        return bool(update.n_batches) or not self._spec().solver.decomposes(n_rows)
 
-    def _can_decompose(self, n_rows):
-        """Whether rows can be left out by a decomposition of the kernel matrix."""
-        size = np.dtype(working_dtype(n_rows)).itemsize
-        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self._budget()
-        return fits and is_kernel_decomposed(n_rows)
-
-    def _go_on(self, begun, planned, progress):
+    def _go_on(self, run, planned, progress):
         """Take updates until the estimated risk no longer falls, or the plan ends."""
-        live, n_total = begun.live, sum(phase.n_updates for phase in planned)
+        live, n_total = run.live, sum(phase.n_updates for phase in planned)
         # Phases may end before their last update: what counts is the place in the plan.
         n_updates, end = n_total - n_planned_updates(planned, live.phases), None
         while end is None and not live.is_stopped:
-            n_updates, t = n_updates + self._n_more(n_updates, begun), live.t
+            n_updates, t = n_updates + self._n_more(n_updates, run), live.t
             live.go_on(first_updates(planned, n_updates), progress.follower)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
-                end = self._judged(begun)
+                end = self._judged(run)
             if is_over:
                 break
         trajectory = live.trajectory
-        begun.trajectory = trajectory if end is None else trajectory.first(end)
-        return end is not None or planned == begun.plan
+        run.trajectory = trajectory if end is None else trajectory.first(end)
+        return end is not None or planned == run.plan
 
-    def _iterate_in_use(self, run):
-        """The best, of a run that is judged while it goes on; else the last."""
-        if self.patience is None or run.best is None:
-            return super()._iterate_in_use(run)
-        return run.best
-
-    def _n_more(self, n_updates, begun):
+    def _n_more(self, n_updates, run):
         """Updates until the run is judged again.
 
         What random labels say is at hand after every update. Other estimates are read
@@ -90,10 +74,10 @@ class JudgedModel(TrajectoryModel):
         runs end in it.
         """
         if self.patience is None:
-            return sum(phase.n_updates for phase in begun.plan)
-        if _random_labels(begun) is not None:
+            return sum(phase.n_updates for phase in run.plan)
+        if _random_labels(run) is not None:
             return 1
-        return max(n_updates, FIRST_STAGE * self._waiting(begun.plan).patience)
+        return max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
 
     def _waiting(self, plan):
         """What ends a run: along several strengths it waits for some of these."""
@@ -102,36 +86,36 @@ class JudgedModel(TrajectoryModel):
         n_updates = updates_to_wait(len(plan), self.max_iter)
         return Patience(max(self.patience, n_updates), self.tol)
 
-    def _judged(self, begun):
+    def _judged(self, run):
         """Where patience ends the run so far, None if it does not; notes the best."""
-        found = self._risk_so_far(begun)
+        found = self._risk_so_far(run)
         if found is None:
             return None
-        patience = self._waiting(begun.plan)
+        patience = self._waiting(run.plan)
         for t, (value, uncertainty) in enumerate(zip(*found)):
             patience.update(value, uncertainty)
-            begun.best = patience.best
+            run.best = patience.best
             if patience.has_ended:
                 return t
         return None
 
-    def _risk_so_far(self, begun):
+    def _risk_so_far(self, run):
         """What the run is judged by: estimates, and how sure they are; or None."""
-        labels = _random_labels(begun)
+        labels = _random_labels(run)
         if labels is not None:
             return labels.risks()
-        begun.trajectory, begun.known = begun.live.trajectory, {}
-        run = begun.finished(self)
+        run.trajectory, run.known = run.live.trajectory, {}
+        finished = run.finished(self)
         # With the squared error, rows are left out by one decomposition.
-        names = ("loo", "cv") if self._is_quadratic else ("cv", "loo")
+        names = ("loo", "cv") if self._spec().is_quadratic else ("cv", "loo")
         for estimate in map(ESTIMATES.get, names):
-            found = estimate.read(run) if estimate.is_on(self) else {}
+            found = estimate.read(finished) if estimate.is_on(self) else {}
             if found:
-                begun.known = {estimate.name: found}
+                run.known = {estimate.name: found}
                 return found[estimate.path], np.zeros(len(run.trajectory.coef))
         return None
 
 
-def _random_labels(begun):
+def _random_labels(run):
     """Leave-one-out by the random labels that a run carries, None if it has none."""
-    return None if begun.carried is None else begun.carried.left_out
+    return None if run.carried is None else run.carried.left_out

@@ -6,8 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import StrOptions
 from .._estimator.calibration import scale_of
 from .._estimator.decisions import RecordedProbabilisticClassifier
+from .._estimator.devices import of_record
 from .._estimator.docstrings import CLASSIFIERS, KERNEL, documented
-from .._estimator.following import of_record
+from .._estimator.parameters import set_parameters
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
 
@@ -125,46 +126,15 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         random_state=None,
         verbose=0,
     ):
-        super().__init__(
-            kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            alpha=alpha,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            solver=solver,
-            n_components=n_components,
-            subsample_size=subsample_size,
-            batch_size=batch_size,
-            step_size=step_size,
-            max_iter=max_iter,
-            patience=patience,
-            tol=tol,
-            loo=loo,
-            n_probes=n_probes,
-            cv=cv,
-            store_every=store_every,
-            warm_start=warm_start,
-            memory_budget=memory_budget,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.loss = loss
-        self.class_weight = class_weight
-
-    @property
-    def _is_quadratic(self):
-        return self.loss == "squared_error"
+        set_parameters(self, locals())
 
     def _class_loss(self, n_classes):
-        if self._is_quadratic:
+        if self.loss == "squared_error":
             return SquaredError()
         return Logistic() if n_classes == 2 else Multinomial()
 
     def _loss_and_target(self, label, n_classes):
-        if self._is_quadratic:
+        if self.loss == "squared_error":
             return SquaredError(), codes_of(label, n_classes)
         return super()._loss_and_target(label, n_classes)
 
@@ -186,7 +156,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     def _scale_at(self, t):
         """That of iterate ``t``."""
-        if not self._is_quadratic:
+        if self.loss != "squared_error":
             return 1.0
         # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.
         for name in ("cv", "loo"):

@@ -85,17 +85,19 @@ class KernelData(TrainingData):
         return dual, intercept
 
 
-def kernel_data(samples, coded, kernel, settings, seed):
+def kernel_data(estimator, samples, coded, kernel, rows, seed):
     """The problem of a kernel machine.
 
     Parameters
     ----------
+    estimator : KernelModel
     samples : Samples
     coded : Coded
         Targets as the loss takes them.
     kernel : callable
         Kernel between rows, as in :mod:`skacv.kernel.kernels`.
-    settings : KernelSettings
+    rows : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        As the kernel takes them.
     seed : int
         Draws the order of the rows.
 
@@ -109,21 +111,21 @@ def kernel_data(samples, coded, kernel, settings, seed):
         If the kernel is none.
     """
     order = np.random.RandomState(seed).permutation(len(samples.y))
-    X, dtype = rows_in(settings.rows, order), working_dtype(len(order))
+    X, dtype = rows_in(rows, order), working_dtype(len(order))
     if is_away(X):
         check_device(X)
     if not kernel.is_positive:
         checked = rows_in(X, slice(CHECKED_ROWS))
         check_kernel(here(kernel(checked, checked)).astype(np.float64, copy=False))
-    matrix = KernelMatrix(kernel, X, dtype, settings.budget, settings.map)
+    matrix = KernelMatrix(kernel, X, dtype, estimator._budget(), estimator._map)
     weights = coded.weights[order]
     row_weights = (weights / weights.sum())[:, None]
     target, is_quadratic = coded.target[order], coded.loss.is_quadratic
     offset = np.zeros((1, target.shape[1]))
-    design = KernelDesign(
-        matrix, has_constant=settings.fit_intercept and not is_quadratic
-    )
-    if settings.fit_intercept and is_quadratic:
+    is_centered = estimator.fit_intercept and is_quadratic
+    has_constant = estimator.fit_intercept and not is_quadratic
+    design = KernelDesign(matrix, has_constant=has_constant)
+    if is_centered:
         design, offset = design.centered(row_weights), row_weights.T @ target
     return KernelData(
         problem=Problem(design, target - offset, row_weights, coded.loss),
@@ -134,8 +136,8 @@ def kernel_data(samples, coded, kernel, settings, seed):
         is_flat=coded.is_flat,
         names={**samples.names, **coded.names},
         offset=offset,
-        is_centered=settings.fit_intercept and is_quadratic,
-        has_constant=settings.fit_intercept and not is_quadratic,
+        is_centered=is_centered,
+        has_constant=has_constant,
     )
 
 
@@ -147,23 +149,3 @@ def check_device(X):
             "JAX do not allow: pass X as an array of NumPy, PyTorch or CuPy."
         )
     design_of(X)  # which raises where products have fewer digits
-
-
-@dataclass(frozen=True)
-class KernelSettings:
-    """What a kernel machine makes of its samples.
-
-    Attributes
-    ----------
-    rows : rows as the kernel takes them, (n_rows, d)
-    budget : float
-        Bytes that the kernel matrix may take.
-    map : callable
-        ``map(function, blocks)``; blocks are independent of each other.
-    fit_intercept : bool
-    """
-
-    rows: object
-    budget: float
-    map: object
-    fit_intercept: bool

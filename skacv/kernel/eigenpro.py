@@ -1,9 +1,10 @@
 """From the sizes that a user may set to the schedule of EigenPro 2 on a design."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
+from .._estimator.plan import Solver
 from ..optim.namespaces import free_bytes
 from ..optim.phases import smoothness_under
 from ..optim.preconditioner import (
@@ -17,7 +18,8 @@ from ..optim.preconditioner import (
     full_batch_step,
 )
 from ..optim.schedules import EigenPro
-from .data import DOUBLE_ROWS
+from ..risk.left_out.costs import is_kernel_decomposed
+from .data import DOUBLE_ROWS, working_dtype
 
 # Arrays of the subsample's kernel matrix that its eigendecomposition needs.
 ARRAYS_OF_DECOMPOSITION = 3
@@ -35,23 +37,67 @@ N_ROUNDINGS = 1000
 DEVICE_SHARE = 0.25
 
 
-class Sizes(NamedTuple):
-    """What a user may set; "auto" leaves it to us.
+def rows_that_fit(matrix):
+    """Number of rows whose part of a kernel matrix also fits on its device; else all.
+
+    EigenPro 2 takes the least of what a device has room for, what it computes at once
+    and the critical batch size. What is computed at once is split into blocks here.
+    """
+    free = free_bytes(matrix.X)
+    if free is None or matrix.values is not None:
+        return len(matrix)
+    return int(DEVICE_SHARE * free / (len(matrix) * matrix.dtype.itemsize))
+
+
+def batches_of(n_rows, size):
+    """Consecutive rows, as even as they can be, at most ``size`` each; none if one."""
+    n_batches = -(-n_rows // size)
+    if n_batches == 1:
+        return ()
+    ends = np.linspace(0, n_rows, n_batches + 1).astype(int)
+    return tuple(np.split(np.arange(n_rows), ends[1:-1]))
+
+
+@dataclass(frozen=True)
+class KernelSolver(Solver):
+    """The solver of a kernel machine; "auto" leaves it, and its sizes, to us.
 
     Attributes
     ----------
+    name : str
     n_components, subsample_size : int or "auto"
     batch_size : int, "auto" or "full"
     budget : float
         Bytes that the kernel matrix may take.
     """
 
+    schedule: None
+    name: str
     n_components: int | str
     subsample_size: int | str
     batch_size: int | str
     budget: float
 
-    def subsample(self, n_rows):
+    def name_on(self, n_rows):
+        """The solver, for so many rows where it is left to us.
+
+        Acceleration takes all rows at a time, and rows are left out of it exactly by a
+        decomposition. Where that is too large, and where sizes of EigenPro are asked
+        for, it is EigenPro.
+        """
+        if self.name != "auto":
+            return self.name
+        sizes = {self.n_components, self.subsample_size, self.batch_size}
+        is_plain = sizes == {"auto"} and self.decomposes(n_rows)
+        return "nesterov" if is_plain else "eigenpro"
+
+    def decomposes(self, n_rows):
+        """Whether rows can be left out by a decomposition of the kernel matrix."""
+        size = np.dtype(working_dtype(n_rows)).itemsize
+        fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self.budget
+        return fits and is_kernel_decomposed(n_rows)
+
+    def _subsample(self, n_rows):
         """Rows of the preconditioner's subsample, and its directions.
 
         Raises
@@ -93,61 +139,43 @@ class Sizes(NamedTuple):
             return max(1, int(min(critical, fitting, n_rows)))
         return min(self.batch_size, n_rows)
 
+    def on(self, problem, seed):
+        name = self.name_on(len(problem.target))
+        if name != "eigenpro":
+            return Solver.named(name).schedule
+        return self._eigenpro(problem, np.random.RandomState(seed))
 
-def rows_that_fit(matrix):
-    """Number of rows whose part of a kernel matrix also fits on its device; else all.
+    def _eigenpro(self, problem, rng):
+        """The schedule of EigenPro 2 for rows in a random order, its own step in it."""
+        design, _ = problem.sqrt_weighted()
+        n_rows = design.shape[0]
+        bound = problem.loss.curvature_bound(problem.target)
+        size, n_components = self._subsample(n_rows)
+        rows = np.arange(size) * n_rows // size
+        eps, largest = np.finfo(design.dtype).eps, design.matrix.diagonal.max()
+        rounding = N_ROUNDINGS * eps * largest
+        preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
+        beta = float(preconditioner.squared_row_norms(design).max())
+        critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
+        fitting = rows_that_fit(design.matrix)
+        batches = batches_of(n_rows, self.batch(n_rows, critical, fitting))
+        parts = [design.rows(rows) for rows in batches] or [design]
+        largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
+        largest *= bound
+        if batches:
+            longest = max(map(len, batches))
+            step_size = batch_step(bound * beta, largest, longest, critical)
+        else:
+            step_size = full_batch_step(largest)
+        return EigenPro(step_size, preconditioner, largest, batches)
 
-    EigenPro 2 takes the least of what a device has room for, what it computes at once
-    and the critical batch size. What is computed at once is split into blocks here.
-    """
-    free = free_bytes(matrix.X)
-    if free is None or matrix.values is not None:
-        return len(matrix)
-    return int(DEVICE_SHARE * free / (len(matrix) * matrix.dtype.itemsize))
-
-
-def batches_of(n_rows, size):
-    """Consecutive rows, as even as they can be, at most ``size`` each; none if one."""
-    n_batches = -(-n_rows // size)
-    if n_batches == 1:
-        return ()
-    ends = np.linspace(0, n_rows, n_batches + 1).astype(int)
-    return tuple(np.split(np.arange(n_rows), ends[1:-1]))
-
-
-def eigenpro_schedule(problem, sizes, rng):
-    """The schedule of EigenPro 2, its step the automatic one.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its rows in a random order.
-    sizes : Sizes
-    rng : numpy.random.RandomState
-
-    Returns
-    -------
-    EigenPro
-    """
-    design, _ = problem.sqrt_weighted()
-    n_rows = design.shape[0]
-    bound = problem.loss.curvature_bound(problem.target)
-    size, n_components = sizes.subsample(n_rows)
-    rows = np.arange(size) * n_rows // size
-    rounding = N_ROUNDINGS * np.finfo(design.dtype).eps * design.matrix.diagonal.max()
-    preconditioner = Preconditioner.of(design, rows, n_components, rng, rounding)
-    beta = float(preconditioner.squared_row_norms(design).max())
-    critical = critical_batch_size(beta, preconditioner.sample_eigenvalue)
-    fitting = rows_that_fit(design.matrix)
-    batches = batches_of(n_rows, sizes.batch(n_rows, critical, fitting))
-    parts = [design.rows(rows) for rows in batches] or [design]
-    largest = bound * max(preconditioner.top_eigenvalue(part, rng) for part in parts)
-    if batches:
-        longest = max(map(len, batches))
-        step_size = batch_step(bound * beta, largest, longest, critical)
-    else:
-        step_size = full_batch_step(largest)
-    return EigenPro(step_size, preconditioner, largest, batches)
+    def step_size(self, curvature, problem, schedule):
+        if not isinstance(schedule, EigenPro):
+            return super().step_size(curvature, problem, schedule)
+        if not curvature:
+            return schedule.step_size
+        top = schedule.top_eigenvalue
+        return schedule.step_size * top / (top + curvature)
 
 
 def run_attributes(schedule, data):

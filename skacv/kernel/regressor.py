@@ -93,7 +93,6 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     (2,)
     """
 
-    _is_quadratic = True
     _multi_output = True
 
     def predict_interval(self, X, coverage=0.9, method="auto"):
@@ -146,9 +145,3 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
         (3, 2)
         """
         return super().predict_interval(X, coverage, method)
-
-    def _missing_for(self, method):
-        missing = super()._missing_for(method)
-        if method == "jackknife+" and self.X_fit_ is None:
-            missing.append('a kernel other than "precomputed", which is not kept')
-        return missing

@@ -7,8 +7,6 @@ How far the estimator's own run goes has no part in that: a run that is continue
 its gamma.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
@@ -39,28 +37,6 @@ SHARED = (
 )
 
 
-class ChosenScale(NamedTuple):
-    """What was tried, and what came of it.
-
-    Attributes
-    ----------
-    gamma : float
-        The one that is taken.
-    gammas : ndarray of shape (n_scales,)
-        All of them.
-    scores : ndarray of shape (n_scales,)
-        What folds find that the best iterate of each costs, as far as it has gone.
-    """
-
-    gamma: float
-    gammas: np.ndarray
-    scores: np.ndarray
-
-    def attributes(self):
-        """Fitted attributes."""
-        return {"gammas_": self.gammas, "gamma_scores_": self.scores}
-
-
 def chosen_scale(estimator, samples, folds, seed):
     """Run an estimator with each of the scales, and compare what folds find.
 
@@ -75,7 +51,11 @@ def chosen_scale(estimator, samples, folds, seed):
 
     Returns
     -------
-    ChosenScale
+    gamma : float
+        The one that is taken.
+    found : dict
+        Fitted attributes: all that were tried, and what folds find that the best
+        iterate of each costs, as far as it has gone.
     """
     rng = np.random.RandomState(seed)
     rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
@@ -94,7 +74,7 @@ def chosen_scale(estimator, samples, folds, seed):
 
     # Among equals the smaller gamma is kept: its functions are smoother.
     best, scores, _ = halved(len(gammas), go_on, lambda n: candidates[n]._release())
-    return ChosenScale(float(gammas[best]), gammas, scores)
+    return float(gammas[best]), {"gammas_": gammas, "gamma_scores_": scores}
 
 
 def gammas_of(kernel, X):

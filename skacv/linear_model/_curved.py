@@ -1,24 +1,19 @@
 """What the linear models of losses other than the squared error share."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
-
-import numpy as np
 
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedClassifier
 from .._estimator.fit import TrajectoryModel
 from .._estimator.inference import CoefficientTests
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
+from .._estimator.plan import ModelSpec, Solver, ridge_penalty
 from .._estimator.predictions import RecordedRegressor
+from .._estimator.strengths import N_SMOOTH_STRENGTHS, InverseStrengths, Strengths
 from .._warnings import warn
 from ..exceptions import SeparationWarning
-from ..optim.penalties import SquaredL2
-from ..optim.schedules import (
-    GradientDescent,
-    Nesterov,
-    Newton,
-    StochasticGradient,
-)
+from ..optim.schedules import StochasticGradient
 from ..optim.updates import Pass, ProximalGradient
 
 CURVED_CONSTRAINTS = {
@@ -31,49 +26,38 @@ CURVED_CONSTRAINTS = {
 }
 # Curvature falls as classes come apart, so weaker penalties matter.
 CURVED_STRENGTH_RATIO = 1e-5
+SMOOTH_PATH = {"n_path": N_SMOOTH_STRENGTHS, "ratio": CURVED_STRENGTH_RATIO}
 
 
-class CurvedModel(TrajectoryModel):
-    """Solvers by name, where the loss is not the squared error."""
+@dataclass(frozen=True)
+class InRandomBatches(Solver):
+    """Stochastic gradient descent: passes over the rows in batches drawn at random.
 
-    _strength_ratio = CURVED_STRENGTH_RATIO
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
+    Attributes
+    ----------
+    batch_size : int
+    decay : float
+        Pass k takes the step over k^decay.
+    """
 
-    def _penalty(self, strength, n_features):
-        return SquaredL2(strength)
+    schedule: None
+    batch_size: int
+    decay: float
 
-    @property
-    def _is_smooth(self):
-        return self._penalty(1.0, n_features=1).is_linear
+    def on(self, problem, seed):
+        n_rows = len(problem.target)
+        return StochasticGradient(1.0, self.decay, n_rows, self.batch_size, seed)
 
-    @property
-    def _has_memory_matrix(self):
-        """Whether the solver has derivatives."""
-        return self.solver != "newton"
-
-    def _schedule(self, step_size, problem, seed):
-        if self.solver == "newton" and not self._is_smooth:
-            raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
-        if self.solver != "sgd":
-            return super()._schedule(step_size, problem, seed)
-        return StochasticGradient(
-            step_size, self.power_t, len(problem.target), self.batch_size, seed
-        )
-
-    def _planned_update(self, n_rows):
-        if self.solver != "sgd":
-            return super()._planned_update(n_rows)
+    def update(self, n_rows):
         n_batches = -(-n_rows // self.batch_size)
         return Pass(ProximalGradient(1.0), ((),) * n_batches)
 
-    def _smoothness(self, problem, schedule):
-        """The largest eigenvalue of the Hessian that limits the step size.
+    def smoothness(self, problem, schedule):
+        """Twice the expected smoothness.
 
-        With batches drawn at random it is twice the expected smoothness of Gower et al.
-        (2019), "SGD: general analysis and improved rates", section 3.1.
+        See Gower et al. (2019), "SGD: general analysis and improved rates", section
+        3.1.
         """
-        if self.solver != "sgd":
-            return super()._smoothness(problem, schedule)
         n_rows = len(problem.target)
         size = min(self.batch_size, n_rows)
         norms = problem.design.squared_row_norms() * problem.row_weights[:, 0]
@@ -82,14 +66,21 @@ class CurvedModel(TrajectoryModel):
         return 2 * float((1 - apart) * problem.smoothness + apart * largest)
 
 
-class CurvedRegressor(RecordedRegressor, CurvedModel):
-    """A regressor; a subclass says ``_loss_of(target, weights)``."""
+def solver_of(estimator):
+    """The solver that is asked for by its name."""
+    if estimator.solver == "sgd":
+        return InRandomBatches(None, estimator.batch_size, estimator.power_t)
+    return Solver.named(estimator.solver)
 
-    _parameter_constraints: dict = {
-        **CURVED_CONSTRAINTS,
-        **ALPHA_CONSTRAINT,
-        "keep_data": ["boolean"],
-    }
+
+class CurvedRegressor(RecordedRegressor, TrajectoryModel):
+    """A ridge regressor; a subclass says ``_loss_of(target, weights)``."""
+
+    _parameter_constraints: dict = CURVED_CONSTRAINTS | ALPHA_CONSTRAINT
+
+    def _spec(self):
+        strengths = Strengths(self.alpha, **SMOOTH_PATH)
+        return ModelSpec.of(self, ridge_penalty, strengths, solver_of(self))
 
 
 class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
@@ -99,10 +90,8 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
         **RUN_CONSTRAINTS,
         **RISK_CONSTRAINTS,
         "loo_correction": ["boolean"],
-        "keep_data": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _strength_ratio = CURVED_STRENGTH_RATIO
 
     def _warn_of(self, run):
         super()._warn_of(run)
@@ -123,7 +112,7 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
             )
 
 
-class InverselyPenalized(CurvedClassifier, CurvedModel):
+class InverselyPenalized(CurvedClassifier):
     """A classifier whose objective is C times a sum over the rows, and a penalty."""
 
     _parameter_constraints: dict = {
@@ -135,15 +124,14 @@ class InverselyPenalized(CurvedClassifier, CurvedModel):
             StrOptions({"path"}),
         ],
     }
-    _strength_name = "C"
-    _is_sum = True
 
-    def _check_strengths(self, values):
-        if np.isnan(values).any() or (values <= 0).any():
-            raise ValueError(f"C must be positive, got {values.tolist()}.")
+    _penalty = staticmethod(ridge_penalty)
 
-    def _strength_of(self, value, data):
-        return float(1 / (value * data.total_weight))
-
-    def _value_of(self, strength, data):
-        return 1 / (strength * data.total_weight) if strength else np.inf
+    def _spec(self):
+        is_smooth = self._penalty(1.0, n_features=1).is_linear
+        if self.solver == "newton" and not is_smooth:
+            raise ValueError('solver="newton" needs a smooth penalty: l1_ratio=0.')
+        path = SMOOTH_PATH if is_smooth else {"ratio": CURVED_STRENGTH_RATIO}
+        strengths = InverseStrengths(self.C, **path)
+        outputs, solver = self._outputs, solver_of(self)
+        return ModelSpec.of(self, self._penalty, strengths, solver, outputs=outputs)

@@ -1,8 +1,10 @@
 """Losses, penalties and schedules that users choose by name, or pass as they are."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .._compat import HasMethods, StrOptions
+from .._estimator.plan import ModelSpec, Solver
+from .._estimator.strengths import N_SMOOTH_STRENGTHS, N_STRENGTHS, Strengths
 from ..optim.losses import (
     Huber,
     Loss,
@@ -56,30 +58,49 @@ def named(part, table):
     return table[part] if isinstance(part, str) else part
 
 
-class ChosenParts:
-    """The parameters ``alpha``, ``penalty`` and ``schedule`` as what a run takes."""
+@dataclass(frozen=True)
+class TimesStrength(Strengths):
+    """alpha, where it multiplies a strength that the penalty has of its own.
 
-    def _chosen_penalty(self):
-        return Zero() if self.penalty is None else named(self.penalty, PENALTIES)
+    Attributes
+    ----------
+    own : float
+        Zero where there is no penalty, and nothing that alpha multiplies.
+    """
 
-    def _penalty(self, strength, n_features):
-        return self._chosen_penalty().with_strength(strength)
+    own: float = 1.0
 
-    @property
-    def _is_smooth(self):
-        return self._chosen_penalty().is_linear
+    def strength_of(self, value, data):
+        return float(value * self.own)
 
-    @property
-    def _has_memory_matrix(self):
-        """Whether it can be read of a run with these parts."""
-        return self._planned_update(n_rows=1).has_tangent
+    def value_of(self, strength, data):
+        return float(strength / (self.own or 1.0))
 
-    def _strength_of(self, value, data):
-        return float(value * self._chosen_penalty().strength)
 
-    def _value_of(self, strength, data):
-        # Without a strength of its own there is nothing that alpha multiplies.
-        return float(strength / (self._chosen_penalty().strength or 1.0))
+def spec_of_parts(estimator, ratio=Strengths.ratio, **others):
+    """From ``alpha``, ``penalty`` and ``schedule`` to what a run is of.
 
-    def _schedule(self, step_size, problem, seed):
-        return replace(named(self.schedule, SCHEDULES), step_size=step_size)
+    Parameters
+    ----------
+    estimator : estimator with these parameters
+    ratio : float
+        Where a "path" of strengths ends.
+    **others
+        As :class:`ModelSpec` takes them.
+
+    Returns
+    -------
+    ModelSpec
+    """
+    penalty = Zero() if estimator.penalty is None else estimator.penalty
+    penalty = named(penalty, PENALTIES)
+    n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else N_STRENGTHS
+    strengths = TimesStrength(
+        estimator.alpha, n_path=n_path, ratio=ratio, own=penalty.strength
+    )
+    solver = Solver(replace(named(estimator.schedule, SCHEDULES), step_size=1.0))
+
+    def of_strength(strength, n_features):
+        return penalty.with_strength(strength)
+
+    return ModelSpec.of(estimator, of_strength, strengths, solver, **others)

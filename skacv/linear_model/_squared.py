@@ -3,8 +3,10 @@
 from .._estimator.fit import TrajectoryModel
 from .._estimator.inference import CoefficientInference
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
+from .._estimator.plan import ModelSpec, Solver
 from .._estimator.predictions import RecordedRegressor
 from .._estimator.streaming import TakesSummaries
+from .._estimator.strengths import Strengths
 
 
 class SquaredErrorRegressor(
@@ -13,15 +15,18 @@ class SquaredErrorRegressor(
     """Base class of regressors with the squared error.
 
     They have a memory matrix. The intercept takes up the means of X and y.
+    A subclass says ``_penalty(strength, n_features)``.
     """
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
         **ALPHA_CONSTRAINT,
         **RISK_CONSTRAINTS,
-        "keep_data": ["boolean"],
     }
-    _is_quadratic = True
+
+    def _spec(self):
+        strengths, solver = Strengths(self.alpha), Solver.named(self.solver)
+        return ModelSpec.of(self, self._penalty, strengths, solver, is_quadratic=True)
 
     @property
     def risk_gram_(self):

@@ -4,8 +4,8 @@ from numbers import Real
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
+from .._estimator.parameters import set_parameters
 from ..optim.penalties import ElasticNet
-from ..optim.schedules import GradientDescent, Nesterov
 from ._penalties import weighted
 from ._squared import SquaredErrorRegressor
 
@@ -65,7 +65,6 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         "solver": [StrOptions({"ista", "fista"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     }
-    _solvers = {"ista": GradientDescent, "fista": Nesterov}
 
     def __init__(
         self,
@@ -89,24 +88,7 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
         penalty = ElasticNet(strength, float(self.l1_ratio))

@@ -2,15 +2,15 @@
 
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, documented
-from .._estimator.parameters import ALPHA_CONSTRAINT
+from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
 from ..optim.losses import Logistic, Multinomial
-from ._curved import CurvedClassifier
+from ._curved import CURVED_STRENGTH_RATIO, CurvedClassifier
 from ._parts import (
     CLASSIFICATION,
     PARTS_CONSTRAINTS,
-    ChosenParts,
     loss_constraint,
     named,
+    spec_of_parts,
 )
 
 
@@ -24,9 +24,7 @@ from ._parts import (
     smallest="1e-5",
     penalty="l2",
 )
-class TrajectoryClassifier(
-    ChosenParts, RecordedProbabilisticClassifier, CurvedClassifier
-):
+class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
     """Linear classification with any loss, penalty and schedule, every iterate kept.
 
     The objective is
@@ -126,26 +124,10 @@ class TrajectoryClassifier(
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.loss = loss
-        self.penalty = penalty
-        self.schedule = schedule
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
+
+    def _spec(self):
+        return spec_of_parts(self, CURVED_STRENGTH_RATIO, outputs=self._outputs)
 
     def _class_loss(self, n_classes):
         if self.loss == "log":

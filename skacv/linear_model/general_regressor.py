@@ -1,13 +1,14 @@
 """Regression with any loss, penalty and schedule, its own or a user's."""
 
 from .._estimator.docstrings import PARTS, SQUARED, documented
+from .._estimator.parameters import set_parameters
 from ..optim.losses import Poisson
 from ._parts import (
     PARTS_CONSTRAINTS,
     REGRESSION,
-    ChosenParts,
     loss_constraint,
     named,
+    spec_of_parts,
 )
 from ._squared import SquaredErrorRegressor
 
@@ -15,7 +16,7 @@ from ._squared import SquaredErrorRegressor
 @documented(
     SQUARED, PARTS, strength="alpha", alpha="1.0", smallest="1e-3", penalty="l1"
 )
-class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
+class TrajectoryRegressor(SquaredErrorRegressor):
     """Linear regression with any loss, penalty and schedule, every iterate kept.
 
     The objective is
@@ -134,25 +135,7 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.loss = loss
-        self.penalty = penalty
-        self.schedule = schedule
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _chosen_loss(self):
         return named(self.loss, REGRESSION)
@@ -160,9 +143,8 @@ class TrajectoryRegressor(ChosenParts, SquaredErrorRegressor):
     def _loss_of(self, target, weights):
         return self._chosen_loss(), {}
 
-    @property
-    def _is_quadratic(self):
-        return self._chosen_loss().is_quadratic
+    def _spec(self):
+        return spec_of_parts(self, is_quadratic=self._chosen_loss().is_quadratic)
 
     @property
     def _positive_only(self):

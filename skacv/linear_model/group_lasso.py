@@ -6,8 +6,8 @@ import numpy as np
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
+from .._estimator.parameters import set_parameters
 from ..optim.families import GroupL2
-from ..optim.schedules import GradientDescent, Nesterov
 from ._penalties import checked_weights, numbered_groups
 from ._squared import SquaredErrorRegressor
 
@@ -79,7 +79,6 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         "group_weights": ["array-like", None],
         "solver": [StrOptions({"ista", "fista"})],
     }
-    _solvers = {"ista": GradientDescent, "fista": Nesterov}
 
     def __init__(
         self,
@@ -103,24 +102,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.groups = groups
-        self.group_weights = group_weights
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
         groups = numbered_groups(self.groups, n_features)

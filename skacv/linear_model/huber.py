@@ -1,5 +1,6 @@
 """Huber regression by gradient descent, with leave-one-out along the path."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -7,8 +8,10 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.inference import CoefficientInference
+from .._estimator.parameters import set_parameters
+from .._estimator.strengths import Strengths
 from ..optim.losses import Huber
-from ._curved import CurvedRegressor
+from ._curved import SMOOTH_PATH, CurvedRegressor
 
 # The standard deviation of a normal distribution over its median deviation.
 NORMAL_MAD = 1.4826
@@ -88,7 +91,6 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         "epsilon": [Interval(Real, 1, None, closed="left")],
         "scale": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
-    _is_sum = True
 
     def __init__(
         self,
@@ -115,27 +117,7 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.batch_size = batch_size
-        self.power_t = power_t
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     @property
     def _loss_reads_targets(self):
@@ -151,8 +133,16 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
             scale = scale or np.sqrt(np.cov(target, aweights=weights, ddof=0)) or 1.0
         return Huber(float(self.epsilon * scale)), {"scale_": float(scale)}
 
-    def _unit(self, data):
-        return super()._unit(data) / data.names["scale_"]
+    def _spec(self):
+        strengths = OverScale(self.alpha, is_sum=True, **SMOOTH_PATH)
+        return replace(super()._spec(), strengths=strengths)
+
+
+class OverScale(Strengths):
+    """Strengths of the penalty beside the scale times a sum of losses."""
+
+    def unit(self, data):
+        return super().unit(data) / data.names["scale_"]
 
 
 def weighted_median(values, weights):

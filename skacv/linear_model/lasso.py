@@ -2,8 +2,8 @@
 
 from .._compat import StrOptions
 from .._estimator.docstrings import SQUARED, documented
+from .._estimator.parameters import set_parameters
 from ..optim.penalties import L1
-from ..optim.schedules import GradientDescent, Nesterov
 from ._penalties import weighted
 from ._squared import SquaredErrorRegressor
 
@@ -101,7 +101,6 @@ class TrajectoryLasso(SquaredErrorRegressor):
         "penalty_weights": ["array-like", None],
         "solver": [StrOptions({"ista", "fista"})],
     }
-    _solvers = {"ista": GradientDescent, "fista": Nesterov}
 
     def __init__(
         self,
@@ -124,23 +123,7 @@ class TrajectoryLasso(SquaredErrorRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.penalty_weights = penalty_weights
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):
         return weighted(L1(strength), self.penalty_weights, n_features)

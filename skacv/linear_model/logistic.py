@@ -1,20 +1,34 @@
 """Logistic regression by gradient descent, with leave-one-out along the path."""
 
+from dataclasses import replace
 from numbers import Real
 
 from .._compat import Interval, StrOptions
 from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.docstrings import INVERSE, documented
-from .._estimator.logistic_inference import LogisticInference
-from .._estimator.parameters import plain
+from .._estimator.inference import LogisticInference
+from .._estimator.parameters import plain, set_parameters
+from .._estimator.plan import Solver
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
-from ..optim.schedules import GradientDescent, Nesterov, Newton, SimplifiedNewton
+from ..optim.schedules import SimplifiedNewton
 from ._curved import InverselyPenalized
 
 # Newton's method takes less than gradients along a path on this many rows at least. A
 # Hessian of 100 coefficients costs what it saves.
 LEAST_ROWS, MOST_COEFFICIENTS = 10_000, 50
+
+
+class NewtonOnManyRows(Solver):
+    """Newton's method where a Hessian saves many passes for gradients."""
+
+    def on(self, problem, seed):
+        design = problem.design
+        n_rows, n_columns = design.shape
+        width = n_columns * problem.target.shape[1]
+        is_tall = width <= MOST_COEFFICIENTS and n_rows >= LEAST_ROWS
+        takes_newton = is_tall and design.is_matrix and not design.is_away
+        return SimplifiedNewton(1.0) if takes_newton else super().on(problem, seed)
 
 
 @documented(
@@ -104,14 +118,6 @@ default="auto"
             StrOptions({"auto", "fista", "ista", "nesterov", "gd", "newton", "sgd"})
         ],
     }
-    _solvers = {
-        "auto": Nesterov,
-        "fista": Nesterov,
-        "ista": GradientDescent,
-        "nesterov": Nesterov,
-        "gd": GradientDescent,
-        "newton": Newton,
-    }
 
     def __init__(
         self,
@@ -138,46 +144,17 @@ default="auto"
         random_state=None,
         verbose=0,
     ):
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.batch_size = batch_size
-        self.power_t = power_t
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
-    def _schedule(self, step_size, problem, seed):
-        if self._takes_newton(problem):
-            return SimplifiedNewton(step_size)
-        return super()._schedule(step_size, problem, seed)
-
-    def _takes_newton(self, problem):
-        """Whether a pass over the rows for a Hessian saves many for gradients."""
-        if self.solver != "auto" or problem is None or not problem.design.is_matrix:
-            return False
-        n_rows, n_columns = problem.design.shape
-        width = n_columns * problem.target.shape[1]
-        is_tall = width <= MOST_COEFFICIENTS and n_rows >= LEAST_ROWS
-        is_left_to_us = all(
+    def _spec(self):
+        spec = super()._spec()
+        is_left_to_us = self.solver == self.step_size == "auto" and all(
             plain(asked) in ("auto", False) for asked in (self.risk, self.loo)
         )
-        has_strengths = self._n_strengths() > 1 and self._is_smooth
-        is_plain = self.step_size == "auto" and not problem.design.is_away
-        return is_tall and is_left_to_us and has_strengths and is_plain
+        has_strengths = len(spec.strengths) > 1 and self.l1_ratio == 0
+        if not (is_left_to_us and has_strengths):
+            return spec
+        return replace(spec, solver=NewtonOnManyRows.named("auto"))
 
     def _class_loss(self, n_classes):
         return Logistic() if n_classes == 2 else Multinomial()

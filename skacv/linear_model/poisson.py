@@ -5,6 +5,7 @@ import numpy as np
 from .._compat import StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.inference import CoefficientTests
+from .._estimator.parameters import set_parameters
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 
@@ -98,38 +99,11 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.batch_size = batch_size
-        self.power_t = power_t
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _loss_of(self, target, weights):
         return Poisson(), {}
 
     def _trial_estimator(self, y):
-        """An example of :meth:`_held_out_estimator`, with positive predictions.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        estimator of the same class
-        """
+        """An example of :meth:`_held_out_estimator`, with positive predictions."""
         return super()._trial_estimator(np.asarray(y) + 1.0)

@@ -1,13 +1,15 @@
 """Ridge and least squares by gradient descent, with the path and its risk."""
 
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
-from .._estimator.parameters import plain
-from ..optim.penalties import SquaredL2
+from .._estimator.parameters import plain, set_parameters
+from .._estimator.plan import ModelSpec, Solver, ridge_penalty
+from .._estimator.strengths import N_SMOOTH_STRENGTHS, Strengths
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,
@@ -17,14 +19,7 @@ from ..optim.preconditioner import (
     critical_batch_size,
     full_batch_step,
 )
-from ..optim.schedules import (
-    EigenPro,
-    GradientDescent,
-    HeavyBall,
-    Nesterov,
-    Newton,
-    fixed_batches,
-)
+from ..optim.schedules import EigenPro, HeavyBall, fixed_batches
 from ..optim.updates import Pass, ProximalGradient
 from ._squared import SquaredErrorRegressor
 
@@ -168,10 +163,7 @@ class IterativeRidge(SquaredErrorRegressor):
         ],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     }
-    _solvers = {"gd": GradientDescent, "nesterov": Nesterov, "newton": Newton}
     _multi_output = True
-    _is_sum = True
-    _is_smooth = True
 
     def __init__(
         self,
@@ -197,72 +189,45 @@ class IterativeRidge(SquaredErrorRegressor):
         random_state=None,
         verbose=0,
     ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.solver = solver
-        self.momentum = momentum
-        self.n_components = n_components
-        self.subsample_size = subsample_size
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
-    @property
-    def _has_memory_matrix(self):
-        """Whether updates are gradient steps."""
-        return self.solver != "newton"
-
-    @property
-    def _strength_ratio(self):
-        return EXACT_RATIO if self.solver == "newton" else super()._strength_ratio
-
-    def _n_strengths(self):
-        is_exact_path = self.solver == "newton" and isinstance(self.alpha, str)
-        return N_EXACT if is_exact_path else super()._n_strengths()
+    def _spec(self):
+        strengths = Strengths(self.alpha, is_sum=True, n_path=N_SMOOTH_STRENGTHS)
+        if self.solver == "newton":
+            strengths = replace(strengths, n_path=N_EXACT, ratio=EXACT_RATIO)
+        if self.solver == "eigenpro":
+            sizes = self.subsample_size, self.n_components, self.batch_size
+            solver = RidgeEigenPro(None, *sizes, plain(self.risk) == "exact")
+        elif self.solver == "heavy_ball":
+            solver = Solver(HeavyBall(1.0, float(self.momentum)))
+        else:
+            solver = Solver.named(self.solver)
+        return ModelSpec.of(self, ridge_penalty, strengths, solver, is_quadratic=True)
 
     def _default_patience(self):
         # Exact solutions cost next to nothing, and what matters may come last.
         return None if self.solver == "newton" else super()._default_patience()
 
-    def _penalty(self, strength, n_features):
-        return SquaredL2(strength)
 
-    def _check_record(self, phases):
-        super()._check_record(phases)
-        if not phases[0].first_update.n_batches:
-            return
-        if not all(phase.same_rule(phases[0]) for phase in phases):
-            raise ValueError(
-                "batch_size needs a single alpha, and warm_start=True the same alpha, "
-                "step and batches as before: the estimates need passes that are all "
-                "alike."
-            )
-        if plain(self.risk) == "exact":
-            raise ValueError(
-                'risk="exact" needs all rows at a time. With batch_size the estimate '
-                'takes random labels: use risk="auto", or the number of labels.'
-            )
+@dataclass(frozen=True)
+class RidgeEigenPro(Solver):
+    """Gradient descent with a preconditioner that is drawn from the rows.
 
-    def _schedule(self, step_size, problem, seed):
-        if self.solver == "heavy_ball":
-            return HeavyBall(step_size, float(self.momentum))
-        if self.solver == "eigenpro":
-            return self._eigenpro(step_size, problem, seed)
-        return super()._schedule(step_size, problem, seed)
+    Attributes
+    ----------
+    subsample_size, n_components : int or "auto"
+    batch_size : int or None
+    is_exact : bool
+        Whether the memory matrix is asked for without random labels.
+    """
 
-    def _eigenpro(self, step_size, problem, seed):
-        """The schedule, with a preconditioner drawn from the rows."""
+    schedule: None
+    subsample_size: int | str
+    n_components: int | str
+    batch_size: int | None
+    is_exact: bool
+
+    def on(self, problem, seed):
         design, _ = problem.sqrt_weighted()
         size, n_components = self._sizes(design.shape)
         rng = np.random.default_rng(seed)
@@ -271,7 +236,7 @@ class IterativeRidge(SquaredErrorRegressor):
         batches = fixed_batches(design.shape[0], self.batch_size, seed)
         parts = [design.rows(rows) for rows in batches] or [design]
         largest = max(preconditioner.top_eigenvalue(part, rng) for part in parts)
-        return EigenPro(step_size, preconditioner, largest, batches)
+        return EigenPro(1.0, preconditioner, largest, batches)
 
     def _sizes(self, shape):
         """Rows of the subsample, and directions of it.
@@ -290,9 +255,16 @@ class IterativeRidge(SquaredErrorRegressor):
         check_sizes(size, n_components, shape[0])
         return size, n_components
 
-    def _automatic_step(self, smoothness, schedule, problem):
-        if self.solver != "eigenpro" or not len(schedule.preconditioner.rows):
-            return super()._automatic_step(smoothness, schedule, problem)
+    def update(self, n_rows):
+        none = np.empty(0)
+        some = Preconditioner(none.astype(int), none, none, none, 0.0)
+        step = ProximalGradient(1.0, preconditioner=some)
+        batches = fixed_batches(n_rows, self.batch_size, seed=0)
+        return Pass(step, batches) if batches else step
+
+    def automatic_step(self, smoothness, schedule, problem):
+        if not len(schedule.preconditioner.rows):
+            return super().automatic_step(smoothness, schedule, problem)
         batches = schedule.batches
         if not batches:
             return full_batch_step(smoothness)
@@ -303,11 +275,18 @@ class IterativeRidge(SquaredErrorRegressor):
         critical = critical_batch_size(largest, smoothness)
         return batch_step(largest, smoothness, size, critical)
 
-    def _planned_update(self, n_rows):
-        if self.solver != "eigenpro":
-            return super()._planned_update(n_rows)
-        none = np.empty(0)
-        some = Preconditioner(none.astype(int), none, none, none, 0.0)
-        step = ProximalGradient(1.0, preconditioner=some)
-        batches = fixed_batches(n_rows, self.batch_size, seed=0)
-        return Pass(step, batches) if batches else step
+    def check(self, phases):
+        super().check(phases)
+        if not phases[0].first_update.n_batches:
+            return
+        if not all(phase.same_rule(phases[0]) for phase in phases):
+            raise ValueError(
+                "batch_size needs a single alpha, and warm_start=True the same alpha, "
+                "step and batches as before: the estimates need passes that are all "
+                "alike."
+            )
+        if self.is_exact:
+            raise ValueError(
+                'risk="exact" needs all rows at a time. With batch_size the estimate '
+                'takes random labels: use risk="auto", or the number of labels.'
+            )

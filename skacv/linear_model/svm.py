@@ -4,6 +4,7 @@ from numbers import Real
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import INVERSE, documented
+from .._estimator.parameters import set_parameters
 from ..optim.losses import SmoothedHinge, SquaredHinge
 from ._curved import InverselyPenalized
 
@@ -101,28 +102,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
         random_state=None,
         verbose=0,
     ):
-        self.C = C
-        self.loss = loss
-        self.smoothing = smoothing
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.class_weight = class_weight
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.step_size = step_size
-        self.batch_size = batch_size
-        self.power_t = power_t
-        self.risk = risk
-        self.risk_row_scales = risk_row_scales
-        self.loo = loo
-        self.loo_correction = loo_correction
-        self.cv = cv
-        self.keep_data = keep_data
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _class_loss(self, n_classes):
         if self.loss == "squared_hinge":

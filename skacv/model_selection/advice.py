@@ -50,7 +50,7 @@ def warn_of_last_iterate(run, choice, sign):
 
     Parameters
     ----------
-    run : Run
+    run : JudgedFit
     choice : Choice
     sign : float
         1 where smaller values of the path are better.

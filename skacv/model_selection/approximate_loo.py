@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight, on_host
-from .._estimator.following import in_numpy
+from .._estimator.devices import in_numpy
 from .._warnings import warn
 from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays

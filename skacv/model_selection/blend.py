@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
-from .._estimator.following import is_movable
+from .._estimator.decisions import label_of
+from .._estimator.devices import is_movable
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
 from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of
@@ -73,8 +74,7 @@ class Blend(Composition):
         iterations = [getattr(each, "iteration_", None) for each in fitted.values()]
         known = None if None in iterations else iterations
         blend = cls(list(fitted.items()), list(used.values()), known)
-        blend.members_, blend._held_out = fitted, held_out
-        return blend
+        return blend._made_of(fitted, held_out)
 
     def fit(self, X, y, **params):
         """Fit all members anew; weights and iterations stay.
@@ -98,7 +98,15 @@ class Blend(Composition):
                 name: _moved(member, t)
                 for (name, member), t in zip(fitted.items(), self.iterations)
             }
-        self.members_, self._held_out = fitted, None
+        return self._made_of(fitted)
+
+    def _made_of(self, fitted, held_out=None):
+        """This object with fitted members, and what these know of the data."""
+        self.members_, self._held_out = fitted, held_out
+        first = next(iter(fitted.values()))
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
         return self
 
     def _mean(self, method, X):
@@ -109,20 +117,6 @@ class Blend(Composition):
         n_axes = min(each.ndim for each in found)
         found = [each if each.ndim == n_axes else each[:, 0] for each in found]
         return sum(float(w) * each for w, each in zip(self.weights, found))
-
-    @property
-    def n_features_in_(self):
-        """Number of features seen in fit."""
-        return self._first.n_features_in_
-
-    @property
-    def feature_names_in_(self):
-        """Names of the features seen in fit, where X has them."""
-        return self._first.feature_names_in_
-
-    @property
-    def _first(self):
-        return next(iter(self.members_.values()))
 
     def __sklearn_tags__(self):
         return tags_of(self.members, super().__sklearn_tags__(), all)
@@ -292,11 +286,6 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Names of the features, if X has string column names.
     """
 
-    @property
-    def classes_(self):
-        """Labels of the classes."""
-        return self._first.classes_
-
     @block_by_block
     def predict_proba(self, X):
         """Weighted means of the members' probabilities of the classes.
@@ -353,9 +342,8 @@ class BlendedClassifier(ClassifierMixin, Blend):
         -------
         ndarray of shape (n_samples,)
         """
-        place = here(self.predict_proba(X)).argmax(axis=1)
-        labels = here(self.classes_)[place]
-        return _placed(labels, X)
+        found = here(self.predict_proba(X))
+        return _placed(label_of(found, here(self.classes_)), X)
 
     def _logarithms(self, X):
         """Those of the probabilities, of which none is zero."""

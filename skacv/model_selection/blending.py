@@ -14,7 +14,7 @@ from ..optim.losses import SquaredError
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison
 from .criteria import PathJudge
-from .members import are_alike, losses_of
+from .members import are_alike, losses_of, named_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import corrected_blend
 
@@ -82,11 +82,10 @@ def blending_of(candidates, judge, X, y, weights):
             "'loo'."
         )
     if of_classes:
-        return partial(Blending, mixture=LogLosses(), **settings)
+        return partial(Blending, mixture=LogLosses, **settings)
     _check_losses(losses)
-    loss = settings["loss"]
-    kind = SquaredErrors if loss.is_quadratic else MeanLosses
-    return partial(Blending, mixture=kind(loss), **settings)
+    mixture = SquaredErrors if settings["loss"].is_quadratic else MeanLosses
+    return partial(Blending, mixture=mixture, **settings)
 
 
 def _common_loss(losses):
@@ -99,13 +98,10 @@ def _check_losses(losses):
     """Raise where predictions have no common loss that they could be blended by."""
     if are_alike(losses) and all(hasattr(loss, "cost") for loss in losses.values()):
         return
-    said = ", ".join(
-        f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
-        for name, loss in losses.items()
-    )
     raise ValueError(
-        f"rule='blend' needs members of one loss, but they are judged by {said}: take "
-        "members of one loss, or a scorer, such as criterion='r2'."
+        "rule='blend' needs members of one loss, but they are judged by "
+        f"{named_losses(losses)}: take members of one loss, or a scorer, such as "
+        "criterion='r2'."
     )
 
 
@@ -132,15 +128,16 @@ class Blending(Comparison):
         The class of the blend.
     loss : Loss or None
         What targets of regression are judged by.
-    mixture : SquaredErrors, MeanLosses or LogLosses, or None
-        What finds the weights; None where scores do.
+    mixture : type or None
+        What finds the weights: SquaredErrors, MeanLosses or LogLosses; None where
+        scores do.
     """
 
     y: np.ndarray = None
     sample_weight: np.ndarray = None
     kind: type = None
     loss: object = None
-    mixture: object = None
+    mixture: type = None
 
     @cached_property
     def _used(self):
@@ -188,10 +185,10 @@ class Blending(Comparison):
         Members may also weigh classes.
         """
         estimators = [self.runs[place].estimator for place in self._used.values()]
-        costs = [self.judge.costs(each) for each in estimators]
-        if all(each is not None for each in costs):
+        losses = [self.judge.losses(each) for each in estimators]
+        if all(each is not None for each in losses):
             found = [
-                each.weights[np.argsort(each.rows, kind="stable")] for each in costs
+                each.weights[np.argsort(each.rows, kind="stable")] for each in losses
             ]
             if all(np.allclose(each, found[0]) for each in found):
                 return found[0]
@@ -199,7 +196,9 @@ class Blending(Comparison):
 
     @cached_property
     def _mixture(self):
-        return self.mixture.as_fitted(self.runs[self._least_place].estimator)
+        # The scale of a fitted loss may depend on weights of rows.
+        fitted = self.runs[self._least_place].estimator
+        return self.mixture(getattr(fitted, "_loss", self.loss))
 
     def _held_out_by(self, place, t, some=slice(None)):
         """What predicts these rows, or some, by iterate t of a run, whatever X is."""
@@ -246,13 +245,13 @@ class Blending(Comparison):
 
     @cached_property
     def score(self):
-        """What the blend costs held-out rows, and its standard error over folds."""
-        costs = self._mixture.costs(self._chosen_parts @ self._found, self._target)
+        """Mean held-out loss of the blend, and its standard error over folds."""
+        losses = self._mixture.losses(self._chosen_parts @ self._found, self._target)
         indices = self._indices(self._least_place)  # folds are those of any run
         folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
         folds = folds[self._orders[self._least_place]]
         found = HeldOutCosts(
-            self._samples, folds, self._row_weights, 1, lambda iterates: costs[None]
+            self._samples, folds, self._row_weights, 1, lambda iterates: losses[None]
         )
         return tuple(float(each[0]) for each in found.averages())
 
@@ -284,7 +283,7 @@ class Blending(Comparison):
         return self.kind.of_fitted(members, weights)
 
     def corrected_score(self, rng):
-        """What blending so costs rows that had no part in it, by the bootstrap.
+        """The loss of blending so, on rows that had no part in it, by the bootstrap.
 
         Parameters
         ----------
@@ -293,7 +292,7 @@ class Blending(Comparison):
         Returns
         -------
         score, standard_error : float
-            NaN where it is not known what single rows cost.
+            NaN where the losses of single rows are not known.
         """
         places = [
             [k for k, each in enumerate(self.candidates) if each.member == name]
@@ -313,12 +312,12 @@ class Blending(Comparison):
             return parts[place, t]
 
         def blended(choices, times):
-            """Costs of rows, blended by how often each of them was drawn."""
+            """Losses of rows, blended by how often each of them was drawn."""
             choices = [(own[k], t) for own, (k, t) in zip(places, choices)]
             found, drawn = self._parts(choices, part), times > 0
             rows = (self._row_weights * times)[drawn]
             weights = self._mixture.weights(found[drawn], self._target[drawn], rows)
-            return self._mixture.costs(found @ weights, self._target)
+            return self._mixture.losses(found @ weights, self._target)
 
         rows = self._samples, self._row_weights
         return corrected_blend(judged, rows, blended, self.rule, rng)
@@ -329,45 +328,24 @@ class ScoredBlending(Blending):
 
     @cached_property
     def _found(self):
-        def costs_of(combinations):
-            blends = (dict(zip(self._used, weights)) for weights in combinations)
-            scored = (_HeldOutBlend(self, weights) for weights in blends)
-            return [self.judge.sign * self.judge.score_of(each, 0) for each in scored]
+        score = self.judge.scorer_on(self._samples)
 
-        return greedy_weights(costs_of, len(self._used))
+        def losses_of(combinations):
+            blends = (dict(zip(self._used, weights)) for weights in combinations)
+            return [
+                self.judge.sign * score(self._blend_of_held_out(weights))
+                for weights in blends
+            ]
+
+        return greedy_weights(losses_of, len(self._used))
 
     @cached_property
     def score(self):
         """The score of the blend on held-out rows, and its standard error."""
-        scored = _HeldOutBlend(self, self.weights)
-        error = self.judge.standard_error(scored, 0)
-        return float(self.judge.score_of(scored, 0)), error
+        blend_of = partial(self._blend_of_held_out, self.weights)
+        score = self.judge.scorer_on(self._samples)
+        return float(score(blend_of())), self.judge.jackknife(blend_of, self._samples)
 
     def corrected_score(self, rng):
         """Not known: scores are not of single rows."""
         return np.nan, np.nan
-
-
-class _HeldOutBlend:
-    """A blend as a scorer's judge sees a run of one iterate.
-
-    In the place of a held-out prediction it has the number of the row.
-
-    Parameters
-    ----------
-    blending : Blending
-    weights : dict of str to float
-    """
-
-    def __init__(self, blending, weights):
-        self._blending, self._weights = blending, weights
-        estimate, rows = blending.judge.estimate, blending._samples
-        vars(self).update(
-            {
-                estimate.indices: [rows],
-                estimate.predictions: np.arange(len(rows))[None],
-            }
-        )
-
-    def _held_out_estimator(self, places, t):
-        return self._blending._blend_of_held_out(self._weights, places)

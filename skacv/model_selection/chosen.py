@@ -1,7 +1,8 @@
 """What a stopping estimator passes on to the iterate that it has chosen."""
 
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+
+from .._estimator.delegation import delegated
 
 
 def _estimator_has(name):
@@ -61,7 +62,7 @@ class ChosenIterate:
         """
         return self._chosen().predict(X)
 
-    @available_if(_estimator_has("decision_function"))
+    @delegated(_estimator_has)
     def decision_function(self, X):
         """Decision function of the chosen iterate, for classifiers.
 
@@ -73,9 +74,8 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._chosen().decision_function(X)
 
-    @available_if(_estimator_has("predict_proba"))
+    @delegated(_estimator_has)
     def predict_proba(self, X):
         """Class probabilities of the chosen iterate, if it has them.
 
@@ -87,9 +87,8 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._chosen().predict_proba(X)
 
-    @available_if(_estimator_has("predict_log_proba"))
+    @delegated(_estimator_has)
     def predict_log_proba(self, X):
         """Logarithms of the class probabilities of the chosen iterate, if it has them.
 
@@ -101,7 +100,6 @@ class ChosenIterate:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._chosen().predict_log_proba(X)
 
     def at_iteration(self, t):
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
@@ -146,7 +144,7 @@ class ChosenIterate:
         """
         yield from self._recorded("staged_predict")(X)
 
-    @available_if(_estimator_has("predict_interval"))
+    @delegated(_estimator_has)
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals of the chosen iterate.
 
@@ -177,9 +175,8 @@ class ChosenIterate:
             If coverage is not in (0, 1), if there are too few rows for it, or if the
             estimator was fitted without what the method needs.
         """
-        return self._chosen().predict_interval(X, coverage, method)
 
-    @available_if(_estimator_has("coef_interval"))
+    @delegated(_estimator_has)
     def coef_interval(self, columns=None, coverage=0.95, **settings):
         """Confidence intervals of the chosen iterate's coefficients.
 
@@ -206,9 +203,8 @@ class ChosenIterate:
             As the estimator's own method does: it needs ``keep_data=True`` and
             ``risk=True``.
         """
-        return self._chosen().coef_interval(columns, coverage, **settings)
 
-    @available_if(_estimator_has("coef_table"))
+    @delegated(_estimator_has)
     def coef_table(self, columns=None, **settings):
         """Estimates, standard errors, tests and intervals of coefficients.
 
@@ -232,9 +228,8 @@ class ChosenIterate:
         ValueError
             As in :meth:`coef_interval`.
         """
-        return self._chosen().coef_table(columns, **settings)
 
-    @available_if(_estimator_has("predict_mean_interval"))
+    @delegated(_estimator_has)
     def predict_mean_interval(self, X, coverage=0.95, **settings):
         """Confidence intervals for the mean of the target, given rows of X.
 
@@ -261,7 +256,6 @@ class ChosenIterate:
         ValueError
             As in :meth:`coef_interval`.
         """
-        return self._chosen().predict_mean_interval(X, coverage, **settings)
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")

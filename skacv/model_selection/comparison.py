@@ -7,14 +7,14 @@ import numpy as np
 
 from .._estimator.readers import ESTIMATES
 from .criteria import PathJudge
-from .optimism import Judged, corrected_score
+from .optimism import RecordedLosses, corrected_score
 from .rules import place_of_least
 from .splits import take_back
 from .stages import choice_of
 
-# More costs than these are not gone through row by row: the least over a path is hardly
-# optimistic with so many rows.
-MOST_COSTS = 1 << 23
+# More losses than these are not gone through row by row: with so many rows the least
+# over a path is hardly optimistic.
+MOST_LOSSES = 1 << 23
 RESULTS = (
     "member",
     "params",
@@ -35,13 +35,13 @@ def on_common_rows(runs, judge, between):
 
     Parameters
     ----------
-    runs : list of Run
+    runs : list of JudgedFit
     judge : PathJudge or ScorerJudge
     between : ScorerJudge or None
 
     Returns
     -------
-    runs : list of Run
+    runs : list of JudgedFit
         With other paths where some run has held out fewer rows.
     judge, between
     """
@@ -60,7 +60,7 @@ class Comparison:
     Attributes
     ----------
     candidates : list of Candidate
-    runs : list of Run
+    runs : list of JudgedFit
     judge : PathJudge or ScorerJudge
     rule : callable
     between : ScorerJudge or None
@@ -100,9 +100,9 @@ class Comparison:
         places = {}
         for place, candidate in enumerate(self.candidates):
             places.setdefault(candidate.member, []).append(place)
-        costs = [self.judge.sign * choice.score for choice in self.choices]
+        losses = [self.judge.sign * choice.score for choice in self.choices]
         return {
-            name: own[place_of_least([costs[place] for place in own])]
+            name: own[place_of_least([losses[place] for place in own])]
             for name, own in places.items()
         }
 
@@ -182,7 +182,7 @@ class Comparison:
         return {name: self.runs[place].path for name, place in self._bests().items()}
 
     def corrected_score(self, rng):
-        """What choosing so costs rows that had no part in it, by the bootstrap.
+        """The loss of choosing so, on rows that had no part in it, by the bootstrap.
 
         Where losses differ, choosing in the runs of the best member.
 
@@ -193,7 +193,7 @@ class Comparison:
         Returns
         -------
         score, standard_error : float
-            NaN where it is not known what single rows cost.
+            NaN where the losses of single rows are not known.
         """
         best = self.best[0].member
         judged = [
@@ -207,9 +207,9 @@ class Comparison:
 
     @staticmethod
     def _are_all_known(judged):
-        """Whether it is known what single rows cost, and these are not too many."""
-        costs = [each.costs for each in judged]
-        return all(each is not None and each.size <= MOST_COSTS for each in costs)
+        """Whether the losses of single rows are known, and not too many."""
+        losses = [each.losses for each in judged]
+        return all(each is not None and each.size <= MOST_LOSSES for each in losses)
 
     def _judged(self, estimator):
         rows = estimator.recorded_iterations()
@@ -217,7 +217,7 @@ class Comparison:
         def error(place):
             return self.judge.standard_error(estimator, rows[place])
 
-        return Judged(self.judge.costs(estimator), rows, error)
+        return RecordedLosses(self.judge.losses(estimator), rows, error)
 
     def results(self):
         """A row for every candidate and every criterion that it has computed.
@@ -238,16 +238,9 @@ class Comparison:
                     path = own.path(estimator)
                     other = choice_of(estimator, path, own, self.rule)
                     chosen[name] = (*other, np.nan, np.nan)
+            length = estimator.n_iter_, run.seconds
             rows += [
-                (
-                    member,
-                    run.parameters_at(params, each[0]),
-                    name,
-                    *each,
-                    estimator.n_iter_,
-                    run.seconds,
-                    "",
-                )
+                (member, run.parameters_at(params, each[0]), name, *each, *length, "")
                 for name, each in chosen.items()
             ]
         nothing = (np.nan,) * (len(RESULTS) - 4)

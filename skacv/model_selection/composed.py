@@ -2,17 +2,13 @@
 
 from numbers import Integral
 
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import ClassifierTags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._compat import Composition, check_names
+from .._estimator.delegation import routed
 from .._estimator.readers import ESTIMATES
 from ..staged import recorded
 from .criteria import scorer_of
@@ -74,7 +70,8 @@ class ComposedOfMembers(Composition):
 
     def _default_for(self, X, y):
         """Members of the default portfolio that can run on these data."""
-        task, table = self._task_for(X, y), Table.of(X, y)
+        task = task_of(X, y) if self.task == "auto" else self.task
+        table = Table.of(X, y)
         members, no_estimate = PORTFOLIOS[task](table), {}
         if self.criterion in tuple(ESTIMATES):
             estimate = ESTIMATES[self.criterion]
@@ -87,9 +84,6 @@ class ComposedOfMembers(Composition):
         members, left_out = that_take(members, table)
         warn_of_columns(left_out)
         return members, left_out | no_estimate
-
-    def _task_for(self, X, y):
-        return task_of(X, y) if self.task == "auto" else self.task
 
     def _candidates(self, members, X, y, fit_params):
         """An estimator of every member and combination, its parameters checked.
@@ -148,11 +142,8 @@ class ComposedOfMembers(Composition):
 
     def _routed(self, receiver, method, params):
         """What the method of the estimator, or the scorer, is to get of ``params``."""
-        if not get_config()["enable_metadata_routing"]:
-            return params
         is_scored = method == "score" and receiver != "criterion"
-        caller = "score" if is_scored else "fit"
-        return process_routing(self, caller, **params)[receiver][method]
+        return routed(self, "score" if is_scored else "fit", receiver, method, params)
 
     def get_metadata_routing(self):
         """Metadata routing of this object.

@@ -6,22 +6,20 @@ the held-out predictions of one of them.
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import FunctionType
 
 import numpy as np
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
 from .._estimator.readers import ESTIMATES, Estimate
 
-# In the order of preference among estimates that candidates are set to compute.
-ASKED_FOR = ("cv", "loo", "risk")
-# Those with held-out predictions, which scorers judge.
+# Estimates with held-out predictions, in the order of preference among those that
+# candidates are set to compute.
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
-def automatic(candidates, X, y, names=ASKED_FOR):
+def automatic(candidates, X, y, names=WITH_PREDICTIONS):
     """The estimate that "auto" stands for, one for all candidates.
 
     The first of ``names`` that the candidates are set to compute. If that is left to
@@ -155,21 +153,34 @@ class PathJudge(Judge):
         Raises
         ------
         ValueError
-            If this fit had no such estimate.
+            If this fit had no such estimate, or does not say what single rows cost and
+            has to be judged by some of its rows.
         """
         path = computed(estimator, self.estimate, self.estimate.path)
-        return path if self.samples is None else self.costs(estimator).averages()[0]
+        return path if self.samples is None else self._averages(estimator)[0]
 
     def standard_error(self, estimator, t):
-        """The standard error of the value of iterate ``t``."""
+        """The standard errors of the values of iterates ``t``."""
         if self.samples is None:
-            return float(getattr(estimator, self.estimate.se_path)[t])
-        return float(self.costs(estimator).averages()[1][t])
+            return getattr(estimator, self.estimate.se_path)[t]
+        return self._averages(estimator)[1][t]
 
-    def costs(self, estimator):
-        """What held-out rows cost, None where there are no such rows."""
-        costs = estimator._held_out_costs(self.name, self.y)
-        return costs if self.samples is None else costs.within(self.samples)
+    def losses(self, estimator):
+        """Losses of the held-out rows; None if the estimator does not say them."""
+        losses = estimator._held_out_costs(self.name, self.y)
+        is_whole = losses is None or self.samples is None
+        return losses if is_whole else losses.within(self.samples)
+
+    def _averages(self, estimator):
+        """The mean losses of the common rows, and their standard errors."""
+        losses = self.losses(estimator)
+        if losses is None:
+            raise ValueError(
+                "Members have held out different rows, and the losses of the rows that "
+                f"all have held out are not known of {type(estimator).__name__}: take "
+                "a scorer as criterion, or members that hold out the same rows."
+            )
+        return losses.averages()
 
 
 # Groups of held-out rows that the standard error of a score is taken over.
@@ -178,31 +189,16 @@ N_GROUPS = 20
 
 def scorer_of(scoring):
     """The scorer of a name, or the callable itself."""
-    if callable(scoring):
-        return _checked(scoring)
     try:
-        return get_scorer(scoring)
+        return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
         known = ", ".join(map(repr, ["auto", *ESTIMATES]))
         raise ValueError(
-            f"criterion must be one of {known}, a callable or the name of a "
-            f"scikit-learn scorer, got {scoring!r}."
+            f"criterion must be one of {known}, the name of a scorer "
+            "(sklearn.metrics.get_scorer_names() lists them) or a callable "
+            "scorer(estimator, X, y), such as make_scorer makes of a metric, got "
+            f"{scoring!r}."
         ) from error
-
-
-def _checked(scorer):
-    """A callable, if it is not one of scikit-learn's metrics."""
-    module = getattr(scorer, "__module__", "") or ""
-    is_metric = module.startswith("sklearn.metrics.") and isinstance(
-        scorer, FunctionType
-    )
-    if is_metric:
-        raise ValueError(
-            f"criterion={scorer.__name__} is a metric of two arrays: take the name of "
-            "its scorer (sklearn.metrics.get_scorer_names() lists them), or "
-            f"make_scorer({scorer.__name__})."
-        )
-    return scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,10 +260,10 @@ class ScorerJudge(Judge):
             If the estimator had too few rows to leave one out.
         """
         predictions, rows = self._held_out(estimator)
-        X, y, params = self._rows(rows)
+        score = self.scorer_on(rows)
         return np.array(
             [
-                self.scorer(estimator._held_out_estimator(found, t), X, y, **params)
+                score(estimator._held_out_estimator(found, t))
                 for t, found in enumerate(predictions)
             ]
         )
@@ -275,29 +271,52 @@ class ScorerJudge(Judge):
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""
         predictions, rows = self._held_out(estimator)
-        X, y, params = self._rows(rows)
-        held_out = estimator._held_out_estimator(predictions[t], t)
-        return self.scorer(held_out, X, y, **params)
+        return self.scorer_on(rows)(estimator._held_out_estimator(predictions[t], t))
 
     def standard_error(self, estimator, t):
-        """The jackknife over groups of held-out rows, of the score of iterate ``t``."""
+        """The standard error of the score of iterate ``t``."""
         predictions, rows = self._held_out(estimator)
+        found = predictions[t]
+        return self.jackknife(
+            lambda kept: estimator._held_out_estimator(found[kept], t), rows
+        )
+
+    def jackknife(self, predicting, rows):
+        """Standard error of a score, by the jackknife over groups of held-out rows.
+
+        Parameters
+        ----------
+        predicting : callable
+            ``predicting(places)``, an estimator that predicts the rows at these places
+            as held out, whatever X is.
+        rows : ndarray of int, shape (n_held_out,)
+
+        Returns
+        -------
+        float
+        """
         order = np.random.default_rng(0).permutation(len(rows))
         groups = np.array_split(order, min(N_GROUPS, len(rows)))
-        scores = []
-        for group in groups:
-            kept = np.setdiff1d(order, group)
-            X, y, params = self._rows(rows[kept])
-            held_out = estimator._held_out_estimator(predictions[t][kept], t)
-            scores.append(self.scorer(held_out, X, y, **params))
+        others = (np.setdiff1d(order, group) for group in groups)
+        scores = [self.scorer_on(rows[kept])(predicting(kept)) for kept in others]
         n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
-    def costs(self, estimator):
+    def losses(self, estimator):
         """None: scores are not of single rows."""
         return None
 
+    def scorer_on(self, rows):
+        """The scorer as a function of what predicts these rows as held out."""
+        X, y = (_safe_indexing(data, rows) for data in (self.X, self.y))
+        params = {
+            key: value if value is None else _safe_indexing(value, rows)
+            for key, value in self.params.items()
+        }
+        return lambda held_out: self.scorer(held_out, X, y, **params)
+
     def _held_out(self, estimator):
+        """Held-out predictions of every iterate, and which rows they are of."""
         estimate = self.estimate
         rows = np.hstack(computed(estimator, estimate, estimate.indices))
         predictions = getattr(estimator, estimate.predictions)
@@ -305,11 +324,3 @@ class ScorerJudge(Judge):
             return predictions, rows
         kept = np.isin(rows, self.samples)
         return predictions[:, kept], rows[kept]
-
-    def _rows(self, rows):
-        """The data of the held-out rows, and what goes with them."""
-        params = {
-            key: value if value is None else _safe_indexing(value, rows)
-            for key, value in self.params.items()
-        }
-        return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), params

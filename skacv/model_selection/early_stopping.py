@@ -1,51 +1,45 @@
 """The estimator that runs once and keeps the best iterate."""
 
 from functools import partial
-from itertools import chain, groupby
+from itertools import groupby
 from numbers import Integral
 
 from sklearn import get_config
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
     _fit_context,
-    callback_context,
-    has_callbacks,
     on_host,
     with_callbacks,
 )
 from .._estimator.collections import is_collection
-from .._estimator.following import followed
+from .._estimator.devices import on_device_of
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
-from .advice import (
-    names_keywords,
-    warn_of_copies,
-    warn_of_last_iterate,
-)
+from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
-from .criteria import WITH_PREDICTIONS, PathJudge, ScorerJudge, automatic
+from .criteria import PathJudge, ScorerJudge, automatic
 from .members import (
     are_alike,
+    by_member,
     check_collections,
     check_losses,
     judge_alike,
     losses_of,
     usual_scorer,
 )
-from .portfolios import PORTFOLIOS, task_of_estimator
+from .portfolios import PORTFOLIOS
 from .read_once import read_once
 from .rules import RULES, least
 from .splits import draw_once
-from .stages import Stages, fit_with_callbacks, prepare
+from .stages import Stages, prepare, run_side_by_side
 
 
 class TrajectoryEarlyStoppingCV(
@@ -341,11 +335,10 @@ class TrajectoryEarlyStoppingCV(
         if self._is_portfolio():
             judge_alike(candidates, rng)
         judge = self._judge(candidates, X, y, params)
-        weights = fit_params[candidates[0].member].get("sample_weight")
+        comparison = Comparison
         if rule == "blend":
+            weights = fit_params[candidates[0].member].get("sample_weight")
             comparison = blending_of(candidates, judge, X, y, weights)
-        else:
-            comparison = Comparison
         self._prepare(members, candidates, judge.estimate, X, y, fit_params)
         runs = self._run(judge, candidates, X, y, fit_params, params)
         losses = losses_of(candidates, X, y)
@@ -354,15 +347,11 @@ class TrajectoryEarlyStoppingCV(
             runs, judge, between = on_common_rows(runs, judge, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
         compared = comparison(candidates, runs, judge, rule, between, left_out=left_out)
-        self._keep(compared, compared.corrected_score(rng))
+        found = self._found(compared, losses, partial(on_device_of, X, passed_y))
+        corrected = compared.corrected_score(rng)
+        found["best_score_corrected_"], found["best_score_corrected_se_"] = corrected
+        vars(self).update(found)
         self._advise(compared, X, y, "groups" in params)
-        self.members_ = {
-            name: followed(member, X, passed_y)
-            for name, member in self.members_.items()
-        }
-        self.estimator_ = compared.kept(self.members_)
-        own = losses[self.best_member_]
-        self._alike = [name for name, loss in losses.items() if loss == own]
         return self
 
     def _advise(self, compared, X, y, has_groups):
@@ -395,49 +384,64 @@ class TrajectoryEarlyStoppingCV(
         own = ESTIMATES["cv"].setting(member)
         return [each.params.get("cv", own) for each in candidates]
 
-    def _keep(self, compared, corrected):
-        """The chosen iterate of the best run, and what all have come to."""
+    @staticmethod
+    def _found(compared, losses, placed):
+        """Fitted attributes: what is kept, and what all runs have come to.
+
+        Parameters
+        ----------
+        compared : Comparison
+        losses : dict
+            The loss of every member.
+        placed : callable
+            Moves the arrays of a fitted member to where X is.
+
+        Returns
+        -------
+        dict
+        """
         best, run, choice = compared.best
-        results, paths = compared.results(), compared.paths()
-        self.members_, self.weights_ = compared.members(), compared.weights
-        self.estimator_ = compared.kept(self.members_)
-        self.best_iter_ = choice.iteration
-        self.best_score_, self.best_score_se_ = compared.score
-        self.best_score_corrected_, self.best_score_corrected_se_ = corrected
-        self.best_member_ = best.member
-        self.best_params_ = dict(best.params)
-        self.best_params_.update(run.estimator._parameters_at(choice.iteration))
-        self.path_ = run.path
-        self.member_paths_ = paths
-        self.task_ = task_of_estimator(self.estimator_)
-        self.criterion_ = compared.judge.name
-        self.results_ = results
+        results, (score, error) = compared.results(), compared.score
+        members = {name: placed(each) for name, each in compared.members().items()}
+        kept, own = compared.kept(members), losses[best.member]
+        return {
+            "estimator_": kept,
+            "members_": members,
+            "weights_": compared.weights,
+            "best_iter_": choice.iteration,
+            "best_score_": score,
+            "best_score_se_": error,
+            "best_member_": best.member,
+            "best_params_": run.parameters_at(best.params, choice.iteration),
+            "criterion_": compared.judge.name,
+            "task_": "classification" if is_classifier(kept) else "regression",
+            "path_": run.path,
+            "member_paths_": compared.paths(),
+            "results_": results,
+            "_alike": [name for name, loss in losses.items() if loss == own],
+        }
 
     def _judge(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
-        criterion, estimators = self.criterion, [each.estimator for each in candidates]
-        needs_folds = self._needs_folds(params)
+        criterion, estimators = self.criterion, by_member(candidates).values()
+        has_folds = self._needs_folds(params) or self._is_portfolio()
         if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
             raise ValueError(
                 "With a summary of rows the criterion must be 'auto' or one of "
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
-        if isinstance(criterion, str) and criterion == "auto":
-            has_folds = needs_folds or self._is_portfolio()
-            estimate = ESTIMATES["cv"] if has_folds else automatic(estimators, X, y)
-            criterion = estimate.name
-        if isinstance(criterion, str) and criterion in ESTIMATES:
-            if self.criterion != "auto":
-                check_losses(candidates, X, y)
+        if criterion in tuple(ESTIMATES):
+            check_losses(candidates, X, y)
             return PathJudge(ESTIMATES[criterion], y)
+        held_out = ESTIMATES["cv"]
+        if not has_folds:
+            held_out = automatic([each.estimator for each in candidates], X, y)
+        if criterion == "auto":
+            return PathJudge(held_out, y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("criterion", "score", params)
-        has_folds = needs_folds or self._is_portfolio()
-        names = ("cv",) if has_folds else WITH_PREDICTIONS
-        held_out = automatic(estimators, X, y, names)
-        members = {each.member: each.estimator for each in candidates}.values()
-        return ScorerJudge.of(criterion, held_out, members, X, y, routed)
+        return ScorerJudge.of(criterion, held_out, estimators, X, y, routed)
 
     def _needs_folds(self, params):
         """Whether it is said how rows are to be held out.
@@ -460,49 +464,31 @@ class TrajectoryEarlyStoppingCV(
         """What compares the choices of members where their losses differ, else None."""
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
-        members = {each.member: each.estimator for each in candidates}.values()
-        scorer = usual_scorer(candidates[0].estimator)
-        return ScorerJudge.of(scorer, ESTIMATES["cv"], members, X, y, {})
+        scorer, members = usual_scorer(candidates[0].estimator), by_member(candidates)
+        return ScorerJudge.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
 
     def _rule_for(self, members, X):
         """The rule; what is left to us is a blend of the default members, if it can."""
         has_rows = not (isinstance(X, RowSummary) or is_collection(X))
-        if self.rule == "auto":
+        rule = self.rule
+        if rule == "auto":
             can = self.estimator is None and self.criterion in ("auto", "cv")
             rule = "blend" if can and has_rows else "min"
-        else:
-            rule = self.rule
         # One member alone is kept as it is.
         return "min" if rule == "blend" and len(members) == 1 else rule
 
     def _run(self, judge, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
-        stages = Stages(judge, self.patience)
+        by_group = groupby(candidates, key=lambda each: (each.group, each.member))
         groups = [
-            (member, [each.estimator for each in group])
-            for (_, member), group in groupby(
-                candidates, key=lambda each: (each.group, each.member)
-            )
+            ([each.estimator for each in group], X, y, fit_params[member])
+            for (_, member), group in by_group
         ]
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
-        if not has_callbacks(self):
-            runs = Parallel(n_jobs=n_jobs)(
-                delayed(stages.run_group)(estimators, X, y, fit_params[member])
-                for member, estimators in groups
-            )
-            return list(chain.from_iterable(runs))
+        stages = Stages(judge, self.patience)
         data = {"X": X, "y": y, "metadata": params or None}
-        context = callback_context(self, len(groups))
-        context.call_on_fit_task_begin(estimator=self, **data)
-        tasks = [context.subcontext(task_name="trajectory") for _ in groups]
-        run = partial(fit_with_callbacks, self, stages)
-        runs = Parallel(n_jobs=n_jobs)(
-            delayed(run)(estimators, task, data, fit_params[member])
-            for (member, estimators), task in zip(groups, tasks)
-        )
-        context.call_on_fit_task_end(estimator=self, **data)
-        return list(chain.from_iterable(runs))
+        return run_side_by_side(self, stages.run_group, groups, data, n_jobs)
 
     def score(self, X, y, **params):
         """Score of the chosen iterate, by the ``score`` of its estimator.

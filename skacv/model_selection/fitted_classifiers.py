@@ -4,9 +4,9 @@ Adapters ``(estimator, X, y, weights) -> list of ConvergedModel``.
 """
 
 import numpy as np
+from scipy import sparse
 
 from .._compat import class_weights
-from .._estimator.data import with_column
 from ..optim.losses import Logistic, Multinomial, SquaredHinge
 from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..risk.converged.hinge import Hinge, HingeModel
@@ -149,7 +149,10 @@ def _penalised_intercept(estimator, line):
         return line
     scaling = estimator.intercept_scaling
     coef = np.vstack([line.coef, line.intercept / scaling])
-    return Line(with_column(line.X, scaling), coef, None)
+    column = np.full((line.X.shape[0], 1), scaling)
+    if sparse.issparse(line.X):
+        return Line(sparse.hstack([line.X, column], format="csr"), coef, None)
+    return Line(np.hstack([line.X, column]), coef, None)
 
 
 def _encoded(estimator, y):

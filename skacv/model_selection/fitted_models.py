@@ -7,19 +7,7 @@ regressors or classifiers, or take one that is there, and list it in
 this package through ``TrajectoryModel``.
 """
 
-from sklearn.linear_model import (
-    ElasticNet,
-    ElasticNetCV,
-    HuberRegressor,
-    Lasso,
-    LassoCV,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MultiTaskElasticNet,
-    PoissonRegressor,
-    Ridge,
-    RidgeCV,
-)
+from sklearn import linear_model
 from sklearn.svm import SVC, LinearSVC
 
 from .._estimator.fit import TrajectoryModel
@@ -28,19 +16,19 @@ from .fitted_recorded import recorded
 from .fitted_regressors import elastic_net, huber, multi_task, poisson, ridge
 
 FITTED_MODELS = {
-    Ridge: ridge,
-    RidgeCV: ridge,
-    Lasso: elastic_net,
-    LassoCV: elastic_net,
-    ElasticNet: elastic_net,
-    ElasticNetCV: elastic_net,
-    MultiTaskElasticNet: multi_task,
-    LogisticRegression: logistic,
-    LogisticRegressionCV: logistic,
+    linear_model.Ridge: ridge,
+    linear_model.RidgeCV: ridge,
+    linear_model.Lasso: elastic_net,
+    linear_model.LassoCV: elastic_net,
+    linear_model.ElasticNet: elastic_net,
+    linear_model.ElasticNetCV: elastic_net,
+    linear_model.MultiTaskElasticNet: multi_task,
+    linear_model.LogisticRegression: logistic,
+    linear_model.LogisticRegressionCV: logistic,
     LinearSVC: linear_svc,
     SVC: svc,
-    HuberRegressor: huber,
-    PoissonRegressor: poisson,
+    linear_model.HuberRegressor: huber,
+    linear_model.PoissonRegressor: poisson,
     TrajectoryModel: recorded,
 }
 
@@ -66,7 +54,7 @@ def adapter_of(kind):
     for base in kind.__mro__:
         if base in FITTED_MODELS:
             return FITTED_MODELS[base]
-    theirs = FITTED_MODELS.keys() - {MultiTaskElasticNet, TrajectoryModel}
+    theirs = FITTED_MODELS.keys() - {linear_model.MultiTaskElasticNet, TrajectoryModel}
     names = ", ".join(sorted(base.__name__ for base in theirs))
     raise TypeError(
         f"{kind.__name__} is not supported; supported models are {names} and "

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._estimator.fit import linear_data
 from .minimised import line_of, output_by_output
 
 
@@ -21,7 +22,7 @@ def recorded(estimator, X, y, weights):
     """
     target = estimator._target(y).astype(float, copy=False)
     line = line_of(estimator, X, target.shape[1])
-    data = estimator._prepared(X, y, weights)
+    data = linear_data(estimator, *estimator._coded_samples(X, y, weights))
     # Rows of weight zero are not among the prepared ones.
     own_weights = np.zeros(len(weights))
     own_weights[data.rows] = data.problem.row_weights[:, 0]
@@ -31,7 +32,7 @@ def recorded(estimator, X, y, weights):
         # is a coefficient that the penalty spares.
         penalty = line.spared(penalty)
     stays = 1 - own_weights
-    shares = 1 - stays * estimator._refit(data).penalty_scale(stays)
+    shares = 1 - stays * estimator._spec().refit(data).penalty_scale(stays)
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
     return output_by_output(model)
 

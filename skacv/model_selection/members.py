@@ -109,6 +109,11 @@ def check_collections(stopping, losses):
         )
 
 
+def by_member(candidates):
+    """An estimator of every member, by its name."""
+    return {each.member: each.estimator for each in candidates}
+
+
 def losses_of(candidates, X, y):
     """The loss of every member on some data, by its name; None where it has none.
 
@@ -116,7 +121,7 @@ def losses_of(candidates, X, y):
     -------
     dict
     """
-    members = {each.member: each.estimator for each in candidates}
+    members = by_member(candidates)
     return {name: member._loss_on(X, y) for name, member in members.items()}
 
 
@@ -142,14 +147,18 @@ def check_losses(candidates, X, y):
     losses = losses_of(candidates, X, y)
     if len(losses) == 1 or are_alike(losses):
         return
-    said = ", ".join(
+    raise ValueError(
+        f"Members are judged by different losses ({named_losses(losses)}), which "
+        "cannot be compared: take criterion='auto', or a scorer, such as "
+        f"criterion={usual_scorer(candidates[0].estimator)!r}."
+    )
+
+
+def named_losses(losses):
+    """The members and their losses, for errors."""
+    return ", ".join(
         f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
         for name, loss in losses.items()
-    )
-    raise ValueError(
-        f"Members are judged by different losses ({said}), which cannot be "
-        f"compared: take criterion='auto', or a scorer, such as "
-        f"criterion={usual_scorer(candidates[0].estimator)!r}."
     )
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .._estimator.data import with_column
 from ..optim.arrays import design_of
+from ..optim.constant import WithConstant
 from ..optim.families import except_last
 from ..optim.problem import Problem
 from ..risk.converged.model import ConvergedModel
@@ -67,14 +67,11 @@ class Line(NamedTuple):
 
     def _with_ones(self, is_centred):
         """The design with a column of ones, dense columns centred; coefficients."""
-        if sparse.issparse(self.X):
-            X = with_column(self.X, 1.0)
-            return design_of(X), np.vstack([self.coef, self.intercept])
-        center = self.X.mean(axis=0) * is_centred
-        X = np.empty((self.X.shape[0], self.X.shape[1] + 1))
-        np.subtract(self.X, center, out=X[:, :-1])
-        X[:, -1] = 1
-        return design_of(X), np.vstack([self.coef, self.intercept + center @ self.coef])
+        X, intercept = self.X.astype(np.float64, copy=False), self.intercept
+        if is_centred and not sparse.issparse(X):
+            center = X.mean(axis=0)
+            X, intercept = X - center, intercept + center @ self.coef
+        return WithConstant(design_of(X)), np.vstack([self.coef, intercept])
 
 
 def output_by_output(model):

@@ -113,18 +113,18 @@ def _size_of_step(shares, rows, weights, step, slope):
     return size
 
 
-def greedy_weights(costs_of, n_members):
+def greedy_weights(losses_of, n_members):
     """Weights by greedy selection with replacement: how often members are chosen.
 
-    Each time the member that lowers the cost most, or raises it least, joins those
+    Each time the member that lowers the loss most, or raises it least, joins those
     chosen so far, and the best of these selections is kept (Caruana, Niculescu-Mizil,
     Crew and Ksikes 2004, "Ensemble selection from libraries of models").
 
     Parameters
     ----------
-    costs_of : callable
-        ``costs_of(weights)``, the costs of combinations, (n_combinations,), with
-        weights (n_combinations, n_members); undefined costs (NaN) are the worst.
+    losses_of : callable
+        ``losses_of(weights)``, the losses of combinations, (n_combinations,), with
+        weights (n_combinations, n_members); undefined losses (NaN) are the worst.
     n_members : int
 
     Returns
@@ -134,11 +134,11 @@ def greedy_weights(costs_of, n_members):
     chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
     for n_chosen in range(1, MOST_CHOSEN + 1):
         tried = (chosen + np.eye(n_members)) / n_chosen
-        costs = costs_of(tried)
-        place = place_of_least(costs)
+        losses = losses_of(tried)
+        place = place_of_least(losses)
         chosen[place] += 1
-        if costs[place] < least:
-            least, best = costs[place], tried[place]
+        if losses[place] < least:
+            least, best = losses[place], tried[place]
     return best
 
 
@@ -152,10 +152,6 @@ class SquaredErrors:
     """
 
     loss: Loss
-
-    def as_fitted(self, estimator):
-        """The same: the squared error has no scale that a fit could change."""
-        return self
 
     def part(self, held_out, target):
         """What is combined of a member: its predictions.
@@ -174,7 +170,7 @@ class SquaredErrors:
         return found.reshape(target.shape)
 
     def weights(self, parts, target, rows):
-        """The weights of least cost.
+        """The weights of least loss.
 
         Parameters
         ----------
@@ -191,8 +187,8 @@ class SquaredErrors:
         rows = np.repeat(rows, errors.shape[1])
         return least_squares_weights(errors.reshape(len(rows), -1), rows)
 
-    def costs(self, combined, target):
-        """What each row costs by a combination of the parts, (n_rows,)."""
+    def losses(self, combined, target):
+        """The loss of each row by a combination of the parts, (n_rows,)."""
         # The loss has the linear predictor, of which predictions are the mean.
         predictor = self.loss.predictor(combined)
         return self.loss.cost(target, predictor).mean(axis=1)
@@ -201,29 +197,30 @@ class SquaredErrors:
 class MeanLosses(SquaredErrors):
     """Weights of predictions by any other loss that members share."""
 
-    def as_fitted(self, estimator):
-        """That of a fitted member: its scale may depend on weights of rows."""
-        return MeanLosses(getattr(estimator, "_loss", self.loss))
-
     def weights(self, parts, target, rows):
         """The weights of a greedy selection."""
         n_members = parts.shape[2]
         parts, target = parts.reshape(-1, n_members), target.reshape(-1, 1)
         rows = np.repeat(rows, len(target) // len(rows))
 
-        def costs_of(weights):
+        def losses_of(weights):
             predictor = self.loss.predictor(parts @ weights.T)
             return rows @ self.loss.cost(target, predictor)
 
-        return greedy_weights(costs_of, n_members)
+        return greedy_weights(losses_of, n_members)
 
 
+@dataclass(frozen=True)
 class LogLosses:
-    """Weights of probabilities, by the log loss of their mixture."""
+    """Weights of probabilities, by the log loss of their mixture.
 
-    def as_fitted(self, estimator):
-        """The same: it is the loss of all members."""
-        return self
+    Attributes
+    ----------
+    loss : Loss
+        That of a member, which reads decisions: probabilities have the log loss.
+    """
+
+    loss: Loss
 
     def part(self, held_out, target):
         """What is mixed of a member: the probability of every row's class, (n, 1)."""
@@ -236,6 +233,6 @@ class LogLosses:
         """The weights of the likeliest mixture."""
         return likeliest_weights(parts[:, 0], rows)
 
-    def costs(self, combined, target):
-        """What each row costs by a mixture of the parts, (n_rows,)."""
+    def losses(self, combined, target):
+        """The loss of each row by a mixture of the parts, (n_rows,)."""
         return -np.log(combined[:, 0])

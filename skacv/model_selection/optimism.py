@@ -18,19 +18,19 @@ N_DRAWS = 200
 MOST_GROUPS = 1000
 
 
-class Judged(NamedTuple):
-    """What the iterates of one candidate cost held-out rows, and which may be chosen.
+class RecordedLosses(NamedTuple):
+    """Losses of held-out rows by one candidate, and which iterates may be chosen.
 
     Attributes
     ----------
-    costs : HeldOutCosts
+    losses : HeldOutCosts
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
-        ``error(place)``, the standard error of the mean cost of one of these.
+        ``error(places)``, the standard errors of the mean losses of some of these.
     """
 
-    costs: object
+    losses: object
     iterations: np.ndarray
     error: Callable
 
@@ -70,9 +70,9 @@ class Drawn(NamedTuple):
     places : ndarray of int, shape (N_DRAWS,)
         Which of the iterates that may be chosen each draw has chosen.
     values : ndarray of shape (N_DRAWS,)
-        Their mean costs on the rows drawn.
+        Their mean losses on the rows drawn.
     sums : ndarray of shape (n_iterates, n_groups)
-        Costs of every group, by those that may be chosen.
+        Losses of every group, by those that may be chosen.
     weights : ndarray of shape (n_groups,)
     """
 
@@ -87,9 +87,9 @@ def chosen_in_draws(judged, rule, group_of, counts):
 
     Parameters
     ----------
-    judged : Judged
+    judged : RecordedLosses
     rule : callable
-        What picks an iterate from a path.
+        What picks an iterate from every path.
     group_of, counts
         From :func:`drawn_groups`.
 
@@ -97,21 +97,21 @@ def chosen_in_draws(judged, rule, group_of, counts):
     -------
     Drawn
     """
-    labels = group_of(judged.costs.rows)
-    sums, weights = judged.costs.sums(labels, counts.shape[1])
+    labels = group_of(judged.losses.rows)
+    sums, weights = judged.losses.sums(labels, counts.shape[1])
     sums = sums[judged.iterations]
     with np.errstate(invalid="ignore", divide="ignore"):
         paths = (counts @ sums.T) / (counts @ weights)[:, None]
-    places = np.array([rule(path, judged.error) for path in paths])
+    places = rule(paths, judged.error)
     return Drawn(places, paths[np.arange(N_DRAWS), places], sums, weights)
 
 
 def corrected_score(judged, rule, rng):
-    """What choosing as this was chosen costs rows that had no part in it.
+    """The loss of choosing in this way, on rows that had no part in it.
 
     Parameters
     ----------
-    judged : list of Judged
+    judged : list of RecordedLosses
         One for each candidate.
     rule : callable
         What picks an iterate from a path.
@@ -120,36 +120,36 @@ def corrected_score(judged, rule, rng):
     Returns
     -------
     score, standard_error : float
-        The mean over rows of what the choices of the draws without them cost; NaN
+        The mean over rows of their loss by the choices of the draws without them; NaN
         where no draw leaves rows to be judged by.
     """
-    all_rows = np.concatenate([each.costs.rows for each in judged])
+    all_rows = np.concatenate([each.losses.rows for each in judged])
     group_of, counts = drawn_groups(all_rows, rng)
     least = np.full(N_DRAWS, np.inf)
-    # Sums of the costs in every group of what each draw chooses, and their weights.
-    costs, weights = np.zeros((2, *counts.shape))
+    # Sums of the losses in every group by what each draw chooses, and their weights.
+    losses, weights = np.zeros((2, *counts.shape))
     for each in judged:
         drawn = chosen_in_draws(each, rule, group_of, counts)
         is_better = drawn.values < least
         least[is_better] = drawn.values[is_better]
-        costs[is_better] = drawn.sums[drawn.places[is_better]]
+        losses[is_better] = drawn.sums[drawn.places[is_better]]
         weights[is_better] = drawn.weights
-    return _mean_of_others(costs, weights, counts)
+    return _mean_of_others(losses, weights, counts)
 
 
 def corrected_blend(members, rows, blended, rule, rng):
-    """What blending as these were blended costs rows that had no part in it.
+    """The loss of blending in this way, on rows that had no part in it.
 
     Every draw chooses the iterate of each member again, and then their weights.
 
     Parameters
     ----------
-    members : list of list of Judged
+    members : list of list of RecordedLosses
         The candidates of every member.
     rows : (ndarray of int, ndarray), each of shape (n_held_out,)
         Which samples members are blended by, and the weights of these rows.
     blended : callable
-        ``blended(choices, times)``, what the rows cost, (n_held_out,), by a blend of
+        ``blended(choices, times)``, losses of the rows, (n_held_out,), by a blend of
         (candidate, iterate) of every member with weights from rows so often drawn.
     rule : callable
         What picks an iterate from a path.
@@ -164,43 +164,43 @@ def corrected_blend(members, rows, blended, rule, rng):
     group_of, counts = drawn_groups(samples, rng)
     n_groups, labels = counts.shape[1], group_of(samples)
     choices = [_best_in_draws(own, rule, group_of, counts) for own in members]
-    costs = np.empty(counts.shape)
+    losses = np.empty(counts.shape)
     for draw, times in enumerate(counts):
         found = blended([own[draw] for own in choices], times[labels])
-        costs[draw] = np.bincount(labels, found * row_weights, n_groups)
+        losses[draw] = np.bincount(labels, found * row_weights, n_groups)
     weights = np.bincount(labels, row_weights, n_groups)
-    return _mean_of_others(costs, np.broadcast_to(weights, counts.shape), counts)
+    return _mean_of_others(losses, np.broadcast_to(weights, counts.shape), counts)
 
 
 def _best_in_draws(judged, rule, group_of, counts):
     """The candidate of a member and its iterate that every draw chooses, in pairs."""
     drawn = [chosen_in_draws(each, rule, group_of, counts) for each in judged]
-    bests = [place_of_least(values) for values in zip(*(each.values for each in drawn))]
+    bests = place_of_least(np.stack([each.values for each in drawn], axis=1))
     return [
         (best, int(judged[best].iterations[drawn[best].places[draw]]))
         for draw, best in enumerate(bests)
     ]
 
 
-def _mean_of_others(costs, weights, counts):
-    """The mean over groups of what they cost by the draws without them.
+def _mean_of_others(losses, weights, counts):
+    """The mean over groups of their loss by the draws without them.
 
     Parameters
     ----------
-    costs, weights, counts : ndarray of shape (N_DRAWS, n_groups)
+    losses, weights, counts : ndarray of shape (N_DRAWS, n_groups)
 
     Returns
     -------
     mean, standard_error : float
     """
     is_out = counts == 0
-    costs, weights = (
-        np.sum(values, axis=0, where=is_out) for values in (costs, weights)
+    losses, weights = (
+        np.sum(values, axis=0, where=is_out) for values in (losses, weights)
     )
     judging = weights > 0
     if not judging.any():
         return np.nan, np.nan
     # Groups that are left out by more draws count no more for that.
     share = weights[judging] / is_out.sum(axis=0)[judging]
-    mean, error = mean_with_error((costs[judging] / weights[judging])[None], share)
+    mean, error = mean_with_error((losses[judging] / weights[judging])[None], share)
     return float(mean[0]), float(error[0])

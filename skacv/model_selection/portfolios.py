@@ -1,13 +1,7 @@
 """What runs where no estimator is given: members for regression, and for classes."""
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn import ensemble
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 
@@ -29,6 +23,9 @@ SAY_WHICH = (
 # At one strength of several an iterate need not be more exact than that: the next
 # strength goes on from there. Where rows are many this saves updates.
 SETTLED = 1e-4
+# Boosted trees and extra trees.
+REGRESSORS = ensemble.HistGradientBoostingRegressor, ensemble.ExtraTreesRegressor
+CLASSIFIERS = ensemble.HistGradientBoostingClassifier, ensemble.ExtraTreesClassifier
 # Members of the user's own choice take the columns as they are.
 COLUMNS = {"standardize": True}
 # Small trees of few columns for tables of some hundred rows: the best of eight forms on
@@ -60,14 +57,11 @@ def regression(table=None):
     list of (str, estimator)
     """
     table = table or SOME
-    n_tried = _n_tried(table, table.n_columns)
-    extra_trees = ExtraTreesRegressor(max_features=n_tried, **EXTRA)
     return [
         ("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
         _dense(table),
         ("kernel", KernelEigenProRegressor(**COLUMNS)),
-        ("boosted trees", Staged(_boosted(HistGradientBoostingRegressor, table))),
-        ("extra trees", Staged(extra_trees)),
+        *_trees(table, REGRESSORS, 1.0),
     ]
 
 
@@ -83,24 +77,12 @@ def classification(table=None):
     -------
     list of (str, estimator)
     """
-    table = table or SOME
-    n_tried = _n_tried(table, SHARE_TRIED * table.n_columns)
-    extra_trees = ExtraTreesClassifier(max_features=n_tried, **EXTRA)
+    settings = {"max_iter": 30, "tol": SETTLED, **COLUMNS}
     return [
-        (
-            "logistic",
-            TrajectoryLogisticRegression("path", max_iter=30, tol=SETTLED, **COLUMNS),
-        ),
+        ("logistic", TrajectoryLogisticRegression("path", **settings)),
         ("kernel", KernelEigenProClassifier(**COLUMNS)),
-        ("boosted trees", Staged(_boosted(HistGradientBoostingClassifier, table))),
-        ("extra trees", Staged(extra_trees)),
+        *_trees(table or SOME, CLASSIFIERS, SHARE_TRIED),
     ]
-
-
-def _n_tried(table, n_wanted):
-    """Columns that extra trees try at a split: fewer where rows are many."""
-    most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
-    return max(1, int(min(n_wanted, most)))
 
 
 def _dense(table):
@@ -114,10 +96,19 @@ def _dense(table):
     return "least squares", steps
 
 
-def _boosted(kind, table):
+def _trees(table, classes, share):
+    """Boosted trees, and extra trees, which try a share of the columns at a split."""
+    boosted, extra = classes
     is_small = table.n_rows <= MOST_FOR_SMALL
     n_trees = MOST_SMALL if is_small else MOST_USUAL
-    return kind(max_iter=n_trees, random_state=0, **(SMALL if is_small else USUAL))
+    size = {"max_iter": n_trees, **(SMALL if is_small else USUAL)}
+    # They try fewer columns where rows are many.
+    most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
+    n_tried = max(1, int(min(share * table.n_columns, most)))
+    return [
+        ("boosted trees", Staged(boosted(random_state=0, **size))),
+        ("extra trees", Staged(extra(max_features=n_tried, **EXTRA))),
+    ]
 
 
 PORTFOLIOS = {"regression": regression, "classification": classification}
@@ -164,8 +155,3 @@ def task_of(X, y):
 def _are_labels(y):
     """Whether objects are strings or booleans, not numbers."""
     return all(isinstance(value, str | bool | np.bool_) for value in y.flat)
-
-
-def task_of_estimator(estimator):
-    """The task that a fitted estimator has."""
-    return "classification" if is_classifier(estimator) else "regression"

@@ -2,7 +2,7 @@
 
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.folds import ShuffledFolds
-from .._estimator.streaming import TakesSummaries
+from .._estimator.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
 
 
 def read_once(members, X, y, params):
@@ -24,8 +24,8 @@ def read_once(members, X, y, params):
     if not is_collection(X) or not all(_takes_moments(each, X) for each in estimators):
         return X, y, params
     # One asks for folds, or a number of sampled rows: all have the same.
-    n_folds = [each._n_folds_asked() for each in estimators if each.cv is not None]
-    n_sampled = max(each._n_sampled_asked() for each in estimators)
+    n_folds = [n_folds_asked(each) for each in estimators if each.cv is not None]
+    n_sampled = max(n_sampled_asked(each) for each in estimators)
     weights = params.get("sample_weight")
     summary = on_workers("summary").summarised(
         X, y, weights, max(n_folds, default=ShuffledFolds.n_splits), n_sampled
@@ -35,4 +35,4 @@ def read_once(members, X, y, params):
 
 
 def _takes_moments(estimator, X):
-    return isinstance(estimator, TakesSummaries) and estimator._takes_moments_of(X)
+    return hasattr(estimator, "_spec") and takes_moments_of(estimator, X)

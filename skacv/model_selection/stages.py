@@ -3,14 +3,16 @@
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import _num_samples
-from .._estimator.following import in_numpy
+from .._compat import _num_samples, callback_context, has_callbacks
+from .._estimator.devices import in_numpy
 from .._estimator.readers import ESTIMATES
 from .._estimator.row_summary import RowSummary
 from .._estimator.stopping import Patience, halved
@@ -67,7 +69,7 @@ def _n_rows(X):
     return len(X) if isinstance(X, RowSummary) else _num_samples(X)
 
 
-class Run(NamedTuple):
+class JudgedFit(NamedTuple):
     """A candidate that has been run.
 
     Attributes
@@ -106,7 +108,7 @@ def choice_of(estimator, path, judge, rule):
         return judge.standard_error(estimator, rows[place])
 
     place = rule(judge.sign * kept, error)
-    return Choice(int(rows[place]), float(kept[place]), error(place))
+    return Choice(int(rows[place]), float(kept[place]), float(error(place)))
 
 
 @dataclass(frozen=True)
@@ -128,13 +130,13 @@ class Stages:
 
         Returns
         -------
-        Run
+        JudgedFit
         """
         begun = perf_counter()
         path, warned = self._judged_path(estimator, X, y, fit_params)
         estimator._release()
         _warn_again(warned)
-        return Run(in_numpy(estimator), path, perf_counter() - begun)
+        return JudgedFit(in_numpy(estimator), path, perf_counter() - begun)
 
     def run_group(self, estimators, X, y, fit_params):
         """Fit estimators of which one will be kept: the worse ones only begin.
@@ -143,7 +145,7 @@ class Stages:
 
         Returns
         -------
-        list of Run
+        list of JudgedFit
         """
         if len(estimators) == 1 or self._wanted(estimators[0]) is not None:
             return [self.run(each, X, y, fit_params) for each in estimators]
@@ -165,7 +167,7 @@ class Stages:
         estimators[best]._release()
         _warn_again(warned[best])
         return [
-            Run(in_numpy(each), paths[number], float(seconds[number]))
+            JudgedFit(in_numpy(each), paths[number], float(seconds[number]))
             for number, each in enumerate(estimators)
         ]
 
@@ -186,6 +188,8 @@ class Stages:
         while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
+            # The run may have chosen its solver by the data.
+            n_wanted = self._wanted(estimator)
             path = self.judge.path(in_numpy(estimator))
             # The whole path: a longer run may estimate its beginning otherwise.
             patience = Patience(n_wanted).follow(self.judge.sign * path)
@@ -204,12 +208,45 @@ def _warn_again(warned):
             warn(str(found.message), found.category)
 
 
-def fit_with_callbacks(owner, stages, estimators, task, data, fit_params):
-    """Fit a group of estimators as one task of the callbacks."""
+def run_side_by_side(owner, run, groups, data, n_jobs):
+    """Run groups of estimators in parallel, each as a task of the owner's callbacks.
+
+    Parameters
+    ----------
+    owner : TrajectoryEarlyStoppingCV
+    run : callable
+        :meth:`Stages.run_group`.
+    groups : list of tuple
+        The arguments of ``run``, estimators first.
+    data : dict
+        X, y and metadata, for callbacks.
+    n_jobs : int or None
+
+    Returns
+    -------
+    list of JudgedFit
+    """
+    parallel = Parallel(n_jobs=n_jobs)
+    if not has_callbacks(owner):
+        found = parallel(delayed(run)(*group) for group in groups)
+        return list(chain.from_iterable(found))
+    context = callback_context(owner, len(groups))
+    context.call_on_fit_task_begin(estimator=owner, **data)
+    tasks = [context.subcontext(task_name="trajectory") for _ in groups]
+    found = parallel(
+        delayed(_run_task)(owner, task, data, run, group)
+        for task, group in zip(tasks, groups)
+    )
+    context.call_on_fit_task_end(estimator=owner, **data)
+    return list(chain.from_iterable(found))
+
+
+def _run_task(owner, task, data, run, group):
+    """Run a group of estimators as one task of the callbacks."""
     with ExitStack() as contexts:
-        for estimator in estimators:
+        for estimator in group[0]:
             contexts.enter_context(task.propagate_callback_context(estimator))
         task.call_on_fit_task_begin(estimator=owner, **data)
-        found = stages.run_group(estimators, data["X"], data["y"], fit_params)
+        found = run(*group)
     task.call_on_fit_task_end(estimator=owner, **data)
     return found

@@ -173,6 +173,10 @@ class DenseDesign(MatrixDesign):
         """The columns of this selection and of ``other``, of the same rows."""
         return DenseDesign(np.concatenate([self.X, other.X], axis=1))
 
+    def ones_selected(self, dtype):
+        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        return DenseDesign(self.row_scales().astype(dtype, copy=False))
+
 
 def _block_size(n_columns):
     """Rows of a block that stays in cache."""

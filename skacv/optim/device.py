@@ -193,6 +193,10 @@ class DeviceDesign(MatrixDesign):
         """The columns of this selection and of ``other``, of the same rows."""
         return DeviceDesign(self._namespace.concat([self.X, other.X], axis=1))
 
+    def ones_selected(self, dtype):
+        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        return DeviceDesign(self._there(self.row_scales().astype(dtype, copy=False)))
+
 
 def within(n, size):
     """Slices of so many entries, at least one, that end with the array."""

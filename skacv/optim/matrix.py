@@ -128,6 +128,12 @@ class MatrixDesign(ColumnDesign):
             product -= self.center * slopes.sum(axis=0)
         return product
 
+    def row_scales(self):
+        """What the rows are multiplied by, (n_rows, 1)."""
+        if self.row_scale is not None:
+            return self.row_scale
+        return np.ones((self.shape[0], 1), self.dtype)
+
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
@@ -156,6 +162,10 @@ class MatrixDesign(ColumnDesign):
     @abstractmethod
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""
+
+    @abstractmethod
+    def ones_selected(self, dtype):
+        """A column of ones, scaled as the rows are, to stand beside a selection."""
 
 
 def slices(n_rows, size):

@@ -17,6 +17,7 @@ import numpy as np
 
 from .families import OnColumns
 from .updates import State
+from .working_columns import WorkingColumns
 
 # Products with so few entries, or with columns of so few, cost no more than looking
 # after the columns does.
@@ -136,46 +137,6 @@ class KnownDirections:
 def _dot(share, vectors):
     """Combinations of vectors, (k, m) and (k, m, n) -> (k, n)."""
     return np.matmul(share[:, None, :], vectors)[:, 0]
-
-
-class WorkingColumns:
-    """Some columns of a design, which more can join: a design as far as updates ask.
-
-    Parameters
-    ----------
-    design : MatrixDesign
-    index : ndarray of int, increasing
-    """
-
-    def __init__(self, design, index):
-        self._design, self._parts = design, []
-        self.dtype, self.index = design.dtype, np.empty(0, int)
-        self.join(index)
-
-    def join(self, index):
-        """Take in some more columns."""
-        self.index = np.concatenate([self.index, index])
-        self._parts.append(self._design.selection(index, self.dtype))
-        # Few parts, each of them copied few times.
-        while len(self._parts) > 1 and _is_narrower(*self._parts[-2:]):
-            last = self._parts.pop()
-            self._parts[-1] = self._parts[-1].beside(last)
-
-    def dot(self, coef):
-        """Linear predictors, (n_working, k) -> (n_rows, k)."""
-        first, found = 0, 0
-        for part in self._parts:
-            last = first + part.shape[1]
-            found, first = found + part.dot(coef[first:last]), last
-        return found
-
-    def t_dot(self, slopes):
-        """The gradient, (n_rows, k) -> (n_working, k)."""
-        return np.concatenate([part.t_dot(slopes) for part in self._parts])
-
-
-def _is_narrower(part, following):
-    return part.shape[1] <= following.shape[1]
 
 
 class Screen:

@@ -135,6 +135,12 @@ class SparseDesign(MatrixDesign):
         X = sparse.hstack([self.X, other.X], format="csr")
         return SparseDesign(X, center, self.row_scale)
 
+    def ones_selected(self, dtype):
+        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        center = None if self.center is None else np.zeros((1, 1), dtype)
+        X = sparse.csr_matrix(np.ones((self.shape[0], 1), dtype))
+        return SparseDesign(X, center, self.row_scale)
+
 
 def _subtract_outer(product, left, right):
     """product -= left right', without a second matrix of that size."""

@@ -6,18 +6,15 @@ leave-one-out of a converged model. What to read first, reader by reader:
 ==============================  ======================  ============================
 entry point                     exactness               what it stands on
 ==============================  ======================  ============================
-``memory.memory_matrix``        an estimate; traces     ``modes``, ``tangents``,
-                                exact or probed         ``traces``; ``row_norms``
-                                                        and ``row_scales``
-``memory.passes``               the same in batches,    ``random_labels``
-                                from random labels
+``memory.memory_matrix``        an estimate; traces     ``squared``, ``passes`` or
+                                exact or probed         ``curved_run``
 ``left_out.choice``             one of the next four,   ``rows``, ``methods``,
                                 by what they require    ``costs``
 ``left_out.spectral``           exact, linear updates   ``eigenbasis``
-``left_out.screened``           exact, with a prox      ``working_columns``
+``left_out.screened``           exact, with a prox      ``row_replicas``
 ``left_out.replicas``           exact, any loss, any
                                 rows
-``left_out.linearised``         linearised, curved      ``moments``,
+``left_out.linearised``         linearised, curved      ``row_replicas``,
                                 losses                  ``correction``
 ``intervals``                   of held-out residuals
 ``converged.newton``            one Newton step,        ``hessian``, ``randomised``,

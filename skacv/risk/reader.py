@@ -21,7 +21,6 @@ class Reader(Protocol):
 
     A reader is a frozen dataclass of its settings. Those of this package are
     :class:`~skacv.risk.memory.memory_matrix.MemoryMatrix`,
-    :class:`~skacv.risk.memory.passes.PassRisk`,
     :class:`~skacv.risk.left_out.choice.LeaveOneOut` and
     :class:`~skacv.risk.left_out.choice.Folds`.
     """

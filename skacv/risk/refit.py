@@ -67,14 +67,13 @@ class Refit:
         -------
         Weights
         """
-        weights = np.where(stays, problem.row_weights.astype(np.float64), 0.0)
+        # Fit after fit in memory, as Fits has them: there may be many rows.
+        weights = np.multiply(stays, problem.row_weights, dtype=np.float64, order="F")
         share = weights.sum(axis=0)
-        return Weights(
-            rows=weights * self.loss_scale(share),
-            penalty_scale=self.penalty_scale(share),
-            recentres=self.recentres,
-            columns=self.columns and self.columns.of_fits(problem.design, weights),
-        )
+        columns = self.columns and self.columns.of_fits(problem.design, weights)
+        weights *= self.loss_scale(share)
+        scale = self.penalty_scale(share)
+        return Weights(weights, scale, self.recentres, columns)
 
 
 def stays_in(folds, n_rows):
@@ -86,7 +85,7 @@ def stays_in(folds, n_rows):
         Rows to fit on and rows to judge by.
     n_rows : int
     """
-    stays = np.zeros((n_rows, len(folds)), dtype=bool)
+    stays = np.zeros((n_rows, len(folds)), dtype=bool, order="F")
     for number, (fitted, _) in enumerate(folds):
         stays[fitted, number] = True
     return stays

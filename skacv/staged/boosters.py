@@ -10,7 +10,6 @@ are drawn for every tree: none begins its draws anew.
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -53,47 +52,13 @@ def of_two_classes(found):
     return np.stack([1 - found, found], axis=2) if found.ndim == 2 else found
 
 
-@dataclass
-class Grown:
-    """Trees that may become more.
-
-    Attributes
-    ----------
-    estimator : estimator
-        With the parameters of the fit, and what it has noted of the training rows.
-    booster : object
-        The trees, as their library has them; None before the first.
-    update : callable
-        Adds the trees of one stage, and says whether there can be no more.
-    thread : ThreadPoolExecutor
-        Where they grow, None for any.
-    has_ended : bool
-    ends : list of int
-        How many trees there are after every stage, where it is not one for each.
-    n_threads : int
-        How many the fit has, where predictions must have as many; 0 is all.
-    """
-
-    estimator: object
-    booster: object = None
-    update: object = None
-    thread: object = None
-    has_ended: bool = False
-    ends: list = field(default_factory=list)
-    n_threads: int = 0
-
-    def __getstate__(self):
-        # The training rows of the libraries cannot be pickled.
-        return vars(self) | {"update": None, "thread": None}
-
-
 class Boosters(Kind):
     """Boosted trees of another library.
 
     Attributes
     ----------
     library : str
-    classes : tuple of str
+    names : tuple of str
         Names of the classes.
     others : tuple of str
         Names of classes that inherit from these and are of no kind.
@@ -105,69 +70,105 @@ class Boosters(Kind):
         Parameters instead.
     allowed : dict of str to tuple
         Values of parameters, besides None, with which earlier stages can be had again.
+    booster : object
+        The trees, as their library has them; None before the first.
     """
 
     library = ""
-    classes: tuple = ()
+    names: tuple = ()
     others: tuple = ()
     aliases: tuple = ()
     loud: tuple = ()
     quiet: dict = {}
     allowed: dict = {}
+    booster = None
 
-    def is_of(self, estimator):
+    @classmethod
+    def is_of(cls, estimator):
         names = {
             each.__name__
             for each in type(estimator).__mro__
-            if each.__module__.partition(".")[0] == self.library
+            if each.__module__.partition(".")[0] == cls.library
         }
-        return not names.isdisjoint(self.classes) and names.isdisjoint(self.others)
+        return not names.isdisjoint(cls.names) and names.isdisjoint(cls.others)
 
-    def count_of(self, estimator):
-        settings = estimator.get_params(deep=False)
+    def count_name(self):
+        settings = self.estimator.get_params(deep=False)
         asked = (name for name in self.aliases if settings.get(name) is not None)
         return next(asked, self.count)
 
-    def begun(self, estimator):
-        settings = estimator.get_params(deep=False)
+    def begun(self):
+        own, settings = type(self.estimator), self.estimator.get_params(deep=False)
         for key, values in self.allowed.items():
             if settings.get(key) not in (None, *values):
                 raise ValueError(
-                    f"{type(estimator).__name__} with {key}={settings[key]!r} cannot "
+                    f"{own.__name__} with {key}={settings[key]!r} cannot "
                     f"be fitted stage by stage: take {key}={values[0]!r}."
                 )
         left_out = {*self.own_stopping, *self.loud}
         kept = {key: settings[key] for key in settings if key not in left_out}
         kept = {key: clone(value, safe=False) for key, value in kept.items()}
-        return Grown(type(estimator)(**kept | self.quiet))
+        return type(self)(own(**kept | self.quiet))
 
-    def _check(self, estimator, params):
-        """Raise if ``fit`` is passed what has no place in a fit stage by stage."""
-        for key in NOT_PASSED & params.keys():
-            if params[key] is not None:
-                raise ValueError(
-                    f"{key} cannot be passed to {type(estimator).__name__}: its stages "
-                    "begin with the first tree, and folds judge them."
-                )
+    def grow(self, n_stages, X, y, params):
+        if self.booster is None:
+            for key in NOT_PASSED & params.keys():
+                if params[key] is not None:
+                    raise ValueError(
+                        f"{key} cannot be passed to {type(self.estimator).__name__}: "
+                        "its stages begin with the first tree, and folds judge them."
+                    )
+            self._begin(n_stages, X, y, params)
+        self._go_on(n_stages, X, y, params)
 
-    def fitted(self, begun):
-        return begun.estimator
+    @abstractmethod
+    def _begin(self, n_stages, X, y, params):
+        """Let there be a booster, which may have stages already."""
+
+    @abstractmethod
+    def _go_on(self, n_stages, X, y, params):
+        """Let it have so many stages, if it has fewer."""
+
+    def fitted(self):
+        return self.estimator
+
+    def without_rows(self):
+        found = copy(self)
+        found.booster = self._copied()
+        return found
+
+    @abstractmethod
+    def _copied(self):
+        """A copy of the booster without training rows."""
 
 
 class Updated(Boosters):
-    """Boosted trees that one update after the other adds to what has been prepared."""
+    """Boosted trees that one update after the other adds to what has been prepared.
 
-    def grow(self, begun, n_stages, X, y, params):
-        if begun.booster is None:
-            self._check(begun.estimator, params)
-            self._begin(begun, X, y, params)
-        while self.n_stages(begun) < n_stages and not begun.has_ended:
-            begun.has_ended = begun.update()
-        return begun
+    Attributes
+    ----------
+    training : (rows, callable or None)
+        The training rows as the library has them, and the user's objective. Neither
+        copies nor pickles have them.
+    thread : ThreadPoolExecutor
+        Where the trees grow, None for any; nor this.
+    has_ended : bool
+        Whether there can be no more trees.
+    """
+
+    training = thread = None
+    has_ended = False
+
+    def __getstate__(self):
+        return vars(self) | {"training": None, "thread": None}
+
+    def _go_on(self, n_stages, X, y, params):
+        while self.n_stages < n_stages and not self.has_ended:
+            self.has_ended = self._update(*self.training)
 
     @abstractmethod
-    def _begin(self, begun, X, y, params):
-        """Prepare the training rows, for ``begun.update``."""
+    def _update(self, rows, objective):
+        """Add the trees of one stage; whether there can be no more."""
 
 
 class XGBoost(Updated):
@@ -178,50 +179,50 @@ class XGBoost(Updated):
     """
 
     library = "xgboost"
-    classes = "XGBRegressor", "XGBClassifier"
+    names = "XGBRegressor", "XGBClassifier"
     others = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
     own_stopping = {"early_stopping_rounds": None}
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
 
-    def n_planned(self, estimator):
-        return estimator.get_num_boosting_rounds()
+    def n_planned(self):
+        return self.estimator.get_num_boosting_rounds()
 
-    def begun(self, estimator):
-        return replace(super().begun(estimator), thread=ThreadPoolExecutor(1))
-
-    def grow(self, begun, n_stages, X, y, params):
-        grow = partial(super().grow, begun, n_stages, X, y, params)
-        return begun.thread.submit(grow).result()
-
-    def _begin(self, begun, X, y, params):
-        first = _first_update()
-        begun.estimator.set_params(n_estimators=1, callbacks=[first])
-        begun.estimator.fit(X, y, **params)
-        begun.estimator.set_params(callbacks=None)
-        del begun.estimator._Booster  # which has no trees
-        begun.booster = booster = first.booster
-
-        def update():
-            booster.update(first.rows, booster.num_boosted_rounds(), first.objective)
-            return False
-
-        begun.update = update
-
-    def n_stages(self, begun):
-        return begun.booster.num_boosted_rounds()
-
-    def at(self, begun, t):
-        found = copy(begun.estimator).set_params(n_estimators=t)
-        found._Booster = begun.booster[:t]
+    def begun(self):
+        found = super().begun()
+        found.thread = ThreadPoolExecutor(1)
         return found
 
-    def without_rows(self, begun):
-        return Grown(begun.estimator, begun.booster[:])
+    def grow(self, n_stages, X, y, params):
+        self.thread.submit(super().grow, n_stages, X, y, params).result()
 
-    def predictions(self, begun, X, first, last, carried=None):
+    def _begin(self, n_stages, X, y, params):
+        first = _first_update()
+        self.estimator.set_params(n_estimators=1, callbacks=[first])
+        self.estimator.fit(X, y, **params)
+        self.estimator.set_params(callbacks=None)
+        del self.estimator._Booster  # which has no trees
+        self.booster, self.training = first.booster, (first.rows, first.objective)
+
+    def _update(self, rows, objective):
+        self.booster.update(rows, self.n_stages, objective)
+        return False
+
+    @property
+    def n_stages(self):
+        return self.booster.num_boosted_rounds()
+
+    def at(self, t):
+        found = copy(self.estimator).set_params(n_estimators=t)
+        found._Booster = self.booster[:t]
+        return found
+
+    def _copied(self):
+        return self.booster[:]
+
+    def predictions(self, X, first, last, carried=None):
         from xgboost import DMatrix
 
-        estimator, booster = begun.estimator, begun.booster
+        estimator, booster = self.estimator, self.booster
         rows = DMatrix(
             X,
             missing=estimator.missing,
@@ -239,13 +240,10 @@ class XGBoost(Updated):
             stage = {"iteration_range": (t, t + 1)}
             carried = margins(**stage)
             found.append(carried if reads_sums else booster.predict(rows, **stage))
-        return self._answers(estimator, np.stack(found)), carried
-
-    def _answers(self, estimator, found):
-        """What ``predict`` or ``predict_proba`` makes of the values of a booster."""
+        found = np.stack(found)
         if estimator.objective == "multi:softmax":
-            return softmax(found, axis=2)
-        return of_two_classes(found) if is_classifier(estimator) else found
+            return softmax(found, axis=2), carried
+        return of_two_classes(found) if is_classifier(estimator) else found, carried
 
 
 def _first_update():
@@ -276,25 +274,25 @@ class SumsOfLeaves(Boosters):
     as for probabilities, the last bit of that may be another.
     """
 
-    def predictions(self, begun, X, first, last, carried=None):
+    def predictions(self, X, first, last, carried=None):
         begin = 0 if carried is None else first
-        values = self._of_trees(begun, X, begin, last)
+        values = self._of_trees(X, begin, last)
         if carried is not None:
             values = np.concatenate([carried[None], values])
         sums = np.cumsum(values, axis=0)[first - last :]
-        found = self._answers(begun, sums)
+        found = self._answers(sums)
         if found.shape[2] == 1:
             found = found[:, :, 0]
-        if is_classifier(begun.estimator):
+        if is_classifier(self.estimator):
             found = of_two_classes(found)
         return found, sums[-1]
 
     @abstractmethod
-    def _of_trees(self, begun, X, first, last):
+    def _of_trees(self, X, first, last):
         """What each of some stages adds, (last - first, n_samples, n_outputs)."""
 
     @abstractmethod
-    def _answers(self, begun, sums):
+    def _answers(self, sums):
         """What predictions are made of sums of trees, of the same shape."""
 
 
@@ -304,10 +302,17 @@ class LightGBM(Updated, SumsOfLeaves):
     A stage for which it finds no split has no trees, as in its own fit, which goes on:
     other rows and columns may be drawn for the next. After some in a row there are no
     more stages.
+
+    Attributes
+    ----------
+    ends : list of int
+        How many trees there are after every stage.
+    n_threads : int
+        How many the fit has, which predictions must have as well; 0 is all.
     """
 
     library = "lightgbm"
-    classes = "LGBMRegressor", "LGBMClassifier"
+    names = "LGBMRegressor", "LGBMClassifier"
     others = "DaskLGBMRegressor", "DaskLGBMClassifier"
     aliases = (
         "num_iterations",
@@ -321,87 +326,87 @@ class LightGBM(Updated, SumsOfLeaves):
         "num_boost_round",
         "max_iter",
     )
-    own_stopping = dict.fromkeys(
-        (
-            "early_stopping_round",
-            "early_stopping_rounds",
-            "early_stopping",
-            "n_iter_no_change",
-        ),
-        None,
-    )
+    own_stopping = {
+        "early_stopping_round": None,
+        "early_stopping_rounds": None,
+        "early_stopping": None,
+        "n_iter_no_change": None,
+    }
     loud = "verbose", "verbosity"
     quiet = {"verbose": -1}
     allowed = dict.fromkeys(
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
     )
 
-    def n_planned(self, estimator):
-        return estimator.get_params(deep=False)[self.count_of(estimator)]
+    def n_planned(self):
+        return self.estimator.get_params(deep=False)[self.count_name()]
 
-    def begun(self, estimator):
-        if is_classifier(estimator) and callable(estimator.objective):
+    def begun(self):
+        if is_classifier(self.estimator) and callable(self.estimator.objective):
             raise ValueError(
-                f"{type(estimator).__name__} has no probabilities where the objective "
-                "is a function, and its stages cannot be judged by them."
+                f"{type(self.estimator).__name__} has no probabilities where the "
+                "objective is a function, and its stages cannot be judged by them."
             )
-        return super().begun(estimator)
+        return super().begun()
 
-    def _begin(self, begun, X, y, params):
+    def _begin(self, n_stages, X, y, params):
         from lightgbm import Booster
 
         first = _FirstIteration()
-        begun.estimator.fit(X, y, callbacks=[first], **params)
-        del begun.estimator.booster_.update
-        begun.booster = booster = Booster(first.params, first.rows)
-        begun.ends = ends = [0]
-        begun.n_threads = first.params.get("num_threads", 0)
+        self.estimator.fit(X, y, callbacks=[first], **params)
+        del self.estimator.booster_.update
+        self.booster, self.ends = Booster(first.params, first.rows), [0]
+        self.training = first.rows, first.objective
+        self.n_threads = first.params.get("num_threads", 0)
 
-        def update():
-            booster.update(fobj=first.objective)
-            ends.append(booster.current_iteration())
-            return len(ends) > WITHOUT_SPLIT and ends[-1 - WITHOUT_SPLIT] == ends[-1]
+    def _update(self, rows, objective):
+        self.booster.update(fobj=objective)
+        ends = self.ends
+        ends.append(self.booster.current_iteration())
+        return len(ends) > WITHOUT_SPLIT and ends[-1 - WITHOUT_SPLIT] == ends[-1]
 
-        begun.update = update
+    @property
+    def n_stages(self):
+        return len(self.ends) - 1
 
-    def n_stages(self, begun):
-        return len(begun.ends) - 1
-
-    def at(self, begun, t):
-        found = copy(begun.estimator)
+    def at(self, t):
+        found = copy(self.estimator)
         found._other_params = copy(found._other_params)
-        found.set_params(**{self.count_of(found): t})
-        found._Booster = self._first(begun, t)
+        found.set_params(**{self.count_name(): t})
+        found._Booster = self._first(t)
         return found
 
-    def _first(self, begun, t):
+    def _first(self, t):
         """The trees of the first stages, without training rows."""
         from lightgbm import Booster
 
-        n_trees = begun.ends[t]
-        return Booster(model_str=begun.booster.model_to_string(num_iteration=n_trees))
+        n_trees = self.ends[t]
+        return Booster(model_str=self.booster.model_to_string(num_iteration=n_trees))
 
-    def without_rows(self, begun):
-        booster = self._first(begun, self.n_stages(begun))
-        known = {"ends": begun.ends[:], "n_threads": begun.n_threads}
-        return Grown(begun.estimator, booster, **known)
-
-    def _of_trees(self, begun, X, first, last):
-        ends = begun.ends[first : last + 1]
-        n_outputs = begun.booster.num_model_per_iteration()
-        found = np.zeros((last - first, _num_samples(X), n_outputs))
-        if ends[-1] > ends[0]:
-            found[np.diff(ends) > 0] = self._trees(begun, X, ends[0], ends[-1])
+    def without_rows(self):
+        found = super().without_rows()
+        found.ends = self.ends[:]
         return found
 
-    def _trees(self, begun, X, first, last):
+    def _copied(self):
+        return self._first(self.n_stages)
+
+    def _of_trees(self, X, first, last):
+        ends = self.ends[first : last + 1]
+        n_outputs = self.booster.num_model_per_iteration()
+        found = np.zeros((last - first, _num_samples(X), n_outputs))
+        if ends[-1] > ends[0]:
+            found[np.diff(ends) > 0] = self._trees(X, ends[0], ends[-1])
+        return found
+
+    def _trees(self, X, first, last):
         """What some trees add, (last - first, n_samples, n_outputs)."""
-        booster, n_trees = begun.booster, last - first
+        booster, n_trees = self.booster, last - first
         n_outputs = booster.num_model_per_iteration()
-        params = begun.estimator.get_params()
+        params = self.estimator.get_params()
         # As many threads as the fit has: the number holds for all of LightGBM, and
         # linear trees that go on with more of them than they began with crash.
-        predict = partial(booster.predict, X, num_threads=begun.n_threads)
+        predict = partial(booster.predict, X, num_threads=self.n_threads)
         if params.get("linear_tree") or params.get("linear_trees"):
             tree = partial(predict, num_iteration=1, raw_score=True)
             found = [tree(start_iteration=t) for t in range(first, last)]
@@ -411,8 +416,8 @@ class LightGBM(Updated, SumsOfLeaves):
         found = np.stack([_values_of(booster, *each) for each in trees])
         return found.reshape(n_trees, n_outputs, -1).transpose(0, 2, 1)
 
-    def _answers(self, begun, sums):
-        params, objective = begun.estimator.get_params(), begun.estimator.objective_
+    def _answers(self, sums):
+        params, objective = self.estimator.get_params(), self.estimator.objective_
         if objective in SOFTMAX:
             return softmax(sums, axis=2)
         if objective in ONE_VERSUS_ALL:
@@ -455,7 +460,7 @@ class CatBoost(SumsOfLeaves):
     """
 
     library = "catboost"
-    classes = "CatBoostRegressor", "CatBoostClassifier"
+    names = "CatBoostRegressor", "CatBoostClassifier"
     count = "iterations"
     aliases = "n_estimators", "num_boost_round", "num_trees"
     own_stopping = dict.fromkeys(
@@ -469,72 +474,70 @@ class CatBoost(SumsOfLeaves):
     # What is chosen by the number of iterations, with other names.
     chosen = {"learning_rate": "eta", "max_ctr_complexity": None}
 
-    def n_planned(self, estimator):
-        return estimator.get_params().get(self.count_of(estimator), 1000)
+    def n_planned(self):
+        return self.estimator.get_params().get(self.count_name(), 1000)
 
-    def cloned(self, estimator):
+    def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.
-        return type(estimator)(**estimator.get_params())
+        return type(self.estimator)(**self.estimator.get_params())
 
-    def grow(self, begun, n_stages, X, y, params):
-        if begun.booster is None:
-            self._check(begun.estimator, params)
-            until = {"callbacks": [_Until(n_stages)]}
-            begun.booster = copy(begun.estimator).fit(X, y, **until, **params)
-            self._check_shrinkage(begun.booster)
-        elif self.n_stages(begun) < n_stages:
-            more = self._asked(begun, n_stages - self.n_stages(begun))
-            more = type(begun.estimator)(**more)
-            begun.booster = more.fit(X, y, init_model=begun.booster, **params)
-        return begun
-
-    def _check_shrinkage(self, booster):
+    def _begin(self, n_stages, X, y, params):
+        until = {"callbacks": [_Until(n_stages)]}
+        booster = copy(self.estimator).fit(X, y, **until, **params)
         rate = booster.get_all_params().get("model_shrink_rate", 0)
         if rate:  # as it is by default with monotone constraints, and noise
             raise ValueError(
                 f"{type(booster).__name__} with model_shrink_rate={rate:.3g} shrinks "
                 "earlier trees at every stage: take model_shrink_rate=0."
             )
+        self.booster = booster
 
-    def _asked(self, begun, n_stages):
+    def _go_on(self, n_stages, X, y, params):
+        n_more = n_stages - self.n_stages
+        if n_more > 0:
+            more = type(self.estimator)(**self._asked(n_more))
+            self.booster = more.fit(X, y, init_model=self.booster, **params)
+
+    def _asked(self, n_stages):
         """Parameters for so many stages, with what was chosen by the number of all."""
-        params, chosen = begun.estimator.get_params(), begun.booster.get_all_params()
+        params, chosen = self.estimator.get_params(), self.booster.get_all_params()
         found = {
             name: chosen[name]
             for name, other in self.chosen.items()
             if name in chosen and params.keys().isdisjoint((name, other))
         }
-        return params | found | {self.count_of(begun.estimator): n_stages}
+        return params | found | {self.count_name(): n_stages}
 
-    def n_stages(self, begun):
-        return begun.booster.tree_count_
+    @property
+    def n_stages(self):
+        return self.booster.tree_count_
 
-    def fitted(self, begun):
-        return begun.booster
+    def fitted(self):
+        return self.booster
 
-    def at(self, begun, t):
-        trees = begun.booster.__getstate__()["__model"]
-        found = type(begun.booster)()
-        found.__setstate__({**self._asked(begun, t), "__model": trees})
+    def at(self, t):
+        trees = self.booster.__getstate__()["__model"]
+        found = type(self.booster)()
+        found.__setstate__({**self._asked(t), "__model": trees})
         found.shrink(t)
         found.get_feature_importance()  # which feature_importances_ reads
         return found
 
-    def without_rows(self, begun):
-        return Grown(begun.estimator, begun.booster.copy())
+    def _copied(self):
+        return self.booster.copy()
 
-    def _of_trees(self, begun, X, first, last):
-        booster = begun.booster
+    def _of_trees(self, X, first, last):
+        booster = self.booster
         leaves = booster.calc_leaf_indexes(X, ntree_start=first, ntree_end=last)
         begins = np.cumsum([0, *booster.get_tree_leaf_counts()])
         values = booster.get_leaf_values().reshape(begins[-1], -1)
         return values[leaves.T + begins[first:last, None]]
 
-    def _answers(self, begun, sums):
-        scale, bias = begun.booster.get_scale_and_bias()
-        sums, params = sums * scale + bias, begun.estimator.get_params()
+    def _answers(self, sums):
+        scale, bias = self.booster.get_scale_and_bias()
+        sums, params = sums * scale + bias, self.estimator.get_params()
         loss = str(params.get("loss_function", params.get("objective")))
-        if is_classifier(begun.estimator):
+        if is_classifier(self.estimator):
             is_softmax = sums.shape[2] > 1 and loss != "MultiClassOneVsAll"
             return softmax(sums, axis=2) if is_softmax else expit(sums)
         return np.exp(sums) if loss.startswith(("Poisson", "Tweedie")) else sums

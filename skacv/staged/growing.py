@@ -10,7 +10,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._compat import _num_samples, _safe_indexing
-from .kinds import kind_of, response_of
+from .kind import Kind, response_of
+from .kinds import kind_of
 
 # Predictions that are in memory at a time.
 ENTRIES_PER_BLOCK = 1 << 20
@@ -19,6 +20,11 @@ ENTRIES_PER_BLOCK = 1 << 20
 def last_of(estimator):
     """The last step of a pipeline; other estimators are their own."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def prefix_of(estimator):
+    """What stands before names of parameters of the last step of a pipeline."""
+    return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
 def rows_of(params, rows, n_rows):
@@ -91,18 +97,14 @@ def _parted(pipeline, last, params):
         own = {key: params[key] for key in own}
         wanted = get_routing_for_object(last).consumes("fit", params)
         return own, {key: params[key] for key in wanted}
-    prefix = f"{name}__"
-    of_last = {
-        key.removeprefix(prefix): value
-        for key, value in params.items()
-        if "__" not in key or key.startswith(prefix)
-    }
-    others = {
-        key: value
-        for key, value in params.items()
-        if "__" in key and not key.startswith(prefix)
-    }
-    return others, of_last
+    before, of_last = {}, {}
+    for key, value in params.items():
+        step, separator, own = key.partition("__")
+        if separator and step != name:
+            before[key] = value
+        else:
+            of_last[own or key] = value
+    return before, of_last
 
 
 @dataclass
@@ -111,9 +113,8 @@ class Growing:
 
     Attributes
     ----------
-    kind : Kind
-    begun : estimator
-        The last step, or what its kind keeps of it.
+    stages : Kind
+        The last step.
     before : Before
     X, y, params
         What the last step is fitted to.
@@ -121,8 +122,7 @@ class Growing:
         Rows that are left out, as the last step takes them.
     """
 
-    kind: object
-    begun: object
+    stages: Kind
     before: Before
     X: object
     y: object
@@ -133,37 +133,23 @@ class Growing:
     def of(cls, estimator, X, y, params, judged=None):
         """Nothing has grown yet; the steps before the last are fitted."""
         before, inner, params = Before.fitted(estimator, X, y, params)
-        last = last_of(estimator)
-        kind = kind_of(last)
         judged = None if judged is None else before.applied(judged)
-        return cls(kind, kind.begun(last), before, inner, y, params, judged)
+        stages = kind_of(last_of(estimator)).begun()
+        return cls(stages, before, inner, y, params, judged)
 
     def grown(self, n_stages):
         """The same with so many stages."""
-        self.begun = self.kind.grow(self.begun, n_stages, self.X, self.y, self.params)
+        self.stages.grow(n_stages, self.X, self.y, self.params)
         return self
-
-    @property
-    def n_stages(self):
-        """How many stages there are."""
-        return self.kind.n_stages(self.begun)
 
     def at(self, t):
         """The estimator with the first ``t`` stages, as fitted attributes."""
-        last = self.kind.at(self.begun, t)
+        last = self.stages.at(t)
         return {"estimator_": self.before.with_last(last), "iteration_": t}
-
-    def recorded(self):
-        """Stages that can be had again."""
-        return self.kind.recorded(self.begun)
-
-    def n_kept(self, n_models):
-        """How many stages of each of some models there is room for."""
-        return self.kind.n_kept(self.begun, n_models)
 
     def keep(self, stages):
         """Free the memory of other stages, where that takes any."""
-        self.begun = self.kind.keep(self.begun, stages)
+        self.stages = self.stages.keep(stages)
 
     @property
     def n_judged(self):
@@ -186,11 +172,9 @@ class Growing:
         predictions : ndarray of shape (last - first, n_judged, ...)
         carried : object
         """
-        stages = np.arange(first, last)
         # One that has ended goes on as it is.
-        stages = np.minimum(stages, self.n_stages - 1)
-        found, carried = self.kind.predictions(
-            self.begun,
+        stages = np.minimum(np.arange(first, last), self.stages.n_stages - 1)
+        found, carried = self.stages.predictions(
             self.judged,
             stages[0],
             stages[-1] + 1,
@@ -214,9 +198,9 @@ class Growing:
         """
         X, carried, place = self.before.applied(X), None, 0
         size = max(1, ENTRIES_PER_BLOCK // _num_samples(X))
-        for first, end in _blocks(self.recorded(), last, size):
-            found, carried = self.kind.predictions(
-                self.begun, X, first, end, carried if first == place else None
+        for first, end in _blocks(self.stages.recorded(), last, size):
+            found, carried = self.stages.predictions(
+                X, first, end, carried if first == place else None
             )
             place = end
             yield from found
@@ -228,7 +212,7 @@ class Growing:
         """
         if classes is None:
             return found
-        last = self.kind.fitted(self.begun)
+        last = self.stages.fitted()
         if len(last.classes_) == len(classes):
             return found
         is_of_decisions = response_of(last) != "predict_proba"
@@ -244,8 +228,8 @@ class Growing:
 
     def without_training_rows(self):
         """What predicts the rows left out, without those that it was fitted to."""
-        begun = self.kind.without_rows(self.begun)
-        return replace(self, begun=begun, X=None, y=None, params={})
+        stages = self.stages.without_rows()
+        return replace(self, stages=stages, X=None, y=None, params={})
 
     def without_rows(self):
         """What predicts, without any rows."""

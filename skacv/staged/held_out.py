@@ -109,7 +109,8 @@ class HeldOutStages(ArrayPath):
         """Whether the predictions of all stages can be had."""
         n_stages = self._n - 1
         return self._kept is not None or all(
-            len(fold.recorded()) >= min(n_stages, fold.n_stages) for fold in self._folds
+            len(fold.stages.recorded()) >= min(n_stages, fold.stages.n_stages)
+            for fold in self._folds
         )
 
     def released(self):

@@ -22,10 +22,17 @@ def response_of(estimator):
 
 
 class Kind(ABC):
-    """How estimators of some classes are fitted a few stages at a time.
+    """An estimator of some classes that is fitted a few stages at a time.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As the user has it; where it grows, what :meth:`begun` makes of it.
 
     Attributes
     ----------
+    classes : tuple
+        The classes.
     count : str
         The parameter with the number of stages.
     patience : int or None
@@ -36,100 +43,103 @@ class Kind(ABC):
         Parameters by which they print no lines, of which every fold would have its own.
     """
 
+    classes: tuple = ()
     count = "n_estimators"
     patience = TREES
     own_stopping: dict = {}
     quiet: dict = {"verbose": 0}
 
-    @abstractmethod
-    def is_of(self, estimator):
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    @classmethod
+    def is_of(cls, estimator):
         """Whether an estimator is one of these."""
+        return isinstance(estimator, cls.classes)
 
-    def n_planned(self, estimator):
-        """How many stages the estimator is asked for."""
-        return getattr(estimator, self.count)
+    # What is known before it grows.
 
-    def count_of(self, estimator):
+    def count_name(self):
         """The parameter with the number of stages, by the name that has been set."""
         return self.count
 
-    def asked_to_stop(self, estimator):
+    def n_planned(self):
+        """How many stages the estimator is asked for."""
+        return getattr(self.estimator, self.count)
+
+    def asked_to_stop(self):
         """Parameters by which it would stop itself, as they were set."""
-        params = estimator.get_params(deep=False)
+        params = self.estimator.get_params(deep=False)
         return [
             f"{name}={params[name]!r}"
             for name, off in self.own_stopping.items()
             if params.get(name, off) not in (off, "auto")
         ]
 
-    def cloned(self, estimator):
-        """A clone."""
-        return clone(estimator)
+    def cloned(self):
+        """A clone of the estimator."""
+        return clone(self.estimator)
 
-    def begun(self, estimator):
-        """A clone that has no stages yet, and will not stop itself."""
-        settings, off = estimator.get_params(deep=False), self.own_stopping | self.quiet
-        return clone(estimator).set_params(
-            **{name: off[name] for name in off if name in settings}
-        )
+    def begun(self):
+        """The same with a clone that has no stages yet, and will not stop itself."""
+        settings = self.estimator.get_params(deep=False)
+        off = self.own_stopping | self.quiet
+        off = {name: off[name] for name in off if name in settings}
+        return type(self)(clone(self.estimator).set_params(**off))
 
-    def n_next(self, n_stages, n_planned):
+    def n_next(self, n_stages):
         """How many stages it will have where so many are asked for, if it can."""
-        return min(n_stages, n_planned)
+        return min(n_stages, self.n_planned())
+
+    # What grows: what :meth:`begun` has returned.
 
     @abstractmethod
-    def grow(self, begun, n_stages, X, y, params):
+    def grow(self, n_stages, X, y, params):
         """Let it have so many stages in all.
 
         Parameters
         ----------
-        begun : estimator
-            What ``begun`` or this method has returned; it may be changed.
         n_stages : int
         X, y : training rows
         params : dict
             What else ``fit`` is passed.
-
-        Returns
-        -------
-        estimator
         """
 
-    @abstractmethod
-    def n_stages(self, begun):
+    @property
+    def n_stages(self):
         """How many stages it has: fewer than asked for where it has ended."""
+        return len(self.estimator.estimators_)
 
-    def recorded(self, begun):
+    def recorded(self):
         """Stages that can be had again, in order: all, as a rule."""
-        return np.arange(1, self.n_stages(begun) + 1)
+        return np.arange(1, self.n_stages + 1)
 
-    def n_kept(self, begun, n_models):
+    def n_kept(self, n_models):
         """How many stages of each of some models there is room for."""
         return sys.maxsize
 
-    def keep(self, begun, stages):
-        """What these stages need, where others take memory."""
-        return begun
+    def keep(self, stages):
+        """The same with what these stages need, where others take memory."""
+        return self
 
-    def without_rows(self, begun):
+    def without_rows(self):
         """What predicts, without anything that has been kept of training rows."""
-        return begun
+        return self
 
-    def fitted(self, begun):
+    def fitted(self):
         """A fitted estimator to look at, whatever stages it has."""
-        return self.at(begun, self.n_stages(begun))
+        return self.at(self.n_stages)
 
     @abstractmethod
-    def at(self, begun, t):
+    def at(self, t):
         """A fitted estimator with the first ``t`` stages, which shares them."""
 
     @abstractmethod
-    def predictions(self, begun, X, first, last, carried=None):
+    def predictions(self, X, first, last, carried=None):
         """What stages ``first + 1`` to ``last`` predict.
 
         Parameters
         ----------
-        begun : estimator
         X : rows
         first, last : int
             The stages are among those that :meth:`recorded` says.

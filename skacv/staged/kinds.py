@@ -13,21 +13,8 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
+from sklearn import ensemble
 from sklearn.base import is_classifier, is_regressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.utils import check_array
 
 from .._compat import (
@@ -49,82 +36,78 @@ MOST_BYTES = 1 << 28
 class WarmStart(Kind):
     """``fit`` goes on where the number of stages is larger."""
 
-    classes: tuple = ()
+    def begun(self):
+        found = super().begun()
+        found.estimator.set_params(warm_start=True)
+        return found
 
-    def is_of(self, estimator):
-        return isinstance(estimator, self.classes)
+    def grow(self, n_stages, X, y, params):
+        self.estimator.set_params(**{self.count: n_stages}).fit(X, y, **params)
 
-    def begun(self, estimator):
-        return super().begun(estimator).set_params(warm_start=True)
-
-    def grow(self, begun, n_stages, X, y, params):
-        return begun.set_params(**{self.count: n_stages}).fit(X, y, **params)
-
-    def at(self, begun, t):
-        return self._some(begun, 0, t).set_params(warm_start=False, **{self.count: t})
+    def at(self, t):
+        return self._some(0, t).set_params(warm_start=False, **{self.count: t})
 
     @abstractmethod
-    def _some(self, begun, first, last):
-        """A copy with some of the stages alone."""
+    def _some(self, first, last):
+        """A copy of the estimator with some of the stages alone."""
 
 
 class Boosting(WarmStart):
     """Boosted trees. Some of them go on from the sums of those before."""
 
-    def _some(self, begun, first, last):
-        return with_stages(begun, first, last)
+    def _some(self, first, last):
+        return with_stages(self.estimator, first, last)
 
-    def predictions(self, begun, X, first, last, carried=None):
+    def predictions(self, X, first, last, carried=None):
         begin = 0 if carried is None else first
-        sums = staged_sums(self._some(begun, begin, last), X, carried)
+        sums = staged_sums(self._some(begin, last), X, carried)
         found = list(islice(sums, first - begin, None))
-        return np.stack([predicted_by(begun, each) for each in found]), found[-1]
+        predicted = np.stack([predicted_by(self.estimator, each) for each in found])
+        return predicted, found[-1]
 
 
 class HistBoosting(Boosting):
     """Boosted trees on binned columns."""
 
-    classes = HistGradientBoostingRegressor, HistGradientBoostingClassifier
+    classes = (
+        ensemble.HistGradientBoostingRegressor,
+        ensemble.HistGradientBoostingClassifier,
+    )
     count = "max_iter"
     own_stopping = {"early_stopping": False}
+    # Binned training rows, while it grows.
+    resumed = None
 
-    def begun(self, estimator):
-        return Resumed(super().begun(estimator))
+    def begun(self):
+        found = super().begun()
+        found.resumed = Resumed(found.estimator)
+        return found
 
-    def grow(self, begun, n_stages, X, y, params):
-        begun.boosted.set_params(max_iter=n_stages)
-        begun.fit(X, y, **params)
-        return begun
+    def grow(self, n_stages, X, y, params):
+        self.estimator.set_params(max_iter=n_stages)
+        self.resumed.fit(X, y, **params)
 
-    def n_stages(self, begun):
-        return begun.boosted.n_iter_
+    @property
+    def n_stages(self):
+        return self.estimator.n_iter_
 
-    def at(self, begun, t):
-        return super().at(begun.boosted, t)
-
-    def predictions(self, begun, X, first, last, carried=None):
-        return super().predictions(begun.boosted, X, first, last, carried)
-
-    def without_rows(self, begun):
-        return Resumed(begun.boosted)
+    def without_rows(self):
+        return HistBoosting(self.estimator)
 
 
 class PlainBoosting(Boosting):
     """Boosted trees as they are."""
 
-    classes = GradientBoostingRegressor, GradientBoostingClassifier
+    classes = ensemble.GradientBoostingRegressor, ensemble.GradientBoostingClassifier
     own_stopping = {"n_iter_no_change": None}
 
-    def n_stages(self, begun):
-        return len(begun.estimators_)
-
-    def at(self, begun, t):
-        found = super().at(begun, t)
+    def at(self, t):
+        found, whole = super().at(t), self.estimator
         found.n_estimators_ = t
-        found.train_score_ = begun.train_score_[:t]
-        if hasattr(begun, "oob_scores_"):
-            found.oob_improvement_ = begun.oob_improvement_[:t]
-            found.oob_scores_ = begun.oob_scores_[:t]
+        found.train_score_ = whole.train_score_[:t]
+        if hasattr(whole, "oob_scores_"):
+            found.oob_improvement_ = whole.oob_improvement_[:t]
+            found.oob_scores_ = whole.oob_scores_[:t]
             found.oob_score_ = found.oob_scores_[-1]
         return found
 
@@ -134,21 +117,22 @@ class Averages(WarmStart):
 
     patience = NEVER
 
-    def n_stages(self, begun):
-        return len(begun.estimators_)
+    def _some(self, first, last):
+        found = copy(self.estimator)
+        found.estimators_ = found.estimators_[first:last]
+        return found
 
-    def predictions(self, begun, X, first, last, carried=None):
-        each = self._of_members(begun, X)
-        total = carried if carried is not None else sum(islice(each(0), first), 0.0)
+    def predictions(self, X, first, last, carried=None):
+        total = sum(self._of_members(X, 0, first)) if carried is None else carried
         found = []
-        for t, own in enumerate(islice(each(first), last - first), first + 1):
+        for t, own in enumerate(self._of_members(X, first, last), first + 1):
             total = total + own
             found.append(total / t)
         return np.stack(found), total
 
     @abstractmethod
-    def _of_members(self, begun, X):
-        """A function: predictions of members, from one on."""
+    def _of_members(self, X, first, last):
+        """Predictions of the members ``first + 1`` to ``last``, one after another."""
 
 
 # What forests say of all of their trees.
@@ -159,61 +143,47 @@ class Forests(Averages):
     """Random forests and extra trees."""
 
     classes = (
-        RandomForestRegressor,
-        RandomForestClassifier,
-        ExtraTreesRegressor,
-        ExtraTreesClassifier,
+        ensemble.RandomForestRegressor,
+        ensemble.RandomForestClassifier,
+        ensemble.ExtraTreesRegressor,
+        ensemble.ExtraTreesClassifier,
     )
 
-    def at(self, begun, t):
-        found = super().at(begun, t)
-        if t < self.n_stages(begun):  # there are none of fewer trees
+    def at(self, t):
+        found = super().at(t)
+        if t < self.n_stages:  # there are none of fewer trees
             for name in OUT_OF_BAG & vars(found).keys():
                 delattr(found, name)
         return found
 
-    def _some(self, begun, first, last):
-        found = copy(begun)
-        found.estimators_ = begun.estimators_[first:last]
-        return found
-
-    def _of_members(self, begun, X):
+    def _of_members(self, X, first, last):
         # As forests do it: trees split at values of single precision.
         X = check_array(
             X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
         )
-        response = response_of(begun)
-
-        def each(first):
-            for tree in begun.estimators_[first:]:
-                yield getattr(tree, response)(X)
-
-        return each
+        response = response_of(self.estimator)
+        for tree in self.estimator.estimators_[first:last]:
+            yield getattr(tree, response)(X)
 
 
 class Baggings(Averages):
     """Bagging of any estimator."""
 
-    classes = BaggingRegressor, BaggingClassifier
+    classes = ensemble.BaggingRegressor, ensemble.BaggingClassifier
 
     # It cannot be had of members that are added.
     own_stopping = {"oob_score": False}
 
-    def _some(self, begun, first, last):
-        found = copy(begun)
+    def _some(self, first, last):
+        found = super()._some(first, last)
         found.n_estimators = last - first
-        found.estimators_ = begun.estimators_[first:last]
-        found.estimators_features_ = begun.estimators_features_[first:last]
+        found.estimators_features_ = found.estimators_features_[first:last]
         return found
 
-    def _of_members(self, begun, X):
-        response = response_of(begun)
-
-        def each(first):
-            for t in range(first, len(begun.estimators_)):
-                yield getattr(self._some(begun, t, t + 1), response)(X)
-
-        return each
+    def _of_members(self, X, first, last):
+        response = response_of(self.estimator)
+        for t in range(first, last):
+            yield getattr(self._some(t, t + 1), response)(X)
 
 
 class Once:
@@ -237,105 +207,96 @@ class Once:
 class AtOnce(Kind):
     """Boosting that cannot go on, and is fitted to all its stages at once."""
 
+    classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
     patience = NEVER
 
-    def is_of(self, estimator):
-        return isinstance(estimator, AdaBoostRegressor | AdaBoostClassifier)
+    def n_next(self, n_stages):
+        return self.n_planned()
 
-    def n_next(self, n_stages, n_planned):
-        return n_planned
+    def grow(self, n_stages, X, y, params):
+        if not hasattr(self.estimator, "estimators_"):
+            self.estimator.fit(X, y, **params)
 
-    def grow(self, begun, n_stages, X, y, params):
-        return begun if hasattr(begun, "estimators_") else begun.fit(X, y, **params)
-
-    def n_stages(self, begun):
-        return len(begun.estimators_)
-
-    def at(self, begun, t):
-        found = copy(begun).set_params(n_estimators=t)
-        found.estimators_ = begun.estimators_[:t]
-        found.estimator_weights_ = begun.estimator_weights_[:t]
-        found.estimator_errors_ = begun.estimator_errors_[:t]
+    def at(self, t):
+        found = copy(self.estimator).set_params(n_estimators=t)
+        found.estimators_ = found.estimators_[:t]
+        found.estimator_weights_ = found.estimator_weights_[:t]
+        found.estimator_errors_ = found.estimator_errors_[:t]
         return found
 
-    def predictions(self, begun, X, first, last, carried=None):
-        known = copy(begun)
+    def predictions(self, X, first, last, carried=None):
+        known = copy(self.estimator)
         # A median is taken over all members at every stage.
-        known.estimators_ = [Once(each) for each in begun.estimators_[:last]]
-        staged = getattr(known, f"staged_{response_of(begun)}")(X)
+        known.estimators_ = [Once(each) for each in known.estimators_[:last]]
+        staged = getattr(known, f"staged_{response_of(known)}")(X)
         return np.stack(list(islice(staged, first, last))), None
 
 
-class Copies:
-    """An estimator and copies of it, by the stage after which they were made.
+class Copied(Kind):
+    """Estimators that forget earlier stages: copies are kept.
 
     Attributes
     ----------
-    estimator : estimator
-    after : dict of int to estimator
+    copies : dict of int to estimator
+        By the stage after which they were made.
     """
-
-    def __init__(self, estimator):
-        self.estimator, self.after = estimator, {}
-
-    @cached_property
-    def n_bytes(self):
-        """What one copy takes, as far as that can be known."""
-        return len(pickle.dumps(self.after[max(self.after)]))
-
-
-class Copied(Kind):
-    """Estimators that forget earlier stages: copies are kept."""
 
     count = "max_iter"
     patience = PASSES
 
-    def is_of(self, estimator):
+    def __init__(self, estimator):
+        super().__init__(estimator)
+        self.copies = {}
+
+    @classmethod
+    def is_of(cls, estimator):
         is_known = isinstance(estimator, RecordsTrajectory)
         has_targets = is_classifier(estimator) or is_regressor(estimator)
-        return has_targets and hasattr(estimator, self.count) and not is_known
+        return has_targets and hasattr(estimator, cls.count) and not is_known
 
-    def begun(self, estimator):
-        return Copies(super().begun(estimator))
+    @property
+    def n_stages(self):
+        return max(self.copies, default=0)
 
-    def n_stages(self, begun):
-        return max(begun.after, default=0)
+    def recorded(self):
+        return np.array(sorted(self.copies))
 
-    def recorded(self, begun):
-        return np.array(sorted(begun.after))
+    @cached_property
+    def n_bytes(self):
+        """What one copy takes, as far as that can be known."""
+        return len(pickle.dumps(self.copies[self.n_stages]))
 
-    def n_kept(self, begun, n_models):
-        if not begun.after:  # what one takes is known when there is one
+    def n_kept(self, n_models):
+        if not self.copies:  # what one takes is known when there is one
             return 1
         # The best and the last are.
-        return max(2, MOST_BYTES // (n_models * begun.n_bytes))
+        return max(2, MOST_BYTES // (n_models * self.n_bytes))
 
-    def keep(self, begun, stages):
-        found = copy(begun)
-        found.after = {t: begun.after[t] for t in stages}
+    def keep(self, stages):
+        found = copy(self)
+        found.copies = {t: self.copies[t] for t in stages}
         return found
 
-    def at(self, begun, t):
-        return copy(begun.after[t]).set_params(**{self.count: t})
+    def at(self, t):
+        return copy(self.copies[t]).set_params(**{self.count: t})
 
-    def grow(self, begun, n_stages, X, y, params):
-        for t in range(self.n_stages(begun), n_stages):
-            self._go_on(begun.estimator, X, y, params, is_first=not t)
-            begun.after[t + 1] = deepcopy(begun.estimator)
-        return begun
+    def grow(self, n_stages, X, y, params):
+        for t in range(self.n_stages, n_stages):
+            self._go_on(X, y, params, is_first=not t)
+            self.copies[t + 1] = deepcopy(self.estimator)
 
     @abstractmethod
-    def _go_on(self, estimator, X, y, params, is_first):
+    def _go_on(self, X, y, params, is_first):
         """One stage more."""
 
-    def predictions(self, begun, X, first, last, carried=None):
-        missing = set(range(first + 1, last + 1)) - begun.after.keys()
+    def predictions(self, X, first, last, carried=None):
+        missing = set(range(first + 1, last + 1)) - self.copies.keys()
         if missing:
             raise ValueError(
-                f"{type(begun.estimator).__name__} takes too much memory for copies of "
+                f"{type(self.estimator).__name__} takes too much memory for copies of "
                 f"all stages: of {len(missing)} that are asked for there are none."
             )
-        found = [begun.after[t] for t in range(first + 1, last + 1)]
+        found = [self.copies[t] for t in range(first + 1, last + 1)]
         return np.stack([getattr(each, response_of(each))(X) for each in found]), None
 
 
@@ -344,55 +305,57 @@ class Passes(Copied):
 
     own_stopping = {"early_stopping": False}
 
-    def is_of(self, estimator):
+    @classmethod
+    def is_of(cls, estimator):
         return super().is_of(estimator) and hasattr(estimator, "partial_fit")
 
-    def _go_on(self, estimator, X, y, params, is_first):
-        if is_first and is_classifier(estimator):
+    def _go_on(self, X, y, params, is_first):
+        if is_first and is_classifier(self.estimator):
             params = {**params, "classes": np.unique(y)}
-            self._balance(estimator, y, **params)
-        estimator.partial_fit(X, y, **params)
+            self._balance(y, **params)
+        self.estimator.partial_fit(X, y, **params)
 
-    def _balance(self, estimator, y, classes, sample_weight=None, **params):
+    def _balance(self, y, classes, sample_weight=None, **params):
         """Balance classes by all rows: ``partial_fit`` may see some of them."""
-        asked = estimator.get_params(deep=False).get("class_weight")
+        asked = self.estimator.get_params(deep=False).get("class_weight")
         if isinstance(asked, str):
             y = np.asarray(y).ravel()
             weights = np.ones(len(y)) if sample_weight is None else sample_weight
             found = class_weights(asked, classes, y, weights)
-            estimator.set_params(class_weight=dict(zip(classes.tolist(), found)))
+            self.estimator.set_params(class_weight=dict(zip(classes.tolist(), found)))
 
 
 class Iterations(Copied):
     """One iteration of a ``fit`` with ``warm_start`` is a stage."""
 
-    def is_of(self, estimator):
+    @classmethod
+    def is_of(cls, estimator):
         return super().is_of(estimator) and hasattr(estimator, "warm_start")
 
-    def begun(self, estimator):
-        found = super().begun(estimator)
+    def begun(self):
+        found = super().begun()
         found.estimator.set_params(warm_start=True, max_iter=1)
         return found
 
-    def at(self, begun, t):
-        return super().at(begun, t).set_params(warm_start=False)
+    def at(self, t):
+        return super().at(t).set_params(warm_start=False)
 
-    def _go_on(self, estimator, X, y, params, is_first):
-        estimator.fit(X, y, **params)
+    def _go_on(self, X, y, params, is_first):
+        self.estimator.fit(X, y, **params)
 
 
 # The first that an estimator is of is its kind.
 KINDS = [
-    XGBoost(),
-    LightGBM(),
-    CatBoost(),
-    HistBoosting(),
-    PlainBoosting(),
-    Forests(),
-    Baggings(),
-    AtOnce(),
-    Passes(),
-    Iterations(),
+    XGBoost,
+    LightGBM,
+    CatBoost,
+    HistBoosting,
+    PlainBoosting,
+    Forests,
+    Baggings,
+    AtOnce,
+    Passes,
+    Iterations,
 ]
 CAN = (
     "estimators of skacv, gradient boosting of scikit-learn, XGBoost, LightGBM and "
@@ -402,10 +365,15 @@ CAN = (
 
 
 def kind_of(estimator):
-    """The kind that an estimator is of, None if there is none.
+    """An estimator as one of its kind, None if there is none.
 
     Parameters
     ----------
     estimator : estimator
+
+    Returns
+    -------
+    Kind or None
     """
-    return next((kind for kind in KINDS if kind.is_of(estimator)), None)
+    kind = next((kind for kind in KINDS if kind.is_of(estimator)), None)
+    return kind and kind(estimator)

@@ -18,7 +18,7 @@ from .losses import WrongLabel
 
 @dataclass
 class Judging:
-    """The rows that folds leave out, and what stages have cost on them.
+    """The rows that folds leave out, and the losses of stages on them.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Judging:
         How many predictions are kept.
     path : HeldOutStages or None
         Predictions of the rows left out; None before the first stage.
-    costs : list of ndarray of shape (n, n_folds)
-        Mean costs of stages, of the rows that each fold leaves out.
+    losses : list of ndarray of shape (n, n_folds)
+        Mean losses of stages on the rows that each fold leaves out.
     row_error : list of ndarray of shape (n,)
         Where there is one fold, standard errors over its rows.
     """
@@ -45,7 +45,7 @@ class Judging:
     classes: np.ndarray | None
     most_kept: int
     path: HeldOutStages | None = None
-    costs: list = field(default_factory=list)
+    losses: list = field(default_factory=list)
     row_errors: list = field(default_factory=list)
 
     @property
@@ -70,8 +70,8 @@ class Judging:
         return np.average(self.target[fitted], axis=0, weights=self.weights[fitted])
 
     def best(self):
-        """The stage that has cost least, of those that have been judged."""
-        path = np.concatenate(self.costs) @ self._shares()
+        """The stage of least loss, of those that have been judged."""
+        path = np.concatenate(self.losses) @ self._shares()
         return 1 + np.argmin(np.where(np.isnan(path), np.inf, path)[1:])
 
     def _shares(self):
@@ -81,18 +81,18 @@ class Judging:
     def _judge(self, predictions):
         rows = self.rows
         weights = self.weights[rows]
-        costs = costs_of(self.loss, self.target[rows], predictions)
+        losses = costs_of(self.loss, self.target[rows], predictions)
         # Sums are rounded as the layout has it, which the number of stages may not.
-        costs = np.ascontiguousarray(costs)
+        losses = np.ascontiguousarray(losses)
         ends = np.cumsum([len(judged) for _, judged in self.splits])[:-1]
-        parts = zip(np.split(costs, ends, axis=1), np.split(weights, ends))
+        parts = zip(np.split(losses, ends, axis=1), np.split(weights, ends))
         found = [mean_with_error(*part) for part in parts]
-        self.costs.append(np.stack([mean for mean, _ in found], axis=1))
+        self.losses.append(np.stack([mean for mean, _ in found], axis=1))
         self.row_errors.append(found[0][1])
 
     def path_and_error(self, n_stages):
-        """The mean cost of every stage, and its standard error."""
-        by_fold = np.ascontiguousarray(np.concatenate(self.costs)[: n_stages + 1])
+        """The mean loss of every stage, and its standard error."""
+        by_fold = np.ascontiguousarray(np.concatenate(self.losses)[: n_stages + 1])
         path, se_path = mean_with_error(by_fold, self._shares())
         if len(self.splits) == 1:  # no spread over folds: that over rows
             se_path = np.concatenate(self.row_errors)[: n_stages + 1]
@@ -104,7 +104,7 @@ class Judging:
         return {
             "cv_path_": path,
             "cv_se_path_": se_path,
-            "cv_fold_path_": np.concatenate(self.costs)[: n_stages + 1],
+            "cv_fold_path_": np.concatenate(self.losses)[: n_stages + 1],
             "cv_prediction_path_": self.path.first_stages(n_stages),
             "cv_indices_": [judged for _, judged in self.splits],
             "cv_target_": np.asarray(y)[self.rows],
@@ -125,7 +125,7 @@ class StagedRun:
         The model on all rows.
     folds : list of Growing
     training : Judging or None
-        The rows that the model is fitted to; None where nobody asks what they cost.
+        The rows that the model is fitted to; None where nobody asks for their loss.
     judging : Judging or None
         None without folds.
     names : dict
@@ -189,7 +189,7 @@ class StagedRun:
             self.whole, *self.folds = Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(each.grown)(n_stages) for each in (self.whole, *self.folds)
             )
-        self.n_stages = self.whole.n_stages
+        self.n_stages = self.whole.stages.n_stages
         if self.training is not None:
             self.training.read([self.whole], self.n_stages)
         if self.folds:
@@ -198,14 +198,14 @@ class StagedRun:
     def _room(self):
         """How many stages there is room for; others than the best and last make it."""
         models = self.whole, *self.folds
-        n_kept = self.whole.n_kept(len(models))
+        n_kept = self.whole.stages.n_kept(len(models))
         if not self.n_stages:
             return n_kept
-        if len(self.whole.recorded()) >= n_kept:
+        if len(self.whole.stages.recorded()) >= n_kept:
             best = {int(self.judging.best())} if self.folds else set()
             for each in models:
                 each.keep(sorted(best | {self.n_stages}))
-        return max(1, n_kept - len(self.whole.recorded()))
+        return max(1, n_kept - len(self.whole.stages.recorded()))
 
     def at(self, t):
         """The model with the first ``t`` stages, as fitted attributes."""

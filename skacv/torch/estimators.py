@@ -6,11 +6,13 @@ from functools import partial
 import torch
 from torch.func import functional_call
 
+from .._any_optimiser.docstrings import OF_CLASSES, TORCH
 from .._any_optimiser.estimators import (
     IteratedClassifier,
     IteratedModel,
     IteratedRegressor,
 )
+from .._estimator.docstrings import documented
 from .acv import TrajectoryACV
 from .data import as_tensors
 from .model import Model
@@ -101,6 +103,7 @@ class TorchModel(IteratedModel):
             return functional_call(self.module_, params, (X,)).numpy(force=True)
 
 
+@documented(TORCH)
 class TorchRegressor(TorchModel, IteratedRegressor):
     """Regression by any module and any elementwise optimiser of torch.
 
@@ -112,53 +115,13 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     module : callable, default=None
         ``module(n_features, n_outputs)`` makes the module that the run starts from;
         ``n_outputs`` is 1. None is a linear model that starts at zero.
-    loss : callable, default=None
-        ``loss(y, prediction)``, one number a row. None is (y - prediction)^2.
-    optimizer : callable, default=None
-        ``optimizer(params)``, an optimiser of a list of tensors that works entry by
-        entry. None is ``torch.optim.Adam(params, 0.05)``.
-    scheduler : callable, default=None
-        ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
-    penalty : callable, default=None
-        ``penalty(params)`` returns a number for a dict of tensors by name.
-    max_iter : int, default=200
-        Number of updates.
-    batch_size : int, default=None
-        Number of rows in every update; rows are shuffled in every epoch. None uses all
-        rows.
-    cv : int, cross-validation splitter or iterable, default=None
-        Cross-validation folds, for ``cv_path_``. None: no folds;
-        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
-    loo : bool or int, default=False
-        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
-        of rows drawn at random to leave out.
-    random_state : int, RandomState instance or None, default=None
-        Seeds torch when the module is created, and controls the draw of batches and of
-        rows left out.
+    {loss, optimizer, scheduler, penalty, max_iter, batch_size, cv, loo}
+    {random_state}
 
     Attributes
     ----------
-    module_ : torch.nn.Module
-        The module with the parameters of the iterate in use.
-    params_, params_path_ : dict of str to Tensor
-        Parameters of the iterate in use, and of all along the first axes.
-    train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out, and its standard error.
-    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
-(n_iter_ + 1, n_held_out)
-        Held-out predictions of every iterate.
-    cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
-    loo_indices_ : ndarray of int
-        Indices of the rows left out one at a time.
-    n_iter_, iteration_ : int
-        Number of the last iterate, and of the one in use.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
+    {module_, params_, train_path_, cv_path_, cv_prediction_path_}
+    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
 
     Examples
     --------
@@ -175,6 +138,7 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     """
 
 
+@documented(TORCH, OF_CLASSES)
 class TorchClassifier(TorchModel, IteratedClassifier):
     """Classification by any module and any elementwise optimiser of torch.
 
@@ -187,56 +151,13 @@ class TorchClassifier(TorchModel, IteratedClassifier):
         ``module(n_features, n_outputs)`` makes the module that the run starts from;
         ``n_outputs`` is 1 where there are two classes, else their number. None is a
         linear model that starts at zero.
-    loss : callable, default=None
-        ``loss(y, decision)``, one number a row, with the classes as 0, 1, ... None is
-        the log loss, and gives probabilities.
-    optimizer : callable, default=None
-        ``optimizer(params)``, an optimiser of a list of tensors that works entry by
-        entry. None is ``torch.optim.Adam(params, 0.05)``.
-    scheduler : callable, default=None
-        ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
-    penalty : callable, default=None
-        ``penalty(params)`` returns a number for a dict of tensors by name.
-    max_iter : int, default=200
-        Number of updates.
-    batch_size : int, default=None
-        Number of rows in every update; rows are shuffled in every epoch. None uses all
-        rows.
-    cv : int, cross-validation splitter or iterable, default=None
-        Cross-validation folds, for ``cv_path_``. None: no folds;
-        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
-    loo : bool or int, default=False
-        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
-        of rows drawn at random to leave out.
-    random_state : int, RandomState instance or None, default=None
-        Seeds torch when the module is created, and controls the draw of batches and of
-        rows left out.
+    {loss, optimizer, scheduler, penalty, max_iter, batch_size, cv, loo}
+    {random_state}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
-    module_ : torch.nn.Module
-        The module with the parameters of the iterate in use.
-    params_, params_path_ : dict of str to Tensor
-        Parameters of the iterate in use, and of all along the first axes.
-    train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on the training rows.
-    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss of every iterate on rows that were left out, and its standard error.
-    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
-(n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
-        Held-out decision functions of every iterate.
-    cv_indices_ : list of ndarray of int
-        Indices of the rows that every fold holds out.
-    loo_indices_ : ndarray of int
-        Indices of the rows left out one at a time.
-    n_iter_, iteration_ : int
-        Number of the last iterate, and of the one in use.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
+    {classes_, module_, params_, train_path_, cv_path_, cv_prediction_path_}
+    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
 
     Examples
     --------

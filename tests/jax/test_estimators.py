@@ -1,142 +1,14 @@
-"""The estimators: scikit-learn's battery, and what early stopping makes of them."""
+"""The estimators pass scikit-learn's battery."""
 
-from inspect import signature
-
-import numpy as np
-import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skacv import (
-    RiskPathDisplay,
-    TrajectoryEarlyStoppingCV,
-    TrajectoryLogisticRegression,
-)
+pytest.importorskip("jax", reason="needs skacv[jax]")
+pytest.importorskip("optax", reason="needs skacv[jax]")
 
-from ..test_docstrings import section
-
-jax = pytest.importorskip("jax", reason="needs skacv[jax]")
-optax = pytest.importorskip("optax", reason="needs skacv[jax]")
-
-from skacv.jax import OptaxClassifier as Classifier  # noqa: E402
-from skacv.jax import OptaxRegressor as Regressor  # noqa: E402
-
-ESTIMATORS = [Regressor(), Classifier()]
+from skacv.jax import OptaxClassifier, OptaxRegressor  # noqa: E402
 
 
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks([OptaxRegressor(), OptaxClassifier()])
 def test_sklearn_compatible(estimator, check):
     check(estimator)
-
-
-def linear_data(rng):
-    X = rng.standard_normal((60, 20))
-    return X, X[:, 0] + rng.standard_normal(60)
-
-
-def classes_of(rng):
-    X, y = linear_data(rng)
-    return X, np.array(["low", "mid", "top"])[np.digitize(y, [-0.6, 0.6])]
-
-
-def test_folds_are_fits_of_a_clone(rng):
-    X, y = linear_data(rng)
-    model = Regressor(cv=4, loo=True, max_iter=20).fit(X, y)
-    for rows in model.cv_indices_:
-        refit = Regressor(max_iter=20).fit(np.delete(X, rows, 0), np.delete(y, rows))
-        held_out = model.cv_prediction_path_[
-            :, np.isin(np.hstack(model.cv_indices_), rows)
-        ]
-        np.testing.assert_allclose(
-            held_out, list(refit.staged_predict(X[rows])), atol=1e-10
-        )
-    refit = Regressor(max_iter=20).fit(X[1:], y[1:])
-    np.testing.assert_allclose(
-        model.loo_prediction_path_[:, 0],
-        np.ravel(list(refit.staged_predict(X[:1]))),
-        atol=1e-10,
-    )
-    squares = (y[model.loo_indices_] - model.loo_prediction_path_) ** 2
-    np.testing.assert_allclose(model.loo_path_, squares.mean(axis=1))
-
-
-def test_any_iterate_predicts(rng):
-    X, labels = classes_of(rng)
-    model = Classifier(cv=3, max_iter=30).fit(X, labels)
-    stopped = model.at_iteration(7)
-    staged = list(model.staged_predict_proba(X))
-    np.testing.assert_allclose(stopped.predict_proba(X), staged[7])
-    assert stopped.score(X, labels) != model.score(X, labels)
-    costs = model.staged_loss(X, labels)
-    np.testing.assert_allclose(costs, model.train_path_)
-    true = np.searchsorted(model.classes_, labels)
-    np.testing.assert_allclose(costs[7], -np.log(staged[7][np.arange(60), true]).mean())
-
-
-@pytest.mark.parametrize("criterion", ["auto", "loo", "neg_median_absolute_error"])
-def test_early_stopping_takes_it(criterion, rng):
-    X, y = linear_data(rng)
-    inner = make_pipeline(
-        StandardScaler(),
-        TrajectoryEarlyStoppingCV(
-            Regressor(max_iter=100, loo=True if criterion == "loo" else False),
-            criterion=criterion,
-        ),
-    )
-    stopped = inner.fit(X, y)[-1]
-    assert 0 < stopped.best_iter_ < 100
-    assert stopped.criterion_ == ("cv" if criterion == "auto" else criterion)
-    sign = -1 if criterion.startswith("neg") else 1
-    assert stopped.best_iter_ == (sign * stopped.path_).argmin()
-    assert np.isfinite(stopped.best_score_corrected_) == (sign == 1)
-
-
-def test_it_is_a_member_beside_others(rng):
-    X, labels = classes_of(rng)
-    members = [
-        ("own", Classifier(max_iter=50)),
-        ("core", TrajectoryLogisticRegression()),
-    ]
-    model = TrajectoryEarlyStoppingCV(members, criterion="cv").fit(X, labels)
-    assert sorted(model.member_paths_) == ["core", "own"]
-    np.testing.assert_allclose(
-        model.member_paths_["own"][0], model.member_paths_["core"][0]
-    )
-    model = TrajectoryEarlyStoppingCV(Classifier(max_iter=50), criterion="accuracy")
-    assert model.fit(X, labels).best_score_ > 0.5
-
-
-@pytest.mark.parametrize("loss", [None, "own"])
-def test_figures_show_its_paths(loss, rng):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-
-    def absolute(y, prediction):
-        return abs(y - prediction)
-
-    model = Regressor(loss=absolute if loss else None, cv=3, max_iter=150)
-    display = RiskPathDisplay.from_estimator(model.fit(*linear_data(rng)))
-    assert sorted(display.lines_) == ["cv"]
-    assert ("absolute" if loss else "squared error") in display.ax_.get_ylabel()
-
-
-def test_estimates_that_are_off_are_gone_after_another_fit(rng):
-    X, y = linear_data(rng)
-    model = Regressor(cv=3, loo=10, max_iter=5).fit(X, y)
-    assert len(model.loo_indices_) == 10
-    model.set_params(cv=None, loo=False).fit(X, y)
-    assert not [name for name in vars(model) if name.startswith(("cv_", "loo_"))]
-    with pytest.raises(ValueError, match="loo=61 is more than the 60 rows"):
-        model.set_params(loo=61).fit(X, y)
-
-
-@pytest.mark.parametrize("cls", [Regressor, Classifier])
-def test_attributes_are_documented(cls, rng):
-    X, y = linear_data(rng)
-    model = cls(cv=2, loo=3, max_iter=3)
-    model.fit(pd.DataFrame(X).add_prefix("x"), y > 0 if cls is Classifier else y)
-    public = {name for name in vars(model) if name.endswith("_") and name[0] != "_"}
-    assert set(section(cls, "Attributes")) == public
-    assert sorted(section(cls, "Parameters")) == sorted(signature(cls).parameters)

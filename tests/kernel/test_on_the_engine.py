@@ -16,6 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
+from skacv._estimator.prediction_intervals import without_rows
 from skacv.kernel.classifier import shares
 from tests.kernel.brute_force import kernel_matrix
 
@@ -225,7 +226,7 @@ def test_jackknife_plus_with_an_intercept(weighted, solver, rng):
     X, y = drawn(rng)
     weights = rng.uniform(0.5, 2, len(y)) if weighted else None
     model = regressor(solver=solver, loo=True).fit(X, y, sample_weight=weights)
-    (found,) = model.at_iteration(9)._without_rows()
+    (found,) = without_rows(model.at_iteration(9))
     K = kernel_matrix("rbf", X, X, GAMMA)
     dual, intercept = found
     rows = model.loo_indices_

@@ -180,7 +180,7 @@ def test_where_nothing_is_learned_the_start_is_kept(rng):
     ],
 )
 def test_automatic_solver(params, n_rows, expected):
-    assert KernelEigenProRegressor(**params)._solver_on(n_rows) == expected
+    assert KernelEigenProRegressor(**params)._spec().solver.name_on(n_rows) == expected
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
+from skacv._estimator.prediction_intervals import without_rows
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
 from skacv.optim.phases import Phase
@@ -15,7 +16,7 @@ from skacv.optim.preconditioner import Preconditioner
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import EigenPro, fixed_batches
-from skacv.risk.memory import passes
+from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import Refit
 from tests.oracles import sqrt_weighted
 
@@ -294,8 +295,8 @@ def test_few_labels_in_batches_leave_no_bias(rng):
 
     def last(n_labels, seed):
         rng = np.random.default_rng(seed)
-        estimate = passes.estimate_risk(
-            problem, trajectory, refit=Refit(), n_labels=n_labels, rng=rng
+        estimate = estimate_risk(
+            problem, trajectory, refit=Refit(), method=n_labels, rng=rng
         )
         temporal, spatial = estimate.temporal, estimate.spatial[:, :, 0]
         squares = np.mean((temporal @ spatial) ** 2, axis=1)
@@ -415,7 +416,7 @@ def test_stopping_and_intervals(batch_size, rng):
     P, _ = preconditioner(model, X)
     width = np.ptp(model.predict_interval(X[:5], method="risk"), axis=1)
     assert (width > 0).all()
-    coef, intercept = next(iter(model._without_rows()))
+    coef, intercept = next(iter(without_rows(model)))
     if batch_size is None:
         i = model.loo_indices_[0]
         kept = (np.arange(60) != i).astype(float)

@@ -248,7 +248,8 @@ def test_alpha_path_of_constant_targets(data):
 @pytest.mark.parametrize("solver", [0, 1])
 def test_warm_start_equals_one_longer_run(cls, solver, data):
     X, y = data
-    solver = sorted(cls._solvers)[solver]
+    solvers = ("gd", "nesterov") if cls is IterativeRidge else ("fista", "ista")
+    solver = solvers[solver]
     whole = cls(0.1, max_iter=50, solver=solver, tol=0).fit(X, y)
     part = cls(0.1, max_iter=20, solver=solver, tol=0, warm_start=True).fit(X, y)
     part.set_params(max_iter=50).fit(X, y)

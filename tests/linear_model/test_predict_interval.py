@@ -498,7 +498,7 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
         raise AssertionError("The replicas were run.")
 
     monkeypatch.setattr(
-        "skacv._estimator.prediction_intervals.coefficients_without_rows", refuse
+        "skacv._estimator.predictions.coefficients_without_rows", refuse
     )
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):

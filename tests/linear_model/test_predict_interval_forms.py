@@ -16,7 +16,11 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.prediction_intervals import fitted_sizes, held_out_sizes
+from skacv._estimator.prediction_intervals import (
+    fitted_sizes,
+    held_out_sizes,
+    on_kept_columns,
+)
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
 
 TABLE = ["jackknife+", "loo", "cv", "risk"]
@@ -276,7 +280,7 @@ def test_rows_of_fit_are_on_the_columns_of_new_rows(model, storage, weighted, rn
     X, y = storage(X + 2.0), np.round(np.abs(y))
     model.fit(X, y, sample_weight=np.arange(60) % 3 if weighted else None)
     samples = model.loo_indices_[::-1]
-    kept, new = model._on_kept_columns(samples, X[samples])
+    kept, new = on_kept_columns(model, samples, X[samples])
     assert kept.shape == (len(samples), 4)
     kept, new = (x.toarray() if sparse.issparse(x) else x for x in (kept, new))
     np.testing.assert_allclose(kept, new, rtol=1e-12)
@@ -288,7 +292,7 @@ def test_more_columns_than_rows(rng):
     y = X[:, 0] + rng.standard_normal(40)
     model = ridge(risk=False, max_iter=300, tol=0).fit(X, y)
     assert type(model._data).__name__ == "RowSpaceData"
-    kept, new = model._on_kept_columns(np.arange(40), X)
+    kept, new = on_kept_columns(model, np.arange(40), X)
     np.testing.assert_array_equal(kept, new)
     assert model.predict_interval(X[:3], method="scaled").shape == (3, 2)
 

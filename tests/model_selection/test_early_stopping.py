@@ -158,6 +158,15 @@ def test_rules():
 
 
 @pytest.mark.parametrize("rule", ["min", "one_se"])
+def test_rules_take_several_paths(rule, rng):
+    paths, errors = rng.integers(0, 9, (50, 12)).astype(float), rng.uniform(0, 3, 12)
+    paths[rng.uniform(size=paths.shape) < 0.3] = np.nan
+    paths[0], errors[3] = np.nan, np.nan
+    expected = [RULES[rule](path, errors.__getitem__) for path in paths]
+    np.testing.assert_array_equal(RULES[rule](paths, errors.__getitem__), expected)
+
+
+@pytest.mark.parametrize("rule", ["min", "one_se"])
 def test_what_is_undefined_comes_last(rule):
     path = np.array([np.nan, 5.0, 3.0, np.nan, 1.9, 2.5])
     assert RULES[rule](path, lambda t: 0.2) == 4

@@ -217,10 +217,17 @@ def test_estimators_of_others_are_named_with_what_to_take(estimator, message, rn
         SelfStoppingRegressor(estimator).fit(np.eye(4), rng.uniform(size=4))
 
 
-def test_a_metric_is_no_scorer():
+@pytest.mark.parametrize(
+    ("criterion", "said"),
+    [
+        (roc_auc_score, "make_scorer makes of a metric, got <function roc_auc_score"),
+        ("no such score", "criterion must be one of 'auto', .* got 'no such score'"),
+    ],
+)
+def test_what_is_no_scorer(criterion, said):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="roc_auc_score is a metric of two arrays"):
-        SelfStoppingClassifier(criterion=roc_auc_score).fit(X, y > 0)
+    with pytest.raises(ValueError, match=said):
+        SelfStoppingClassifier(criterion=criterion).fit(X, y > 0)
 
 
 def test_tables_of_coefficients_say_what_they_need_and_are_frames():

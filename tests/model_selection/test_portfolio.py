@@ -167,7 +167,7 @@ def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
     members = [("ridge", IterativeRidge(0.0, max_iter=40)), ("kernel", kernel)]
     few = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     assert np.isfinite(few.best_score_corrected_)
-    monkeypatch.setattr(comparison, "MOST_COSTS", 150)
+    monkeypatch.setattr(comparison, "MOST_LOSSES", 150)
     many = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
     assert np.isnan(many.best_score_corrected_)
     assert many.best_score_ == few.best_score_
@@ -184,6 +184,45 @@ def test_all_combinations_of_a_kernel_have_one_subsample(rng):
     own = np.array(model.results_["member"]) == "kernel"
     assert len(set(np.array(model.results_["best_score"])[own])) == 1
     assert own.sum() == 3
+
+
+class WithoutLosses(IterativeRidge):
+    """It does not say the losses of single rows."""
+
+    def _held_out_costs(self, name, y):
+        return None
+
+
+@pytest.mark.parametrize("rule", ["min", "blend"])
+def test_members_that_do_not_say_the_losses_of_rows(rule, data):
+    X, y = data
+    members = [
+        (f"seed {seed}", WithoutLosses(0.0, max_iter=5, loo=20, random_state=seed))
+        for seed in (0, 2)
+    ]
+    model = TrajectoryEarlyStoppingCV(members, criterion="loo", rule=rule)
+    with pytest.raises(ValueError, match=r"held out different rows.*WithoutLosses"):
+        model.fit(X, y)
+    model.set_params(criterion="cv").fit(X, y)
+    assert np.isfinite(model.best_score_)
+    assert np.isnan(model.best_score_corrected_)
+
+
+def test_scorers_of_several_members_take_folds(data):
+    X, y = data
+    members = [("one", IterativeRidge(0.0)), ("path", IterativeRidge("path"))]
+    model = TrajectoryEarlyStoppingCV(members, criterion="r2").fit(X, y)
+    assert hasattr(model.estimator_, "cv_path_")
+    assert not hasattr(model.estimator_, "loo_path_")
+
+
+def test_scorers_take_folds_of_whole_groups(data):
+    X, y = data
+    groups = np.arange(len(y)) % 8
+    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="r2")
+    model.fit(X, y, groups=groups)
+    held_out = [set(groups[rows]) for rows in model.estimator_.cv_indices_]
+    assert sum(map(len, held_out)) == len(set.union(*held_out)) == 8
 
 
 def test_no_row_that_all_have_held_out(data):

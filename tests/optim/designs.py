@@ -6,6 +6,7 @@ from scipy import sparse
 
 from skacv.kernel.kernels import Precomputed
 from skacv.optim.arrays import design_of
+from skacv.optim.constant import WithConstant
 from skacv.optim.design import ColumnDesign
 from skacv.optim.kernel import KernelDesign
 from skacv.optim.kernel_matrix import KernelMatrix
@@ -77,11 +78,23 @@ def kernel_in_blocks(X):
     return kernel_design(X, budget=0), X
 
 
+def with_constant(kind):
+    """A kind of matrix with a column of ones, which is not stored."""
+
+    def found(X):
+        design, features = kind(X)
+        return WithConstant(design), np.hstack([features, np.ones((len(X), 1))])
+
+    found.__name__ = f"{kind.__name__}_and_constant"
+    return found
+
+
 def kernel_and_constant(X):
     return kernel_design(X, constant=True), np.hstack([X, np.ones((len(X), 1))])
 
 
-COLUMNS = (dense, csr, stacked, on_a_device)
+CONSTANTS = tuple(map(with_constant, (dense, csr, on_a_device)))
+COLUMNS = (dense, csr, stacked, on_a_device, *CONSTANTS)
 KERNELS = (kernel, kernel_in_blocks, kernel_and_constant)
 
 
@@ -92,7 +105,7 @@ def drawn(kind, changes, rng, shape=(13, 7)):
     design, features = kind(X)
     # A constant is the last feature, and is not centred.
     centre = np.ones(features.shape[1])
-    if kind is kernel_and_constant:
+    if kind is kernel_and_constant or kind in CONSTANTS:
         centre[-1] = 0
     for change in changes:
         design, features = change(design, features, centre, rng)

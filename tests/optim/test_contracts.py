@@ -27,9 +27,9 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out.choice import leave_one_out
-from skacv.risk.memory import passes
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import Refit
+from tests.curved_runs import read_any_loss
 from tests.oracles import iterates_without
 
 N_ROWS, N_COLUMNS = 40, 6
@@ -147,13 +147,15 @@ def test_a_schedule_that_draws_anew_is_refused(problem):
         ran(problem, SquaredL2(0.1), DrawnAnew(0.1))
 
 
-def test_the_memory_matrix_refuses_other_losses(problem):
+def test_the_memory_matrix_of_other_losses_is_not_of_residuals(problem):
     labels = replace(
         problem, target=(problem.target > 0).astype(float), loss=Logistic()
     )
     trajectory = ran(labels, SquaredL2(0.01), GradientDescent(0.5))
-    with pytest.raises(ValueError, match="squared error only, not with Logistic"):
-        estimate_risk(labels, trajectory)
+    found = estimate_risk(labels, trajectory, method="exact")
+    np.testing.assert_allclose(found.path[0], np.log(2))
+    expected = read_any_loss(labels, trajectory, "exact")
+    np.testing.assert_array_equal(found.path, expected.path)
 
 
 def test_the_memory_matrix_refuses_newton_steps(problem):
@@ -162,13 +164,14 @@ def test_the_memory_matrix_refuses_newton_steps(problem):
         estimate_risk(problem, trajectory)
 
 
-def test_the_memory_matrix_refuses_batches(problem, rng):
+def test_the_memory_matrix_of_batches_drawn_anew_is_that_of_any_loss(problem):
+    """Passes that are not all the same linear map are not read from random labels."""
     schedule = StochasticGradient(0.05, 0.0, N_ROWS, 10, 0)
     trajectory = ran(problem, SquaredL2(0.1), schedule)
-    with pytest.raises(ValueError, match="random labels"):
-        estimate_risk(problem, trajectory)
-    with pytest.raises(ValueError, match="the same batches"):
-        passes.estimate_risk(problem, trajectory, refit=Refit(), n_labels=4, rng=rng)
+    found = estimate_risk(problem, trajectory, method="exact")
+    expected = read_any_loss(problem, trajectory, "exact")
+    np.testing.assert_array_equal(found.path, expected.path)
+    assert found.n_probes == 0
 
 
 @dataclass(frozen=True, eq=False)

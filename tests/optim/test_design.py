@@ -11,6 +11,7 @@ from skacv.optim.design import EXACT_EIGENVALUE_SIZE
 from tests.optim.designs import (
     CHANGES,
     COLUMNS,
+    CONSTANTS,
     KERNELS,
     centred,
     csr,
@@ -182,30 +183,42 @@ def test_nothing_but_zeros(kind):
 @EVERY_CHANGE
 def test_columns(kind, changes, rng):
     design, explicit = drawn(kind, changes, rng)
-    coef = rng.standard_normal((7, 3))
+    n_columns = explicit.shape[1]
+    coef = rng.standard_normal((n_columns, 3))
     close(design.dot(coef), explicit @ coef)
     slopes = rng.standard_normal((len(explicit), 3))
     close(design.t_dot(slopes), explicit.T @ slopes)
     close(design.gram(), explicit.T @ explicit)
     weights = rng.standard_normal((len(explicit), 1))
     close(design.weighted_gram(weights), explicit.T @ (weights * explicit))
-    index = np.array([0, 2, 5])
+    several = rng.standard_normal((len(explicit), 2))
+    expected = np.einsum("if,ij,ik->fjk", several, explicit, explicit)
+    close(design.weighted_grams(several), expected)
+    index = np.array([0, 2, n_columns - 1])
     close(design.dense_columns(index, np.float64), explicit[:, index])
     norms, largest = design.column_sizes()
     assert (norms >= np.linalg.norm(explicit, axis=0) - 1e-12).all()
     assert (largest >= np.abs(explicit).max(axis=0) - 1e-12).all()
 
 
-@pytest.mark.parametrize("kind", [dense, csr])
+@pytest.mark.parametrize("kind", [dense, csr, *CONSTANTS])
 @EVERY_CHANGE
 def test_selections_of_columns(kind, changes, rng):
     design, explicit = drawn(kind, changes, rng)
-    one, other = np.array([0, 2, 5]), np.array([1, 6])
-    part = design.columns(one, np.float64)
+    one, other = np.array([0, 2, 5]), np.array([1, explicit.shape[1] - 1])
+    part = design.selection(one, np.float64)
     close(part.dot(np.eye(3)), explicit[:, one])
     both = part.beside(design.selection(other, np.float64))
-    close(both.dot(np.eye(5)), explicit[:, [0, 2, 5, 1, 6]])
-    assert design.columns(np.arange(7), np.float64) is design
+    close(both.dot(np.eye(5)), explicit[:, [*one, *other]])
+    both = design.selection(other, np.float64).beside(part)
+    close(both.dot(np.eye(5)), explicit[:, [*other, *one]])
+    close(design.columns(other, np.float64).dot(np.eye(2)), explicit[:, other])
+
+
+@pytest.mark.parametrize("kind", [dense, csr, *CONSTANTS])
+def test_all_columns_are_the_design_itself(kind, rng):
+    design, features = drawn(kind, (), rng)
+    assert design.columns(np.arange(features.shape[1]), np.float64) is design
 
 
 def test_column_sizes_of_dense_data_are_exact(rng):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
@@ -161,3 +162,28 @@ def test_it_is_left_to_few_coefficients(tall, monkeypatch):
     monkeypatch.setattr(logistic, "MOST_COEFFICIENTS", 2)
     model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
     assert type(model._phases[0].schedule).__name__ == "Nesterov"
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton"])
+def test_patience_counts_the_updates_that_newton_takes(solver, tall):
+    """Few at every strength: the path ends before its last strengths."""
+    X, _ = tall
+    noise = np.random.default_rng(1).integers(0, 2, len(X))
+    model = TrajectoryLogisticRegression("path", solver=solver, cv=FOLDS)
+    assert model._default_patience() == (20 if solver == "newton" else 400)
+    short = clone(model).set_params(max_iter=4, solver="newton")
+    assert short._default_patience() == 8
+    stopped = TrajectoryEarlyStoppingCV(model, criterion="cv").fit(X, noise)
+    whole = clone(model).fit(X, noise)
+    assert whole._default_patience() == stopped.estimator_._default_patience() == 20
+    n_updates = stopped.estimator_.n_iter_
+    # Some hundred updates were waited for if Newton's took as many as gradients.
+    assert stopped.best_iter_ + 20 <= n_updates < whole.n_iter_
+    np.testing.assert_array_equal(stopped.path_, whole.cv_path_[: n_updates + 1])
+
+
+def test_other_paths_wait_for_all_updates(tall):
+    X, y = tall
+    model = TrajectoryLogisticRegression("path", solver="fista", max_iter=30)
+    assert model._default_patience() == model.fit(X, y)._default_patience() == 60
+    assert TrajectoryLogisticRegression(solver="newton")._default_patience() is None

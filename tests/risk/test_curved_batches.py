@@ -25,11 +25,8 @@ from skacv.optim.schedules import (
 )
 from skacv.risk.inference.label_effects import LabelEffects
 from skacv.risk.inference.scores import scores_at_the_end
-from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.curved_run import CurvedRun
 from skacv.risk.memory.gradient_points import BatchPoints, GradientPoints, PassPoints
-from skacv.risk.reader import read
-from skacv.risk.refit import UNCENTRED
 from tests import curved_runs, oracles
 from tests.cases import covering
 from tests.curved_runs import (
@@ -37,6 +34,7 @@ from tests.curved_runs import (
     drawn,
     held_out,
     mean_costs,
+    read_any_loss,
     run_of,
     without_each_row,
 )
@@ -206,7 +204,7 @@ def test_batches_are_the_published_triangular_system(rng):
     expected = residuals + solve_triangular(K, A, lower=True) @ psi
     found = y[:, 0] - held_out(problem, trajectory, np.ones(n))[:, :, 0]
     np.testing.assert_allclose(found, expected, atol=1e-10)
-    risk = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
+    risk = read_any_loss(problem, trajectory, "exact").path
     cost = Huber(1.0).cost(y[:, 0], y[:, 0] - expected).mean(axis=1)
     np.testing.assert_allclose(risk, cost, rtol=1e-10)
 
@@ -253,11 +251,8 @@ def test_random_signs_are_right_on_average_and_say_their_error(loss, schedule, r
     """Over 30 draws: no bias beyond the noise, and the spread is as reported."""
     X, y = drawn(loss, 120, 40, rng)
     problem, trajectory = run_of(loss, X, y, SquaredL2(0.01), schedule, T=10)
-    exact = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
-    found = [
-        read(CurvedMemoryMatrix(40, rng=rng), problem, trajectory, UNCENTRED)
-        for _ in range(30)
-    ]
+    exact = read_any_loss(problem, trajectory, "exact").path
+    found = [read_any_loss(problem, trajectory, 40, rng=rng) for _ in range(30)]
     paths = np.array([each.path for each in found])
     spread = paths.std(axis=0, ddof=1)
     away = np.abs(paths.mean(axis=0) - exact)[1:]
@@ -292,7 +287,7 @@ def test_preconditioned_runs(loss, batch_size, rng):
         schedule = partial(EigenPro, preconditioner=made, batches=batches)
         problem, trajectory = run_of(loss, X, y, schedule=schedule, T=25)
         exact = without_each_row(problem, trajectory, others)
-        found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
+        found = read_any_loss(problem, trajectory, "exact")
         recorded, others = trajectory.predictor[:, others], problem.batch(others)
         paths = [mean_costs(others, each) for each in (exact, recorded)]
         costs.append([found.path, *paths])

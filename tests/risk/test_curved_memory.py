@@ -30,9 +30,8 @@ from skacv.optim.schedules import (
 )
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.memory import curved_run, signed_rows
-from skacv.risk.memory.curved import CurvedMemoryMatrix
 from skacv.risk.memory.gradient_points import GradientPoints
-from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.memory.memory_matrix import MemoryMatrix, estimate_risk
 from skacv.risk.reader import Unreadable, read
 from skacv.risk.refit import UNCENTRED
 from tests import oracles
@@ -44,6 +43,7 @@ from tests.curved_runs import (
     drawn,
     held_out,
     mean_costs,
+    read_any_loss,
     run_of,
     without_each_row,
 )
@@ -165,8 +165,7 @@ def test_few_modes_are_enough(loss, rng):
     X, y = drawn(loss, 20 if loss.is_coupled else 40, 12, rng)
     problem, trajectory = run_of(loss, X, y, SquaredL2(0.05), Nesterov, T=30)
     exact, few = (
-        read(CurvedMemoryMatrix(method), problem, trajectory, UNCENTRED)
-        for method in ("exact", "hutchinson")
+        read_any_loss(problem, trajectory, method) for method in ("exact", "hutchinson")
     )
     assert few.n_probes == 0
     np.testing.assert_allclose(few.path, exact.path, rtol=0.005)
@@ -219,7 +218,7 @@ def test_squared_error_is_the_published_estimate(penalty, schedule, rng):
     """(I - A/n)^-1 F by full Jacobians; and the other reader, whose modes are cut."""
     X, y = drawn(SquaredError(), 30, 8, rng)
     problem, trajectory = run_of(SquaredError(), X, y, penalty, schedule)
-    found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
+    found = read_any_loss(problem, trajectory, "exact").path
     A = oracles.memory_matrix(X, trajectory)
     residuals = y[:, 0] - trajectory.coef[:, :, 0] @ X.T
     expected = np.diag(oracles.risk_gram(A, residuals, False))
@@ -265,11 +264,8 @@ def test_random_signs_are_right_on_average_and_say_their_error(loss, rng):
     """Over 40 draws: no bias beyond the noise, and the spread is as reported."""
     X, y = drawn(loss, 120, 40, rng)
     problem, trajectory = run_of(loss, X, y, SquaredL2(0.01), Nesterov, T=20)
-    exact = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED).path
-    found = [
-        read(CurvedMemoryMatrix(10, rng=rng), problem, trajectory, UNCENTRED)
-        for _ in range(40)
-    ]
+    exact = read_any_loss(problem, trajectory, "exact").path
+    found = [read_any_loss(problem, trajectory, 10, rng=rng) for _ in range(40)]
     paths = np.array([each.path for each in found])
     spread = paths.std(axis=0, ddof=1)
     assert (np.abs(paths.mean(axis=0) - exact)[1:] < 4 * spread[1:] / 40**0.5).all()
@@ -314,27 +310,27 @@ def test_row_scales_read_uneven_rows(rng):
     problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=20)
     exact = mean_costs(problem, without_each_row(problem, trajectory))
     plain, scaled = (
-        read(CurvedMemoryMatrix("exact", on), problem, trajectory, UNCENTRED)
-        for on in (False, True)
+        read_any_loss(problem, trajectory, "exact", on) for on in (False, True)
     )
     assert plain.row_scale_share == 0 < scaled.row_scale_share
     away = [np.abs(each.path / exact - 1).max() for each in (plain, scaled)]
     assert away[1] < 0.5 * away[0]
 
 
-@pytest.mark.parametrize("most", [0, curved_run.MOST_DECOMPOSED])
-def test_low_rank_factors_of_the_predictors(most, rng, monkeypatch):
-    monkeypatch.setattr(curved_run, "MOST_DECOMPOSED", most)
-    X, y = drawn(Logistic(), 80, 20, rng)
-    problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=40)
+@pytest.mark.parametrize("loss", [Logistic(), Huber(1.0)], ids=repr)
+def test_low_rank_factors_of_what_is_held_out(loss, rng):
+    """Of residuals where the loss is one of residuals, else of predictors."""
+    X, y = drawn(loss, 80, 20, rng)
+    problem, trajectory = run_of(loss, X, y, schedule=Nesterov, T=40)
     expected = held_out(problem, trajectory, np.ones(80))
-    found = read(CurvedMemoryMatrix("exact"), problem, trajectory, UNCENTRED)
-    factors = found.predictors
-    near = np.einsum("tk,kio->tio", factors.temporal, factors.spatial)
+    if loss.is_of_residual:
+        expected = y - expected
+    found = read_any_loss(problem, trajectory, "exact")
+    near = np.einsum("tk,kio->tio", found.temporal, found.spatial)
     # Modes of less than this share of the largest are left out.
-    limit = 2 * curved_run.PREDICTORS.kept * np.linalg.norm(expected[..., 0], 2)
+    limit = 2 * curved_run.HELD_OUT.kept * np.linalg.norm(expected[..., 0], 2)
     assert np.linalg.norm((near - expected)[..., 0], axis=1).max() < limit
-    assert len(factors.spatial) < 20
+    assert len(found.spatial) < 20
 
 
 def test_columns_that_never_move_are_not_needed(rng):
@@ -364,8 +360,8 @@ def test_two_products_with_x_in_an_update(rng, monkeypatch):
         monkeypatch.setattr(type(problem.design), name, counted)
     held_out(problem, trajectory, np.ones(60), 10, rng)
     # One of each in an update and at the end, and one for the signs. Predictors of the
-    # recorded iterates are computed sixteen at a time.
-    assert taken.count("dot") == 21 + 4
+    # recorded iterates are computed once, together.
+    assert taken.count("dot") == 21 + 1
     assert taken.count("t_dot") == 22
 
 
@@ -414,11 +410,11 @@ def test_what_it_requires(loss, schedule, words, rng):
     y = (X[:, :1] > 0).astype(float)
     problem, trajectory = run_of(loss, X, y, SquaredL2(0.1), schedule, T=3)
     with pytest.raises(Unreadable, match=words):
-        read(CurvedMemoryMatrix(), problem, trajectory, UNCENTRED)
+        read(MemoryMatrix(), problem, trajectory, UNCENTRED)
 
 
 def test_no_update_at_all(rng):
     X, y = drawn(Logistic(), 30, 5, rng)
     problem, trajectory = run_of(Logistic(), X, y, T=2)
-    found = read(CurvedMemoryMatrix(), problem, trajectory.first(0), UNCENTRED)
+    found = read(MemoryMatrix(), problem, trajectory.first(0), UNCENTRED)
     np.testing.assert_allclose(found.path, [np.log(2)])

@@ -15,21 +15,23 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.optim.updates import ProximalGradient
+from skacv.optim.working_columns import WorkingColumns
 from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import (
     choice,
     costs,
     nodes,
+    row_replicas,
     screened,
     spectral,
-    working_columns,
+    working_gram,
 )
 from skacv.risk.left_out.choice import leave_one_out
-from skacv.risk.left_out.costs import Run
+from skacv.risk.left_out.costs import Workload
 from skacv.risk.left_out.methods import n_rows_worth
 from skacv.risk.left_out.replicas import replayed
 from skacv.risk.left_out.rows import LeftOutRows
-from skacv.risk.left_out.working_columns import WorkingColumns
+from skacv.risk.left_out.working_gram import WorkingGram, largest_shift
 from skacv.risk.refit import Refit
 
 LINEAR = [Zero(), SquaredL2(0.05)]
@@ -135,7 +137,7 @@ def counted(monkeypatch, owner, name, size):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
-    monkeypatch.setattr(working_columns, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(working_gram, "WHOLE_GRAM_BYTES", 0)
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
@@ -144,7 +146,7 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
         monkeypatch, type(problem.design), "dense_columns", lambda index, _: len(index)
     )
     products = counted(
-        monkeypatch, WorkingColumns, "gram_of", lambda coef: coef.shape[1]
+        monkeypatch, WorkingGram, "times", lambda coef, *_: coef.shape[1]
     )
     found = leave_one_out(problem, trajectory, rows, refit=MEAN)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
@@ -158,7 +160,7 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
 @pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
 def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
     """A path of strengths up and down: columns join, are dropped and join again."""
-    monkeypatch.setattr(working_columns, "WHOLE_GRAM_BYTES", gram_bytes)
+    monkeypatch.setattr(working_gram, "WHOLE_GRAM_BYTES", gram_bytes)
     problem = problem_of((60, 200), rng)
     strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]
@@ -181,25 +183,30 @@ def test_products_of_working_columns(is_whole, storage, rng):
     problem = problem_of((10, 80), rng, storage=storage)
     design, _ = problem.sqrt_weighted()
     gram = design.gram() / 10
-    working = WorkingColumns(design, np.arange(10), gram if is_whole else None)
+    working = WorkingColumns(design)
+    products = WorkingGram(design, working, gram if is_whole else None)
     order = rng.permutation(80)
-    for n, index in zip((12, 18, 60), (order[:12], order[12:18], order[18:60])):
-        working.joined_by(index)
+    for part in (slice(12), slice(12, 18), slice(18, 60)):
+        order[part].sort()
+        working.join(order[part])
+        n, first = part.stop, part.start or 0
         coef = rng.standard_normal((10, n))
         within, across = gram[np.ix_(order[:n], order[:n])], gram[order[:n]]
-        assert working.is_wide == (n > 2 * design.n_stored / 80)
-        np.testing.assert_allclose(working.gram_of(coef), coef @ within)
-        shift = working.gradient_shift(coef, order[60:])
-        np.testing.assert_allclose(shift, coef @ across[:, order[60:]])
-    kept = np.arange(60) % 4 == 0
-    working.reduced_to(kept)
-    index = order[:60][kept]
+        assert products.is_wide == (n > 2 * design.n_stored / 80)
+        np.testing.assert_allclose(products.times(coef), coef @ within)
+        np.testing.assert_allclose(
+            products.times(coef, first), coef @ within[:, first:]
+        )
+        left, right = products.factors(coef, order[60:])
+        np.testing.assert_allclose(left @ right.T, coef @ across[:, order[60:]])
+    places = np.arange(0, 60, 4)
+    products.keep(places)
+    working.keep(places)
+    index = order[:60][places]
     np.testing.assert_array_equal(working.index, index)
     coef = rng.standard_normal((10, 15))
     expected = coef @ gram[np.ix_(index, index)]
-    np.testing.assert_allclose(working.gram_of(coef), expected)
-    entries = design.dense_columns(index, float)
-    np.testing.assert_allclose(working.left_out, entries)
+    np.testing.assert_allclose(products.times(coef), expected)
 
 
 @pytest.mark.parametrize("is_whole", [False, True])
@@ -210,9 +217,9 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
     design = design_of(unit * X).centered(np.full((30, 1), 1 / 30))
     gram = design.gram() / 30
     rows, order = rng.permutation(30)[:7], rng.permutation(50)
-    working = WorkingColumns(design, rows, gram if is_whole else None)
-    working.joined_by(order[:20])
-    others = order[20:]
+    working = WorkingColumns(design, np.sort(order[:20]))
+    products = WorkingGram(design, working, gram if is_whole else None)
+    others, (_, sizes) = order[20:], design.column_sizes()
     coef, own_slope = rng.standard_normal((7, 20)), 10.0 ** -np.arange(7)
     for point, turn in (
         (coef, own_slope),
@@ -220,9 +227,11 @@ def test_a_look_in_single_precision_is_a_bound(unit, is_whole, rng):
         (0 * coef, unit * own_slope),
     ):
         entries = design.dense_columns(others, float)[rows]
-        shift = point @ gram[np.ix_(order[:20], others)] - entries * turn[:, None]
+        shift = point @ gram[np.ix_(working.index, others)] - entries * turn[:, None]
         largest = np.abs(shift).max(axis=0)
-        bound = working.largest_shift(point, turn, others)
+        scaled = (entries / sizes[others]).T.astype(np.float32)
+        factors = products.factors(point, others)
+        bound = largest_shift(*factors, turn, scaled, sizes[others])
         assert (bound >= largest).all()
         # What is rounded is relative to the factors, not to their product.
         factors = np.abs(point).max() * np.abs(gram[:, others]).max(axis=0)
@@ -239,8 +248,8 @@ def test_blocks_of_rows_agree(penalty, rng, monkeypatch):
     whole = leave_one_out(problem, trajectory, rows, **params)
     several = leave_one_out(problem, trajectory, rows, n_blocks=7, **params)
     np.testing.assert_allclose(several, whole, rtol=0, atol=1e-12)
-    monkeypatch.setattr(screened, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1)
+    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(screened, "LOOKED_AT_BYTES", 1)
     monkeypatch.setattr(spectral, "ENTRIES_PER_BLOCK", 1)
     single = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(single, whole, rtol=0, atol=1e-12)
@@ -277,8 +286,8 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
 @pytest.mark.parametrize("penalty", [L1(0.2), SquaredL2(0.01)])
 def test_memory_is_bounded_whatever_the_number_of_rows(penalty, rng, monkeypatch):
     """Beside X and what comes out, a block of replicas and not all of them."""
-    monkeypatch.setattr(screened, "BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(working_columns, "LOOKED_AT_BYTES", 1 << 20)
+    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(screened, "LOOKED_AT_BYTES", 1 << 20)
     problem = problem_of((6000, 40), rng)
     trajectory = ran(problem, [penalty], GradientDescent, n_updates=10)
     rows = np.arange(6000)
@@ -296,9 +305,9 @@ def test_rows_that_are_worth_leaving_out(is_linear):
     """Every row where that costs what folds may; else a sample that does, or none."""
     penalty = Zero() if is_linear else L1(1.0)
     rules = [(ProximalGradient(1.0), penalty)]
-    few = Run((200, 50), [100], rules, is_quadratic=True)
+    few = Workload((200, 50), [100], rules, is_quadratic=True)
     assert n_rows_worth(few, 20) == 200
-    many = Run((100_000, 500), [500], rules, is_quadratic=True)
+    many = Workload((100_000, 500), [500], rules, is_quadratic=True)
     n_worth = n_rows_worth(many, 100)
     if is_linear:
         assert n_worth == costs.MANY_ROWS
@@ -307,9 +316,9 @@ def test_rows_that_are_worth_leaving_out(is_linear):
         allowed = costs.WORTH_REPLICAS * 500 * many.exact_cost(200)
         assert 0.9 * allowed < spent <= allowed
     rules = [(ProximalGradient(1.0), L1(1.0))]
-    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 20) == 40
+    assert n_rows_worth(Workload((40, 10**6), [500], rules, True), 20) == 40
     # Replicas of every row would cost more than twice what folds may.
-    assert n_rows_worth(Run((40, 10**6), [500], rules, True), 10**6) == 0
+    assert n_rows_worth(Workload((40, 10**6), [500], rules, True), 10**6) == 0
 
 
 def test_mean_with_error(rng):

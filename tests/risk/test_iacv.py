@@ -31,9 +31,15 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
-from skacv.risk.left_out import choice, costs, linearised, methods
+from skacv.risk.left_out import (
+    choice,
+    costs,
+    linearised,
+    methods,
+    replayed,
+    row_replicas,
+)
 from skacv.risk.left_out import correction as corrections
-from skacv.risk.left_out import moments as recorded
 from skacv.risk.left_out.correction import Correction
 from skacv.risk.left_out.linearised import leave_one_out
 from skacv.risk.left_out.rows import LeftOutRows
@@ -447,12 +453,12 @@ def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
         monkeypatch,
         linearised.Replicas,
         "_advance",
-        lambda self, *rest: len(self.index),
+        lambda self, *rest: len(self.working),
     )
     few = found_by(problem, trajectory, left_out)
     n_worked_on = sum(widths)
     widths.clear()
-    monkeypatch.setattr(linearised.Replicas, "_drop", lambda self, moment: None)
+    monkeypatch.setattr(linearised.Replicas, "_drop", drop_none)
     monkeypatch.setattr(linearised.Replicas, "_joining", all_others)
     every = found_by(problem, trajectory, left_out)
     assert set(widths) == {150}
@@ -463,15 +469,17 @@ def test_few_columns_give_what_all_give(plan, drawn, storage, rng, monkeypatch):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-11)
 
 
-def all_others(self, moment, gradient, linearized):
-    joins = np.ones(len(gradient), dtype=bool)
-    joins[self.index] = False
-    return joins
+def drop_none(self, coef, earlier):
+    return np.arange(len(self.working))
+
+
+def all_others(self, step, gradient):
+    return np.setdiff1d(np.arange(len(gradient)), self.working.index)
 
 
 def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     """Between evaluations, too: that of the update where it was evaluated."""
-    monkeypatch.setattr(recorded, "GROWTH", 4.0)
+    monkeypatch.setattr(replayed, "GROWTH", 4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
     widened = counted(
@@ -509,25 +517,26 @@ def test_bound_of_a_column_that_meets_it(rng):
     value -= problem.batch(rows).design.t_dot(part.row_weights * 0.25 * shift)
     norms = np.sqrt(problem.row_weights.T @ problem.design.X**2)[0]
     sizes = norms, 0 * norms
-    replicas = linearised.Replicas(problem, left_out, coef, sizes, np.asarray)
-    replicas._work_on(used)
-    replicas.correction = held
-    none = linearised.Linearized(point, 0 * point, np.zeros((1, 2)), 0.0)
+    penalty = except_last(L1(1.0), 4)
+    phase = Phase(penalty, GradientDescent(0.5), 1)
+    trajectory = ran_from(problem, [replace(phase, n_updates=0)])
+    replicas = linearised.Replicas(problem, trajectory, left_out, sizes)
+    replicas._join(used)
+    replicas.correction, replicas.own = held, np.zeros((1, 2))
+    replicas.shift, replicas.length = 0 * point, 0.0
+    replicas._correct(point)
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
-        moment = recorded.Moment(
+        step = replayed.ReplayedStep(
             penalty=except_last(L1(strength), 4),
-            step=ProximalGradient(0.5),
+            update=ProximalGradient(0.5),
             coef=coef,
             earlier=coef,
             following=coef,
-            rows=rows,
-            predictor=predictor,
-            evaluates=None,
             starts=True,
             ends=None,
         )
-        assert replicas._joining(moment, coef, none)[2] == joins
+        assert (2 in replicas._joining(step, coef)) == joins
 
 
 # ------------------------------------------------------- how the work is divided
@@ -557,7 +566,7 @@ def test_blocks_agree_with_one(penalties, schedule, loss, rng, monkeypatch):
     assert sizes == [3, 2, 2]
     for each, wanted in zip(several, one):
         np.testing.assert_allclose(each, wanted, rtol=0, atol=1e-12)
-    monkeypatch.setattr(linearised, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(row_replicas, "BLOCK_BYTES", 1)
     singly = leave_one_out(problem, trajectory, left_out, 100, pickled)
     assert sizes[3:] == [1] * 7
     np.testing.assert_allclose(singly[0], one[0], rtol=0, atol=1e-12)
@@ -794,7 +803,9 @@ def test_what_is_left_out_exactly(
     update = Pass(step, ((),) * n_batches) if n_batches else step
     update = NewtonStep(1.0) if newton else update
     rules = [(update, Zero())] * len(lengths)
-    run = costs.Run(shape, lengths, rules, is_quadratic=False, correction=correction)
+    run = costs.Workload(
+        shape, lengths, rules, is_quadratic=False, correction=correction
+    )
     method = methods.method_for(run)
     exact = run.n_updates if method is methods.Replicated else run.n_corrected()
     assert exact == expected

@@ -17,10 +17,9 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from skacv._estimator import directions
+from skacv._estimator import directions, sides
 from skacv._estimator.directions import KnownCovariance, Nodewise, nodewise
 from skacv._estimator.row_space import RowSpaceData
-from skacv._estimator.sides import AskedRun
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov
@@ -356,7 +355,7 @@ def test_runs_in_the_space_of_the_rows(model, rng, monkeypatch):
     model.set_params(keep_data=True, risk="exact", random_state=0)
     tables = []
     for pays in (True, False):
-        monkeypatch.setattr(AskedRun, "pays_rotating", lambda self, pays=pays: pays)
+        monkeypatch.setattr(sides, "pays_rotating", lambda *args, pays=pays: pays)
         fitted = model.fit(X, y)
         assert isinstance(fitted._data, RowSpaceData) == pays
         tables.append(fitted.coef_table([0, 140], covariance=np.eye(150)))

@@ -10,7 +10,7 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.risk.memory import modes, tangents, traces
+from skacv.risk.memory import modes, squared, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_norms import uneven_rows_bias
 from skacv.risk.refit import Refit
@@ -246,11 +246,41 @@ def test_targets_share_the_memory_matrix(rng):
     np.testing.assert_allclose(together.path, np.mean(alone, axis=0), rtol=1e-8)
 
 
-def test_several_targets_with_a_prox_are_refused(rng):
+def test_one_set_of_columns_for_every_loss(rng):
+    """The same columns with and without Gram matrices; equal ones are copied once."""
+    X, y = sparse_regression((40, 30), rng)
+    problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), Nesterov, 60))
+    design, dtype = problem.design, np.float32
+    plain = list(tangents.column_sets(design, trajectory, dtype))
+    by_gram = list(tangents.column_sets(design, trajectory, dtype, n_products=50))
+    assert [each.n_updates for each in plain] == [each.n_updates for each in by_gram]
+    assert sum(each.n_updates for each in plain) == 60
+    n_by_gram = 0
+    for one, other in zip(plain, by_gram):
+        assert np.isin(one.index, other.index).all()
+        if other.times_gram is not None:
+            n_by_gram += 1
+            columns = X[:, other.index]
+            moved = rng.standard_normal((len(other.index), 2)).astype(dtype)
+            expected = columns.T @ (columns @ moved) / 40
+            size = 1e-5 * np.abs(expected).max()
+            np.testing.assert_allclose(other.times_gram(moved), expected, atol=size)
+    assert n_by_gram
+    _, whole = run_on(X, y, phases_for(X, SquaredL2(0.1), Nesterov, 60))
+    (only,) = tangents.column_sets(design, whole, dtype)
+    np.testing.assert_array_equal(only.index, np.arange(30))
+
+
+def test_several_targets_with_a_prox_have_a_memory_matrix_each(rng):
     X, y = sparse_regression((40, 12), rng, n_targets=2)
-    problem, trajectory = run_on(X, y, phases_for(X, L1(0.1), Nesterov))
-    with pytest.raises(ValueError, match="single target"):
-        estimate_risk(problem, trajectory)
+    y[:, 1] = y[:, 0] - 3 * X[:, 7]
+    phases = phases_for(X, L1(0.1), Nesterov)
+    together = estimate_risk(*run_on(X, y, phases), method="exact")
+    alone = [
+        np.diag(expected_gram(X, y[:, [r]], run_on(X, y[:, [r]], phases)[1]))
+        for r in range(2)
+    ]
+    np.testing.assert_allclose(together.path, np.mean(alone, axis=0), rtol=1e-8)
 
 
 def test_standard_error_of_probes_is_their_spread(rng):
@@ -309,7 +339,7 @@ def test_little_noise_needs_more_modes(penalty, noise, rng):
     expected = np.diag(expected_gram(X, y, trajectory))
     estimate = estimate_risk(problem, trajectory)
     # The path errs by squares of what modes miss, of whatever E is to F.
-    missed = (traces.SPECTRAL if penalty is Zero else traces.COMPLETE).carried
+    missed = (squared.SPECTRAL if penalty is Zero else squared.COMPLETE).carried
     np.testing.assert_allclose(estimate.path, expected, rtol=10 * missed**2)
 
 
@@ -336,7 +366,7 @@ def test_auto_is_exact_while_memory_allows(rng, monkeypatch):
         return estimate_risk(problem, trajectory, rng=np.random.default_rng(0)).n_probes
 
     assert n_probes() == 0
-    monkeypatch.setattr(traces, "EXACT_ENTRIES", 100)
+    monkeypatch.setattr(squared, "EXACT_ENTRIES", 100)
     assert n_probes() > 0
 
 

@@ -15,14 +15,16 @@ from skacv.optim.run import run
 from skacv.optim.schedules import (
     EigenPro,
     GradientDescent,
+    Newton,
     StochasticGradient,
     fixed_batches,
 )
 from skacv.risk.left_out.choice import Folds, LeaveOneOut, coefficients_without
 from skacv.risk.memory.memory_matrix import MemoryMatrix
-from skacv.risk.memory.passes import PassRisk
 from skacv.risk.reader import Unreadable, read
 from skacv.risk.refit import Refit
+
+from .test_curved_memory import PartOfTheRows
 
 N_ROWS, N_COLUMNS = 30, 5
 SEEN, UNSEEN = np.arange(10), np.arange(10, N_ROWS)
@@ -53,6 +55,19 @@ def logistic(problem):
     return plain(replace(problem, target=labels, loss=Logistic()))
 
 
+def newton(problem):
+    return ran(problem, SquaredL2(0.1), Newton(1.0))
+
+
+def newton_of_logistic(problem):
+    labels = (problem.target > 0).astype(float)
+    return newton(replace(problem, target=labels, loss=Logistic()))
+
+
+def part_of_the_rows(problem):
+    return ran(problem, L1(0.1), PartOfTheRows(0.1))
+
+
 def preconditioned(problem, batch_size=None):
     rng = np.random.default_rng(0)
     made = Preconditioner.of(problem.design, SEEN, 2, rng)
@@ -70,11 +85,9 @@ def lasso_in_batches(problem):
 
 FOLD = [(SEEN, UNSEEN)]
 REFUSED = [
-    (MemoryMatrix(), logistic, "squared error only"),
-    (MemoryMatrix(), in_batches, "random labels"),
-    (PassRisk(4, None), logistic, "squared error only"),
-    (PassRisk(4, None), plain, "a pass through batches"),
-    (PassRisk(4, None), lasso_in_batches, "without a prox"),
+    (MemoryMatrix(), newton, "derivative of every update"),
+    (MemoryMatrix(), newton_of_logistic, "derivative of every update"),
+    (MemoryMatrix(), part_of_the_rows, "or all rows once, batch by batch"),
     (LeaveOneOut(SEEN[:2]), preconditioned, "cannot be left out"),
     (LeaveOneOut(SEEN[:2]), in_batches, "cannot be left out"),
     (Folds([*FOLD, (UNSEEN, SEEN)]), preconditioned, "cannot be left out"),
@@ -82,7 +95,9 @@ REFUSED = [
 READ = [
     (MemoryMatrix(), with_prox),
     (MemoryMatrix(), preconditioned),
-    (PassRisk(4, np.random.default_rng(0)), in_batches),
+    (MemoryMatrix(), logistic),
+    (MemoryMatrix(4, rng=np.random.default_rng(0)), in_batches),
+    (MemoryMatrix(4, rng=np.random.default_rng(0)), lasso_in_batches),
     (LeaveOneOut(UNSEEN), preconditioned),
     (LeaveOneOut(UNSEEN), in_batches),
     (LeaveOneOut(SEEN), logistic),

@@ -12,7 +12,7 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
-from skacv.risk.memory import memory_matrix, row_scales, traces
+from skacv.risk.memory import row_scales, squared
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.memory.row_scales import scales_of_rows
 from skacv.risk.refit import Refit
@@ -141,7 +141,7 @@ def test_equal_scales_are_the_published_estimate(rng, monkeypatch):
     problem, trajectory = run_on(X, y, phases_for(X, Zero(), Nesterov))
     published = estimate_risk(problem, trajectory)
     equal = np.ones(60), 1.0
-    monkeypatch.setattr(memory_matrix, "scales_of_rows", lambda design: equal)
+    monkeypatch.setattr(squared, "scales_of_rows", lambda design: equal)
     scaled = estimate_risk(problem, trajectory, row_scales=True)
     assert scaled.temporal.shape[1] > published.temporal.shape[1]
     np.testing.assert_allclose(scaled.path, published.path, rtol=1e-10)
@@ -178,12 +178,12 @@ def test_rows_like_gaussian_ones_keep_the_published_estimate(rows):
 def test_even_rows_cost_nothing(rng, monkeypatch):
     """Neither do uneven ones, in tangents."""
     passes, scaled = [], []
-    original = traces.tangent_pass
+    original = squared.SquaredTangents
     monkeypatch.setattr(
-        traces, "tangent_pass", lambda *args: passes.append(0) or original(*args)
+        squared, "SquaredTangents", lambda *args: passes.append(0) or original(*args)
     )
     monkeypatch.setattr(
-        memory_matrix,
+        squared,
         "with_row_scales",
         lambda *args: scaled.append(0) or row_scales.with_row_scales(*args),
     )

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.optim.losses import Poisson, SquaredError
 from skacv.staged import recorded
-from skacv.staged.boosters import Grown
+from skacv.staged.boosters import Boosters
 from skacv.staged.kind import response_of
 from skacv.staged.kinds import kind_of
 from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, regression_loss
@@ -151,7 +151,7 @@ def rows(X, which):
 def by_hand(estimator, t, X, y, which, **params):
     """A fit of the library with so many trees, on some rows."""
     kind = kind_of(estimator)
-    found = kind.cloned(estimator).set_params(**{kind.count_of(estimator): t})
+    found = kind.cloned().set_params(**{kind.count_name(): t})
     own = {
         name: value[which] if len(value) == len(y) else value
         for name, value in params.items()
@@ -186,7 +186,7 @@ def assert_as_by_hand(model, X, y, stages, exactly=True, **params):
     for t in stages:
         fresh = by_hand(inner, t, X, y, everything, **params)
         stopped = model.at_iteration(t).estimator_
-        count = kind_of(inner).count_of(inner)
+        count = kind_of(inner).count_name()
         assert stopped.get_params()[count] == t
         for method in ("predict", response_of(fresh)):
             expected = getattr(fresh, method)(X)
@@ -232,11 +232,11 @@ def test_growth_in_blocks_is_growth_at_once(name, settings, targets):
 def test_stages_may_be_read_in_any_order(name):
     X, y = table()
     model = Staged(booster(name)).fit(X, y)
-    kind, begun = kind_of(model.estimator), model._model.begun
-    whole, _ = kind.predictions(begun, X, 0, 12)
-    part, carried = kind.predictions(begun, X, 4, 9)
+    stages = model._model.stages
+    whole, _ = stages.predictions(X, 0, 12)
+    part, carried = stages.predictions(X, 4, 9)
     np.testing.assert_array_equal(part, whole[4:9])
-    rest, _ = kind.predictions(begun, X, 9, 12, carried)
+    rest, _ = stages.predictions(X, 9, 12, carried)
     np.testing.assert_array_equal(rest, whole[9:])
 
 
@@ -272,11 +272,11 @@ def test_catboost_chooses_parameters_for_all_iterations(with_categories):
     model = Staged(inner)
     for t in (20, 60, 210):
         model.fit_up_to(t, X, y)
-    library = kind_of(inner).cloned(inner).fit(X, y)
+    library = kind_of(inner).cloned().fit(X, y)
     np.testing.assert_array_equal(model.predict(X), library.predict(X))
     stopped = model.at_iteration(40).estimator_
     assert stopped.get_params()["learning_rate"] == library.learning_rate_
-    fresh = kind_of(inner).cloned(stopped).fit(X, y)
+    fresh = kind_of(stopped).cloned().fit(X, y)
     np.testing.assert_array_equal(stopped.predict(X), fresh.predict(X))
 
 
@@ -377,7 +377,7 @@ def test_the_best_stage_is_kept(name):
     X, y = load_diabetes(return_X_y=True)
     inner = booster(name, 400, learning_rate=0.2)
     model = TrajectoryEarlyStoppingCV(inner, cv=KFold(4), patience=20).fit(X, y)
-    t, count = model.best_iter_, kind_of(inner).count_of(inner)
+    t, count = model.best_iter_, kind_of(inner).count_name()
     assert 1 <= t < model.estimator_.n_iter_ < 400
     assert model.best_params_ == {count: t}
     errors = [
@@ -417,10 +417,10 @@ def test_training_rows_are_freed(name):
     X, y = table()
     model = Staged(booster(name), cv=3).fit(X, y)
     assert model._live is None
-    begun = model._model.begun
-    assert isinstance(begun, Grown)
-    assert begun.update is begun.thread is None
-    assert not getattr(begun.booster, "train_set", None)
+    stages = model._model.stages
+    assert isinstance(stages, Boosters)
+    assert getattr(stages, "training", None) is getattr(stages, "thread", None) is None
+    assert not getattr(stages.booster, "train_set", None)
     np.testing.assert_array_equal(
         model.predict(X), model.at_iteration(12).estimator_.predict(X)
     )
@@ -680,7 +680,7 @@ def test_other_names_of_the_number_of_trees(name, count):
 )
 def test_numbers_of_trees_by_default(name, n_stages):
     estimator = type(booster(name))()
-    assert kind_of(estimator).n_planned(estimator) == n_stages
+    assert kind_of(estimator).n_planned() == n_stages
 
 
 def test_they_are_recognised_without_their_libraries(monkeypatch):

@@ -129,9 +129,7 @@ def assert_held_out_as_by_hand(model, X, y, sample_weight=None):
 
 def test_every_kind_has_an_estimator_here():
     tried = {type(kind_of(estimator)) for estimator in ALL}
-    installed = {
-        type(kind) for kind in KINDS if type(kind).__module__ == kinds.__name__
-    }
+    installed = {kind for kind in KINDS if kind.__module__ == kinds.__name__}
     assert installed - tried == {kinds.Iterations}  # below
 
 
@@ -437,7 +435,7 @@ def test_copies_are_kept_while_there_is_room(rng, monkeypatch):
     )
     whole = Staged(network, cv=2).fit(X, y)
     assert whole.recorded_iterations().tolist() == list(range(1, 31))
-    n_bytes = whole._model.begun.n_bytes
+    n_bytes = whole._model.stages.n_bytes
     monkeypatch.setattr(kinds, "MOST_BYTES", 3 * 6 * n_bytes)  # six of each
     few = Staged(network, cv=2).fit(X, y)
     kept = few.recorded_iterations()

@@ -477,7 +477,7 @@ def test_pickles(data):
     alone = Staged(boosted()).fit(X, y)
     folds = 6 * 60 * 8 + 60 * 40
     assert len(pickle.dumps(model)) < len(pickle.dumps(alone)) + folds
-    assert alone._model.begun._known == {}
+    assert alone._model.stages.resumed is None
 
 
 def test_stages_are_counted_from_one(data):
@@ -513,6 +513,8 @@ def test_intervals_are_those_of_held_out_residuals(data):
     assert np.mean(np.abs(residuals) <= width[0] / 2) >= 0.8
     with pytest.raises(ValueError, match="fitted without any"):
         Staged(boosted()).fit(X, y).predict_interval(X)
+    with pytest.raises(ValueError, match="take method='cv', or fit lower and upper"):
+        model.predict_interval(X, method="scaled")
 
 
 def test_scorers_read_held_out_predictions(labelled):

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..memory.curved_run import CurvedRun
 from ..memory.modes import AlongRun, modes_of
-from ..memory.signed_rows import SignProbes
 from ..random_labels import random_signs
 from .scores import shocks_of_scores, step_points
 
@@ -101,9 +100,8 @@ class LabelEffects:
             return found
         left, size, right = np.linalg.svd(sums[:-1], full_matrices=False)
         kept = size > RESOLUTION * size[0]
-        probes = _probes(kept.sum(), self.signs)
         tangents = points.tangents(
-            self.run.scales, left[:, kept], probes, shocks_of_scores
+            self.run.scales, left[:, kept], self.signs, shocks=shocks_of_scores
         )
         return found + tangents.solution[-1, 0] @ (size[kept, None] * right[kept])
 
@@ -132,8 +130,7 @@ class _Memory:
         if not n_updates:
             nothing = np.zeros((0, 1), bool)
             return cls(np.zeros((1, n_modes)), np.zeros((n_modes, 0)), nothing)
-        probes = _probes(n_modes, signs)
-        tangents = run.points.tangents(run.scales, basis, probes)
+        tangents = run.points.tangents(run.scales, basis, signs)
         at_the_end = tangents.solution[-1:, 0]
         response = np.concatenate([tangents.at_points[:, 0], at_the_end])
         return cls(response, np.linalg.pinv(basis), run.points.taken())
@@ -154,10 +151,6 @@ class _Memory:
             if np.abs(slopes - former).max() <= SETTLED:
                 break
         return slopes
-
-
-def _probes(n_modes, signs):
-    return SignProbes(signs, np.full(n_modes, signs.shape[2]))
 
 
 def _at(points, t):

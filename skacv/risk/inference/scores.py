@@ -10,7 +10,6 @@ from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
 from ..memory.gradient_points import BatchPoints, points_of
-from ..memory.signed_rows import SignProbes
 from ..random_labels import random_signs
 from ..reader import Unreadable
 
@@ -29,7 +28,7 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
     ----------
     problem : Problem
     trajectory : Trajectory
-        A run that :class:`~skacv.risk.memory.curved.CurvedMemoryMatrix` can read.
+        A run that :class:`~skacv.risk.memory.curved_run.CurvedRun` can read.
     method : "exact" or int
         How traces are taken; an int is a number of random signs of the rows.
     rng : numpy Generator or RandomState
@@ -73,10 +72,11 @@ def _followed(run, method, rng):
         modes = points.slope_modes(ACCURACY)
         shape = *target.shape, method
         signs = random_signs(shape, rng).astype(np.float32)
-    n_modes = modes.temporal.shape[1]
-    probes = SignProbes(signs, np.full(n_modes, signs.shape[2]))
-    tangents = points.tangents(run.scales, modes.temporal, probes, shocks_of_scores)
-    shares = np.broadcast_to(tangents.solution[-1], (target.shape[1], n_modes))
+    tangents = points.tangents(
+        run.scales, modes.temporal, signs, shocks=shocks_of_scores
+    )
+    shape = target.shape[1], len(modes.spatial)
+    shares = np.broadcast_to(tangents.solution[-1], shape)
     return np.einsum("ok,kio->io", shares, modes.spatial)
 
 

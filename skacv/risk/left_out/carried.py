@@ -12,7 +12,7 @@ import numpy as np
 from ...optim.fits import Fits, Iterate, Weights
 from ..refit import stays_in
 from .fold_record import RecordedFolds
-from .labels import LeaveOneOut
+from .labels import LabelledLeaveOneOut
 from .replicas import are_surely_stable, check_stable
 
 
@@ -36,7 +36,7 @@ class LabelsAndFolds:
 
     Attributes
     ----------
-    left_out : LeaveOneOut or None
+    left_out : LabelledLeaveOneOut or None
     folds : list
     """
 
@@ -66,6 +66,8 @@ class LabelsAndFolds:
         scale = np.ones(1)
         if not self.labels.shape[1]:
             weights = np.concatenate([own, refits.rows], axis=1)
+            # One array of them, not two: there may be many rows.
+            self._refits = replace(refits, rows=weights[:, 1:])
             scale = np.concatenate([scale, refits.penalty_scale])
             columns = refits.columns and refits.columns.beside_the_run(1)
             return Fits(problem, Weights(weights, scale, refits.recentres, columns))
@@ -86,7 +88,9 @@ class LabelsAndFolds:
             begun = fits.iterate(coef[:, None, :])
             residuals = self.own(begun.predictor) - self._problem.target
             dtype = self._problem.design.dtype
-            self.left_out = LeaveOneOut(self.labels, self.rows, residuals, dtype)
+            self.left_out = LabelledLeaveOneOut(
+                self.labels, self.rows, residuals, dtype
+            )
         else:
             begun = fits.iterate(fits.start(coef))
         judged = [rows for _, rows in self.folds]

@@ -58,15 +58,7 @@ class LeaveOneOut:
         """The rows, as a method takes them."""
         # The scales of all rows serve every row that is left out alone.
         refit = replace(refit.of_run(trajectory), columns=None)
-        return Request(
-            problem=problem,
-            trajectory=trajectory,
-            rows=self.rows,
-            refit=refit,
-            correction=self.correction,
-            n_blocks=self.n_blocks,
-            map=self.map,
-        )
+        return Request(problem, trajectory, refit=refit, **vars(self))
 
 
 @dataclass(frozen=True)

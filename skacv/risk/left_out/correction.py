@@ -15,6 +15,7 @@ with d_i the deviation where it was evaluated: right to first order for
 deviations that only grow or shrink, and exact where they have come to rest.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,9 +47,9 @@ def gradient_of_slopes(design, point, slopes_of):
     ndarray of shape (n_columns, n_outputs, n_replicas)
     """
     n_columns, *each = point.shape
-    flat = point.reshape(n_columns, -1)
+    flat = point.reshape(n_columns, math.prod(each))
     found = np.zeros_like(flat)
-    size = max(1, SHIFT_BYTES // max(1, flat[:1].nbytes))
+    size = max(1, SHIFT_BYTES // (flat.itemsize * flat.shape[1]))
     for first in range(0, design.shape[0], size):
         rows = slice(first, first + size)
         block = design.rows(rows)
@@ -107,9 +108,8 @@ class Correction:
         value = gradient_of_slopes(problem.design, point, slopes_of)
         return cls(rows, predictor, place, point, value, np.sqrt(squares))
 
-    def widened(self, problem, widen):
-        """The correction on the columns of ``problem``; ``widen`` adds zeros."""
-        point = widen(self.point)
+    def widened(self, problem, point):
+        """The correction on more columns: those of ``problem``, where ``point`` is."""
         return self.at(problem, self.rows, self.predictor, self.place, point)
 
     def scale(self, point):

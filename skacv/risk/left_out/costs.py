@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .moments import n_evaluations
+from .replayed import n_evaluations
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
@@ -38,7 +38,7 @@ def is_kernel_decomposed(n_rows):
 
 
 @dataclass(frozen=True)
-class Run:
+class Workload:
     """A run, planned or recorded, as far as leaving rows out of it goes.
 
     Attributes
@@ -92,10 +92,6 @@ class Run:
         """Batches that an update goes through at most, 0 if it takes all rows."""
         return max((update.n_batches for update, _ in self.rules), default=0)
 
-    def takes_all_rows(self):
-        """Whether every update takes the gradient of all rows."""
-        return self.n_batches == 0
-
     def is_elementwise(self):
         """Whether every coefficient goes by its own gradient."""
         return all(update.is_elementwise for update, _ in self.rules)
@@ -110,7 +106,7 @@ class Run:
             update.is_affine and penalty.common_curvature() is not None
             for update, penalty in self.rules
         )
-        if not (is_linear and self.takes_all_rows()):
+        if self.n_batches or not is_linear:
             return False
         bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
         is_plain = all(preconditioner is None for preconditioner, _ in bases)

@@ -134,7 +134,7 @@ def _predicted(observed, noise):
     return center[-1] + weights @ apart
 
 
-class LeaveOneOut:
+class LabelledLeaveOneOut:
     """Held-out residuals along a run that carries random labels.
 
     Where the run comes close to fitting a row, noise would outweigh its self-influence

@@ -17,24 +17,22 @@ A pass in batches is an update on each. There the row takes part in its own
 batch alone; the correction is evaluated on every batch of passes 1, 2, 4, 8, ...,
 and after each of them on all rows, as the mean of the batches', for those in between.
 
-With a prox, replicas live on few columns. A column outside the working columns
-is zero in every replica and stays so while a bound of its gradient,
+With a prox, replicas live on few columns (:mod:`skacv.risk.left_out.row_replicas`).
+Outside these the gradient is bounded by
 
     |gradient_j| + ||x_j|| (sqrt(max l'' max_i d_i'H d_i) + max_i length_i)
         + max |x_j| max_i |w_i (l'_i + l''_i x_i'd_i)|,
 
-stays inside the threshold of the prox, with weighted norms and length_i
-bounding the correction. So the result is that on all columns.
+with weighted norms and length_i bounding the correction.
 """
 
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from ...optim.einsum import einsum
-from ...optim.families import OnColumns
-from ...optim.problem import Problem, hessian
+from ...optim.problem import hessian
 from ...optim.trajectory import iterate
 from .correction import (
     Correction,
@@ -42,13 +40,8 @@ from .correction import (
     curvature_times,
     gradient_of_slopes,
 )
-from .moments import moments
-
-# Memory for the replicas of a block of rows, and their arrays in an update.
-BLOCK_BYTES = 1 << 28
-ARRAYS_PER_REPLICA = 12
-# What rounding may take from a bound, in units of the machine precision.
-ROUNDING = 64
+from .replayed import replayed_steps
+from .row_replicas import RowReplicas, joined, rows_at_a_time
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=True):
@@ -93,10 +86,9 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     arXiv:2303.02732.
     """
     _check_outputs(problem)
-    scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
-    column_sizes = scaled.column_sizes()[0], problem.design.column_sizes()[1]
-    replay = partial(_replayed, problem, trajectory, column_sizes, correction)
-    size = min(_rows_at_a_time(trajectory), largest_block)
+    sizes = column_sizes(problem)
+    replay = partial(_replayed, problem, trajectory, sizes, correction)
+    size = min(rows_at_a_time(trajectory), largest_block)
     predictors, deviations, error_estimate = zip(*map(replay, left_out.blocks(size)))
     predictors = np.concatenate(predictors, axis=1)
     return predictors, np.concatenate(deviations), np.concatenate(error_estimate)
@@ -112,142 +104,100 @@ def _check_outputs(problem):
         )
 
 
-def _rows_at_a_time(trajectory):
-    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
-    _, n_columns, n_outputs = trajectory.coef.shape
-    used = trajectory.coef.any(axis=2).sum(axis=1).max()
-    # Replicas together use more columns than the recorded run.
-    screened = not any(penalty.is_linear for _, penalty in trajectory.first_updates())
-    widest = min(2 * int(used) + 1, n_columns) if screened else n_columns
-    each = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
-    return max(1, BLOCK_BYTES // each)
+def column_sizes(problem):
+    """Weighted norms of the columns, and their largest entries."""
+    scaled = problem.design.scaled_rows(np.sqrt(problem.row_weights))
+    return scaled.column_sizes()[0], problem.design.column_sizes()[1]
 
 
-def _replayed(problem, trajectory, column_sizes, correction, left_out):
+def _replayed(problem, trajectory, sizes, correction, left_out):
     """Predictors, deviations and estimates of their errors, of a block of rows."""
-    start, rows = trajectory.coef[0], left_out.rows
-    replicas = Replicas(problem, left_out, start, column_sizes, trajectory.whole)
-    predictors = trajectory.predictor.of_rows(rows)
-    for moment in iterate(moments(problem, trajectory, correction), replicas):
-        if moment.ends is not None:
-            predictors[moment.ends] += replicas.predicted(moment.following)
-    return predictors, replicas.deviations(trajectory.coef[-1]), replicas.error_estimate
+    replicas = Replicas(problem, trajectory, left_out, sizes)
+    predictors = trajectory.predictor.of_rows(left_out.rows)
+    for step in iterate(replayed_steps(problem, trajectory, correction), replicas):
+        if step.ends is not None:
+            predictors[step.ends] += replicas.predicted(step.following)
+    deviations = replicas.on_all_columns(trajectory.coef[-1])
+    return predictors, deviations, replicas.error_estimate
 
 
-class Linearized(NamedTuple):
-    """The gradients of all replicas at a recorded point, as far as they are linear.
-
-    Attributes
-    ----------
-    point : ndarray of shape (n_working, n_outputs, n_replicas)
-        Deviations.
-    curved : ndarray of shape (n_working, n_outputs, n_replicas)
-        H d.
-    own : ndarray of shape (n_outputs, n_replicas)
-        What the row left out adds to the gradient, before it multiplies the row.
-    steepest : float
-        A bound of the curvature of every row.
-    """
-
-    point: np.ndarray
-    curved: np.ndarray
-    own: np.ndarray
-    steepest: float
-
-
-class Replicas:
-    """The replicas of a block of rows, one update after the other.
-
-    Coefficients have shape (n_working, n_outputs, n_replicas). Working columns
-    are in order and have the last among them, which may be an intercept.
+class Replicas(RowReplicas):
+    """Replicas whose curvature is that of the loss at the recorded point.
 
     Parameters
     ----------
     problem : Problem
+    trajectory : Trajectory
     left_out : LeftOutRows
-    start : ndarray of shape (n_columns, n_outputs)
-        Where the recorded run starts, and every replica.
-    column_sizes : tuple of ndarray of shape (n_columns,)
+    sizes : tuple of ndarray of shape (n_columns,)
         Weighted norms of the columns, and their largest entries.
-    whole : callable
-        It adds to a mask of columns those whose prox depends on theirs.
+
+    Attributes
+    ----------
+    correction : Correction or None
+        As it was evaluated last.
+    error_estimate : ndarray of shape (n_replicas,)
+        Largest errors of the predictors that evaluations have shown.
     """
 
-    def __init__(self, problem, left_out, start, column_sizes, whole):
-        self.problem, self.left_out = problem, left_out
-        self.norms, self.largest = column_sizes
-        dtype = problem.design.dtype
-        self.loss_scale = left_out.loss_scale.astype(dtype)
-        self.penalty_scale = left_out.penalty_scale.astype(dtype)
-        used = start.any(axis=1)
-        used[-1] = True
-        self.whole = whole
-        self._work_on(np.flatnonzero(whole(used)))
-        started = start[self.index, :, None]
-        self.current = np.repeat(started, len(left_out.rows), axis=2)
-        self.earlier = self.current
+    def __init__(self, problem, trajectory, left_out, sizes):
+        super().__init__(problem.design, left_out, trajectory)
+        self.problem, (self.norms, self.largest) = problem, sizes
         self.correction = None
-        # Largest errors of the predictors that evaluations have shown.
         self.error_estimate = np.zeros(len(left_out.rows))
-
-    def take(self, moment):
-        """Take one update of the recorded run."""
-        if moment.starts:
-            self.earlier = self.current
-        problem = _part(self.problem, moment.rows)
-        slope = problem.loss.derivative(problem.target, moment.predictor)
-        gradient = problem.design.t_dot(problem.row_weights * slope)
-        if moment.evaluates is not None:
-            self._evaluate(moment)
-        linearized = self._linearized(moment, slope)
-        if len(self.index) < len(gradient):
-            joins = self._joining(moment, gradient, linearized)
-            if joins.any():
-                self._join(joins)
-                linearized = self._linearized(moment, slope)
-        self._advance(moment, gradient[self.index], linearized)
 
     def predicted(self, coef):
         """Predictors of the rows left out, less those by ``coef``."""
-        deviations = self.current - coef[self.index, :, None]
-        return einsum("jr,jkr->rk", self.rows, deviations)
+        return self._of_own_rows(self.deviations(coef))
 
-    def deviations(self, coef):
-        """Coefficients less ``coef``, (n_replicas, n_columns, n_outputs)."""
-        n_columns, n_outputs = coef.shape
-        found = np.zeros((self.current.shape[2], n_columns, n_outputs), coef.dtype)
-        found[:, self.index] = np.moveaxis(self.current, 2, 0) - coef[self.index]
-        return found
+    def _of_own_rows(self, point):
+        """Predictors of the rows left out by deviations, (n_replicas, n_outputs)."""
+        return einsum("jr,jkr->rk", self.rows, point)
 
-    def _work_on(self, index):
-        """Let ``index`` be the working columns of the data."""
-        self.index, self._penalty_on = index, OnColumns(index)
-        dtype = self.problem.design.dtype
-        rows = self.problem.design.rows(self.left_out.rows)
-        self.rows = np.ascontiguousarray(rows.dense_columns(index, dtype).T)
-        design = self.problem.design.columns(index, dtype)
-        self.working = Problem(
-            design, self.problem.target, self.problem.row_weights, self.problem.loss
-        )
+    def _look(self, step):
+        problem = _part(self.problem, step.rows)
+        self.slope = problem.loss.derivative(problem.target, step.predictor)
+        if step.evaluates is not None:
+            self._evaluate(*step.evaluates, step)
+        self._linearise(step)
+        return problem.design.t_dot(problem.row_weights * self.slope)
 
-    def _linearized(self, moment, slope):
-        """The replicas' gradients but for the correction, from l' of the rows."""
-        problem = _part(self.working, moment.rows)
-        point = self._point(moment)
-        curvature = curvature_matrix(problem, moment.predictor)
-        curved = _curved(problem, curvature, point)
-        place = self._place(moment.rows)
-        shift = einsum("jr,jkr->rk", self.rows, point)[:, :, None]
-        own = slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
+    def _look_again(self, step):
+        if self.correction is not None:
+            missing = self._zeros(
+                len(self.working) - len(self.correction.point),
+                self.current.shape[1],
+            )
+            point = joined(self.correction.point, missing)
+            problem = self._on_working(self.correction.rows)
+            self.correction = self.correction.widened(problem, point)
+        self._linearise(step)
+
+    def _on_working(self, rows):
+        """The problem of some rows on the working columns."""
+        return _part(replace(self.problem, design=self.working.as_design()), rows)
+
+    def _linearise(self, step):
+        """Find what is linear at the recorded point, and the correction there."""
+        problem, point = self._on_working(step.rows), self._point(step)
+        curvature = curvature_matrix(problem, step.predictor)
+        place = self._place(step.rows)
+        shift = self._of_own_rows(point)[:, :, None]
+        own = self.slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
         own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
+        self.own = own.T
+        self.shift = _curved(problem, curvature, point)
         steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
-        return Linearized(point, curved, own.T, steepest)
+        stretch = steepest * einsum("jkr,jkr->r", point, self.shift)
+        self.length = self._growth(step.rows) * np.sqrt(stretch.max(initial=0))
+        if self.correction is not None:
+            self._correct(point)
 
-    def _point(self, moment):
-        """Deviations at the gradient point."""
-        recorded = moment.step.point(moment.coef, moment.earlier)
-        point = moment.step.point(self.current, self.earlier)
-        return point - recorded[self.index, :, None]
+    def _correct(self, point):
+        """Add the correction to ``shift``, and its length to that of all slopes."""
+        scale, growth = self.correction.scale(point), self._growth(self.correction.rows)
+        self.shift += self.correction.value * scale
+        self.length += growth * (self.correction.length * scale).max(initial=0)
 
     def _place(self, rows):
         """Where each row left out is among some rows; -1 where it is not."""
@@ -257,100 +207,30 @@ class Replicas:
         place[rows] = np.arange(len(rows))
         return place[self.left_out.rows]
 
-    def _evaluate(self, moment):
+    def _evaluate(self, rows, predictor, step):
         """Evaluate the correction, and how far off the one used so far was."""
-        rows, predictor = moment.evaluates
-        index, expected = self.index, 0.0
-        if self.correction is not None:
-            scale = self.correction.scale(self._point(moment))
-            expected = self.correction.value * scale
-        self._drop(moment)
-        problem = _part(self.working, rows)
-        place, point = self._place(rows), self._point(moment)
-        following = Correction.at(problem, rows, predictor, place, point)
-        if self.correction is not None and rows is None:
-            kept = np.searchsorted(index, self.index)
-            curvature = curvature_matrix(problem, predictor)
-            curved = _curved(problem, curvature, point)
-            off = _lengths(following.value - expected[kept])
-            share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
-            shift = einsum("jr,jkr->rk", self.rows, point)
-            error_estimate = share * np.abs(shift).max(axis=1)
-            self.error_estimate = np.maximum(self.error_estimate, error_estimate)
-        self.correction = following
-
-    def _advance(self, moment, gradient, linearized):
-        """The update itself, for every replica on the working columns."""
-        following = linearized.curved
-        following += gradient[:, :, None]
-        following -= self.rows[:, None, :] * linearized.own
-        if self.correction is not None:
-            scale = self.correction.scale(linearized.point)
-            following += self.correction.value * scale
-        following *= self.loss_scale
-        self.earlier, self.current = (
-            self.current,
-            moment.step.apply(
-                self.current,
-                self.earlier,
-                following,
-                self._penalty_on(moment.penalty),
-                self.penalty_scale,
-            ),
+        last, point = self.correction, self._point(step)
+        places = self._drop(step.coef, step.earlier)
+        problem, kept = self._on_working(rows), point[places]
+        self.correction = Correction.at(
+            problem, rows, predictor, self._place(rows), kept
         )
+        if last is None or rows is not None:
+            return
+        expected = (last.value * last.scale(point))[places]
+        curved = _curved(problem, curvature_matrix(problem, predictor), kept)
+        off = _lengths(self.correction.value - expected)
+        share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
+        error_estimate = share * np.abs(self._of_own_rows(kept)).max(axis=1)
+        self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
-    def _joining(self, moment, gradient, linearized):
-        """Columns outside that the update may move, in a replica or the run."""
-        point, curved, own, steepest = linearized
-        stretch = einsum("jkr,jkr->r", point, curved).max(initial=0)
-        length = np.sqrt(steepest * max(stretch, 0)) * self._growth(moment.rows)
-        if self.correction is not None:
-            missed = self.correction.length * self.correction.scale(point)
-            length += missed.max(initial=0) * self._growth(self.correction.rows)
-        bound = np.abs(gradient).max(axis=1) + self.norms * length
-        bound += self.largest * np.abs(own).max(initial=0)
-        bound *= 1 + ROUNDING * np.finfo(self.rows.dtype).eps
-        step_size = moment.step.step_size
-        size = step_size * self.loss_scale.max() * bound
-        weakest = min(1.0, self.penalty_scale.min())
-        moves = moment.penalty.prox(size, step_size * weakest) != 0
-        moves |= moment.following.any(axis=1)
-        moves = self.whole(moves)
-        moves[self.index] = False
-        return moves
+    def _bounds(self):
+        return self.norms * self.length + self.largest * np.abs(self.own).max(initial=0)
 
     def _growth(self, rows):
         """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
-
-    def _join(self, joins):
-        """Widen the working columns by those where ``joins`` is true."""
-        index = np.union1d(self.index, np.flatnonzero(joins))
-        place = np.searchsorted(index, self.index)
-
-        def widen(array):
-            wide = np.zeros((len(index), *array.shape[1:]), array.dtype)
-            wide[place] = array
-            return wide
-
-        self._work_on(index)
-        self.current, self.earlier = widen(self.current), widen(self.earlier)
-        if self.correction is not None:
-            problem = _part(self.working, self.correction.rows)
-            self.correction = self.correction.widened(problem, widen)
-
-    def _drop(self, moment):
-        """Drop working columns that are zero everywhere in this iterate and before."""
-        used = moment.coef.any(axis=1) | moment.earlier.any(axis=1)
-        used[self.index] |= self.current.any(axis=(1, 2))
-        used[self.index] |= self.earlier.any(axis=(1, 2))
-        used[-1] = True
-        used = self.whole(used)[self.index]
-        if used.all():
-            return
-        self._work_on(self.index[used])
-        self.current, self.earlier = self.current[used], self.earlier[used]
 
 
 def _lengths(array):

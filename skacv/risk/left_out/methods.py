@@ -1,17 +1,16 @@
-"""The methods that leave single rows out of a run, and what each requires.
+"""The methods that leave single rows out of a run, and which runs each can read.
 
 Four methods are listed in ``METHODS`` in the order of what they cost; the first that
 can read a run, and is worth it, does. All are exact but :class:`Linearised`.
 
-A method states what it requires of a :class:`~skacv.risk.left_out.costs.Run`, which may
-be planned only: how many rows are worth leaving out is decided before the run.
+A method is chosen by a :class:`~skacv.risk.left_out.costs.Workload`, which may be
+planned only: how many rows are worth leaving out is decided before the run.
 """
 
 from functools import partial
 
 import numpy as np
 
-from ..reader import Unreadable
 from . import linearised, screened, spectral
 from .costs import MANY_ROWS
 from .replicas import record_of_replicas, replicas_at_a_time
@@ -25,21 +24,9 @@ class Spectral:
     """Linear updates with the squared error, all rows by one eigendecomposition."""
 
     @staticmethod
-    def requires(run):
-        """Raise where this does not leave rows out of a run."""
-        if not run.is_quadratic:
-            raise Unreadable(
-                "Rows are left out by one decomposition with the squared error only."
-            )
-        if not run.has_one_basis():
-            raise Unreadable(
-                "Rows are left out by one decomposition where all updates are linear "
-                "and elementwise in one eigenbasis only."
-            )
-
-    @staticmethod
-    def is_worth(run):
-        return run.is_decomposed()
+    def takes(run):
+        """Whether it can leave rows out of a run, and is worth it."""
+        return run.is_quadratic and run.has_one_basis() and run.is_decomposed()
 
     @staticmethod
     def n_rows_worth(run, n_active):
@@ -51,7 +38,7 @@ class Spectral:
         residuals = spectral.leave_one_out(
             request.problem, request.trajectory, request.left_out, *request.blocks
         )
-        return _plus_target(residuals, request.problem, request.rows)
+        return _plus_target(residuals, request)
 
     @staticmethod
     def coefficients(request, held_out):
@@ -69,128 +56,118 @@ class Spectral:
         deviations = spectral.deviations(
             request.problem, request.trajectory, left_out, held_out
         )
-        shift = np.zeros(len(request.rows))
-        if request.refit.recentres:
-            shift = (1 - 1 / left_out.residual_scale) * held_out[-1]
-        return request.trajectory.coef[-1].T + deviations.T, shift
+        coef = request.trajectory.coef[-1].T + deviations.T
+        return coef, left_out.intercept_shifts(held_out[-1])
 
 
-class Screened:
+class _ByReplicas:
+    """A method whose replicas have coefficients.
+
+    ``_read(request)`` are held-out predictors, (n_iterates, n_left_out, n_outputs), and
+    a function without arguments: the coefficients of the last iterate, of one output,
+    (n_left_out, n_columns).
+    """
+
+    @classmethod
+    def n_rows_worth(cls, run, n_active):
+        return run.n_rows_worth(n_active, cls._n_exact(run))
+
+    @classmethod
+    def predictors(cls, request):
+        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
+        found = [cls._read(part)[0] for part in request.outputs()]
+        return np.concatenate(found, axis=2)
+
+    @classmethod
+    def coefficients(cls, request):
+        """The last iterate of one output without each row, and intercepts' shifts."""
+        predictors, coefficients = cls._read(request)
+        residuals = predictors[-1, :, 0] - request.problem.target[request.rows, 0]
+        return coefficients(), request.left_out.intercept_shifts(residuals)
+
+
+class Screened(_ByReplicas):
     """Updates with a prox and the squared error: deviations on few columns."""
 
     @staticmethod
-    def requires(run):
-        """Raise where this does not leave rows out of a run."""
-        if not run.is_quadratic:
-            raise Unreadable(
-                "Rows are left out on few columns with the squared error only."
-            )
-        if not run.has_columns:
-            raise Unreadable("A kernel has no columns to leave rows out on.")
-        if not (run.is_elementwise() and run.takes_all_rows()):
-            raise Unreadable(
-                "Rows are left out on few columns where updates take all rows, and "
-                "every coefficient goes by its own gradient, only."
-            )
+    def takes(run):
+        """Whether it can leave rows out of a run, and is worth it."""
+        is_on_columns = run.has_columns and run.is_elementwise()
+        return run.is_quadratic and is_on_columns and not run.n_batches
 
     @staticmethod
-    def is_worth(run):
-        return True
+    def _n_exact(run):
+        return 0
 
     @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, n_exact=0)
-
-    @staticmethod
-    def predictors(request):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        residuals = [
-            screened.leave_one_out(
-                part.problem, part.trajectory, request.left_out, *request.blocks
-            )[0]
-            for part in request.outputs()
-        ]
-        return _plus_target(np.stack(residuals, axis=2), request.problem, request.rows)
-
-    @staticmethod
-    def coefficients(request):
-        """The last iterate of one output without each row, and intercepts' shifts."""
-        left_out = request.left_out
+    def _read(request):
         residuals, (deviations, place) = screened.leave_one_out(
-            request.problem, request.trajectory, left_out, *request.blocks
+            request.problem, request.trajectory, request.left_out, *request.blocks
         )
-        shift = np.zeros(len(request.rows))
-        if request.refit.recentres:
-            shift = (1 - 1 / left_out.residual_scale) * residuals[-1]
-        recorded = request.trajectory.coef[-1].T
-        return _with_deviations(recorded, deviations, len(shift))[place], shift
+
+        def coefficients():
+            coef, first = np.repeat(request.trajectory.coef[-1].T, len(place), 0), 0
+            for index, deviation in deviations:
+                coef[first : first + len(deviation), index] += deviation
+                first += len(deviation)
+            return coef[place]
+
+        return _plus_target(residuals[:, :, None], request), coefficients
 
 
-class Linearised:
+class Linearised(_ByReplicas):
     """Curved losses, linearised at the recorded run; not exact."""
 
     @staticmethod
-    def requires(run):
-        """Raise where this does not leave rows out of a run."""
-        if run.is_quadratic:
-            raise Unreadable("A quadratic loss needs no linearising.")
-        if not (run.has_columns and run.is_elementwise()):
-            raise Unreadable(
-                "Replicas are linearised where every coefficient goes by its own "
-                "gradient only."
-            )
+    def takes(run):
+        """Whether it can leave rows out of a run, and is worth it."""
+        is_on_columns = run.has_columns and run.is_elementwise()
+        return not run.is_quadratic and is_on_columns and run.is_worth_linearising()
 
     @staticmethod
-    def is_worth(run):
-        return run.is_worth_linearising()
+    def _n_exact(run):
+        return run.n_corrected()
 
     @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, run.n_corrected())
+    def _read(request):
+        """By linearising, and exactly where that is not accurate."""
+        predictors, deviations, error_estimate = linearised.leave_one_out(
+            request.problem,
+            request.trajectory,
+            request.left_out,
+            *request.blocks,
+            request.correction,
+        )
+        coef = request.trajectory.coef[-1] + deviations
+        largest = LARGEST_ERROR * request.problem.loss.scale
+        inaccurate = np.flatnonzero(error_estimate > largest)
+        if inaccurate.size:
+            exact, blocks = _by_replicas(request.part(inaccurate))
+            predictors[:, inaccurate], coef[inaccurate] = exact, np.concatenate(blocks)
+        return predictors, lambda: coef[:, :, 0]
 
-    @staticmethod
-    def predictors(request):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        found = [_linearised(part)[0] for part in request.outputs()]
-        return np.concatenate(found, axis=2)
 
-    @staticmethod
-    def coefficients(request):
-        """The last iterate of one output without each row, and intercepts' shifts."""
-        _, coef = _linearised(request)
-        return coef[:, :, 0], np.zeros(len(request.rows))
-
-
-class Replicated:
+class Replicated(_ByReplicas):
     """Any update and any loss: a replica of the run for every row."""
 
     @staticmethod
-    def requires(run):
-        """Nothing: rows are left out of every run."""
-
-    @staticmethod
-    def is_worth(run):
+    def takes(run):
+        """Whether it can leave rows out of a run, and is worth it: always."""
         return True
 
     @staticmethod
-    def n_rows_worth(run, n_active):
-        return run.n_rows_worth(n_active, run.n_updates)
+    def _n_exact(run):
+        return run.n_updates
+
+    @classmethod
+    def predictors(cls, request):
+        """Held-out predictors, of all outputs from one run without each row."""
+        return cls._read(request)[0]
 
     @staticmethod
-    def predictors(request):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        return np.concatenate([z for _, z in _rows_by_replicas(request)], axis=1)
-
-    @staticmethod
-    def coefficients(request):
-        """The last iterate of one output without each row, and intercepts' shifts."""
-        found = _rows_by_replicas(request)
-        coef = np.concatenate([coef[:, 0].T for coef, _ in found])
-        shift = np.zeros(len(request.rows))
-        if request.refit.recentres:
-            last = np.concatenate([z[-1, :, 0] for _, z in found])
-            shift = last - request.problem.design.own_predictors(coef, request.rows)
-        return coef, shift
+    def _read(request):
+        predictors, blocks = _by_replicas(request)
+        return predictors, lambda: np.concatenate(blocks)[:, :, 0]
 
 
 METHODS = (Spectral, Screened, Linearised, Replicated)
@@ -198,24 +175,15 @@ METHODS = (Spectral, Screened, Linearised, Replicated)
 COEFFICIENT_METHODS = (Screened, Linearised, Replicated)
 
 
-def can_read(method, run):
-    """Whether a run meets what a method requires."""
-    try:
-        method.requires(run)
-    except Unreadable:
-        return False
-    return True
-
-
 def method_for(run, methods=METHODS):
     """The first of the methods that can read a run, and is worth it.
 
     Parameters
     ----------
-    run : Run
+    run : Workload
     methods : sequence of classes
     """
-    return next(m for m in methods if can_read(m, run) and m.is_worth(run))
+    return next(method for method in methods if method.takes(run))
 
 
 def n_rows_worth(run, n_active):
@@ -223,7 +191,7 @@ def n_rows_worth(run, n_active):
 
     Parameters
     ----------
-    run : Run
+    run : Workload
     n_active : int
         Columns that the run uses at most.
     """
@@ -235,18 +203,26 @@ def is_cheap(run):
 
     Parameters
     ----------
-    run : Run
+    run : Workload
     """
     return method_for(run) is Spectral and run.is_decomposed_cheaply()
 
 
-def _rows_by_replicas(request):
-    """Coefficients and predictors of blocks of rows, by replicas."""
+def _by_replicas(request):
+    """Leave rows out by replicas, a block of rows at a time.
+
+    Returns
+    -------
+    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
+    coef : sequence of ndarray of shape (n_rows, n_columns, n_outputs)
+        Coefficients of the last iterate, block by block.
+    """
     largest_block, map = request.blocks
     size = min(replicas_at_a_time(request.problem), largest_block)
     blocks = np.array_split(request.rows, -(-len(request.rows) // size))
     replay = partial(_rows_left_out, request.problem, request.trajectory, request.refit)
-    return list(map(replay, blocks))
+    predictors, coef = zip(*map(replay, blocks))
+    return np.concatenate(predictors, axis=1), coef
 
 
 def _rows_left_out(problem, trajectory, refit, rows):
@@ -254,47 +230,10 @@ def _rows_left_out(problem, trajectory, refit, rows):
     stays[rows, np.arange(len(rows))] = False
     judged = rows[:, None]
     coef, record = record_of_replicas(problem, trajectory, refit, stays, judged)
-    return coef, record.predictors(problem.design, judged)
+    return record.predictors(problem.design, judged), np.moveaxis(coef, 2, 0)
 
 
-def _linearised(request):
-    """Leave rows out by linearising, and exactly where that is not accurate.
-
-    Returns
-    -------
-    predictors : ndarray of shape (n_iterates, n_left_out, n_outputs)
-    coef : ndarray of shape (n_left_out, n_columns, n_outputs)
-        Coefficients of the last iterate.
-    """
-    predictors, deviations, error_estimate = linearised.leave_one_out(
-        request.problem,
-        request.trajectory,
-        request.left_out,
-        *request.blocks,
-        request.correction,
-    )
-    coef = request.trajectory.coef[-1] + deviations
-    inaccurate = np.flatnonzero(
-        error_estimate > LARGEST_ERROR * request.problem.loss.scale
-    )
-    if inaccurate.size:
-        found = _rows_by_replicas(request.part(inaccurate))
-        predictors[:, inaccurate] = np.concatenate([z for _, z in found], axis=1)
-        last = [np.moveaxis(coef, 2, 0) for coef, _ in found]
-        coef[inaccurate] = np.concatenate(last)
-    return predictors, coef
-
-
-def _plus_target(residuals, problem, rows):
+def _plus_target(residuals, request):
     """Predictors from residuals, in their place: they may be a fit's largest array."""
-    residuals += problem.target[rows]
+    residuals += request.problem.target[request.rows]
     return residuals
-
-
-def _with_deviations(coef, deviations, n_left_out):
-    """Coefficients (1, n_columns) with what blocks of rows change in columns."""
-    coef, first = np.repeat(coef, n_left_out, axis=0), 0
-    for index, deviation in deviations:
-        coef[first : first + len(deviation), index] += deviation
-        first += len(deviation)
-    return coef

@@ -9,7 +9,7 @@ from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable
 from ..refit import Refit
-from .costs import Run
+from .costs import Workload
 
 # Arrays with an entry for every row that is left out.
 BY_ROW = ("rows", "loss_scale", "residual_scale", "penalty_scale", "sqrt_weight")
@@ -66,6 +66,10 @@ class LeftOutRows:
         """The rows at the places ``index``, in that order."""
         return replace(self, **{name: getattr(self, name)[index] for name in BY_ROW})
 
+    def intercept_shifts(self, residuals):
+        """By how much intercepts on the centred data are not zero, from residuals."""
+        return (1 - 1 / self.residual_scale) * residuals
+
     def shared_scales(self):
         """Loss and penalty scales; one entry each if all rows share them."""
         n_scales = 1 if np.ptp(self.loss_scale) == 0 else len(self.rows)
@@ -113,7 +117,7 @@ class Request:
     @property
     def run(self):
         """The run, as far as the choice of a method goes."""
-        return Run.recorded(self.problem, self.trajectory, self.correction)
+        return Workload.recorded(self.problem, self.trajectory, self.correction)
 
     def outputs(self):
         """A request for every output that has a loss by itself."""

@@ -13,55 +13,15 @@ vector: the tangent at t of all shocks X'(r (V_s + c D_s Z_s)) so far. No Q and 
 ever formed; an update takes two products with X.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from ...optim.design import Design
-from ...optim.families import OnColumns
 from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ...optim.user import Arguments, no_move
 from .signed_rows import SignedRows, curvature_at
-from .tangents import column_unions, moved_to
-
-
-@dataclass(frozen=True)
-class ColumnSet:
-    """The columns on which tangents live during some consecutive updates.
-
-    Attributes
-    ----------
-    n_updates : int
-    index : ndarray of int, increasing
-    columns : Design
-        Design of these columns, in the precision of the tangents.
-    """
-
-    n_updates: int
-    index: np.ndarray
-    columns: Design
-
-    @classmethod
-    def whole(cls, design, n_updates, dtype):
-        """All columns, all along."""
-        index = np.arange(design.shape[1])
-        return cls(n_updates, index, design.columns(index, dtype))
-
-    @staticmethod
-    def all_of(design, trajectory, dtype):
-        """Those of a run, one after the other.
-
-        Yields
-        ------
-        ColumnSet
-        """
-        former, columns = None, None
-        for n_updates, index in column_unions(design, trajectory, dtype):
-            if former is None or not np.array_equal(index, former):
-                columns = None  # before those of the next set are copied
-                former, columns = index, design.columns(index, dtype)
-            yield ColumnSet(n_updates, index, columns)
+from .tangents import Tangents
 
 
 def shocks_of_w(temporal, follows, total):
@@ -85,8 +45,8 @@ def shocks_of_w(temporal, follows, total):
     return temporal, follows
 
 
-class CurvedTangents:
-    """The tangents of all probes and modes, one update after the other.
+class CurvedTangents(Tangents):
+    """The tangents of any loss.
 
     Parameters
     ----------
@@ -95,118 +55,97 @@ class CurvedTangents:
         c.
     temporal : ndarray of shape (n_updates, n_modes)
         V.
-    probes : SignProbes
+    signs : ndarray of shape (n_rows, n_outputs, n_probes)
+    n_by_mode : ndarray of shape (n_modes,), default=None
+        As of :class:`Tangents`; None is all probes for every mode.
     shocks : callable
         :func:`shocks_of_w`, or another of its kind.
     degrees : float
-        Arguments of :class:`SignedRows`.
+        Degrees of freedom of a row, as of :class:`SignedRows`.
 
     Attributes
     ----------
-    solution : ndarray of shape (n_updates + 1, n_groups, n_modes)
-        Z at every iterate. Outputs that the loss couples are one group, others a group
-        each, with a W of their own.
+    solution, responses
+        As of :class:`Tangents`. Outputs that the loss couples are one group, others a
+        group each, with a W of their own.
     at_points : ndarray of shape (n_updates, n_groups, n_modes)
         Z at the points where the gradients are taken.
-    responses : ndarray of shape (n_updates + 1, n_groups, n_tangents)
-        What every tangent alone says of Z.
     mean_bend : ndarray of shape (n_updates, n_groups)
         The curvature that Z is fed back by, on average as it is read.
     """
 
     def __init__(
-        self, points, row_scales, temporal, probes, shocks=shocks_of_w, degrees=1.0
+        self,
+        points,
+        row_scales,
+        temporal,
+        signs,
+        n_by_mode=None,
+        shocks=shocks_of_w,
+        degrees=1.0,
     ):
-        self._points, self._temporal, self._shocks_of = points, temporal, shocks
-        self._degrees = degrees
-        n_outputs, dtype = probes.signs.shape[1], probes.signs.dtype
-        self._signs, self._row_scales = probes.signs, row_scales.astype(dtype)
-        self._probe, self._mode = probes.probe, probes.mode
-        share = np.diag(1 / probes.n_by_mode)
-        self._mixing = np.repeat(share, probes.n_by_mode, axis=0)
+        n_updates, n_modes = temporal.shape
+        _, n_outputs, n_probes = signs.shape
         self._is_coupled = points.problem.loss.is_coupled
-        (n_updates, n_modes), n_tangents = temporal.shape, len(self._mode)
         n_groups = (1 if self._is_coupled else n_outputs) * points.n_positions
-        self.solution = np.zeros((n_updates + 1, n_groups, n_modes))
+        super().__init__(
+            points.trajectory,
+            temporal,
+            np.full(n_modes, n_probes) if n_by_mode is None else n_by_mode,
+            points.column_sets(signs.dtype),
+            signs.dtype,
+            n_outputs,
+            n_groups,
+        )
+        self._points, self._shocks_of, self._degrees = points, shocks, degrees
+        self._signs, self._row_scales = signs, row_scales.astype(signs.dtype)
         self.at_points = np.zeros((n_updates, n_groups, n_modes))
-        self.responses = np.zeros((n_updates + 1, n_groups, n_tangents))
         self.mean_bend = np.zeros((n_updates, n_groups))
-        self._column_sets = iter(points.column_sets(dtype))
-        self._rows, self._n_left, self._index = None, 0, np.empty(0, int)
-        self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
 
-    def take(self, taken):
-        """Move all tangents on by an update."""
-        if not self._n_left:
-            self._enter_next_set()
-        self._n_left -= 1
-        if taken.restarts:
-            self._earlier = self._current
-        self._take(taken, taken.update.point(self._current, self._earlier))
+    def _rows_on(self, following):
+        rows = SignedRows(
+            following.columns,
+            self._signs,
+            self._row_scales,
+            self._probe,
+            self._degrees,
+        )
+        self._source = rows.source()
+        return rows
 
     def _take(self, taken, point):
-        """The same from the point where the gradient is taken, on its columns."""
         t, bend = taken.t, self._bend(taken.t)
         bent, change = self._rows.pulled(bend, point)
         reading = self._rows.reading(bend, bent, self._is_coupled)
-        self._note(t, slice(None), reading)
+        self._note(t, slice(None), reading.of(self._current))
         change -= self._shocks(t, slice(None), reading, point, self._source, bent)
         self._step(taken, change / len(self._signs))
 
     def _step(self, taken, change):
         """One gradient step on the tangents, that led to a recorded iterate."""
-        following = self._points.trajectory.coef[taken.t + 1, self._index]
-        self._advance(taken, change, following)
-        last = len(self._temporal)
+        self._advance(taken, change, self._coef[taken.t + 1, self._index])
+        last = len(self.temporal)
         if taken.t + 1 == last:
             reading = self._reading_of(self._rows, self._bend(last))
-            self._note(last, slice(None), reading)
+            self._note(last, slice(None), reading.of(self._current))
 
     def _bend(self, t):
-        return self._points.curvature(t).astype(self._signs.dtype)
+        return self._points.curvature(t).astype(self._dtype)
 
     def _reading_of(self, rows, bend):
         """How Z is read by some rows; no tangent is moved."""
         bent, _ = rows.pulled(bend, self._current[:, :, :0])
         return rows.reading(bend, bent, self._is_coupled)
 
-    def _note(self, t, groups, reading):
-        """Read Z at iterate t."""
-        found = reading.of(self._current)
-        self.responses[t, groups] = found
-        self.solution[t, groups] = found @ self._mixing
-
     def _shocks(self, t, groups, reading, point, source, bent):
         """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
         self.mean_bend[t, groups] = reading.mean_bend
         follows = reading.of(point) @ self._mixing
-        plain, through = self._shocks_of(self._temporal[t], follows, reading.total)
+        plain, through = self._shocks_of(self.temporal[t], follows, reading.total)
         self.at_points[t, groups] = through
-        dtype = bent.dtype
-        found = source * plain[self._mode].astype(dtype)
-        found += bent * through[:, self._mode].astype(dtype)
+        found = source * plain[self.mode].astype(self._dtype)
+        found += bent * through[:, self.mode].astype(self._dtype)
         return found
-
-    def _advance(self, taken, change, following):
-        """The tangents after a gradient step that led to ``following``."""
-        penalty = self._penalty_on(taken.penalty)
-        moved = taken.update.tangent(
-            self._current, self._earlier, change, penalty, following[:, :, None]
-        )
-        self._earlier, self._current = self._current, moved
-
-    def _enter_next_set(self):
-        """Move the tangents to the columns of the next set."""
-        held, self._rows = self._index, None  # before the next columns are copied
-        following = next(self._column_sets)
-        self._index, self._n_left = following.index, following.n_updates
-        self._rows = SignedRows(
-            following.columns, self._signs, self._row_scales, self._probe, self._degrees
-        )
-        self._penalty_on = OnColumns(self._index)
-        self._earlier = moved_to(self._index, held, self._earlier)
-        self._current = moved_to(self._index, held, self._current)
-        self._source = self._rows.source()
 
 
 class BatchTangents(CurvedTangents):
@@ -224,7 +163,7 @@ class BatchTangents(CurvedTangents):
         # Only the batch feeds back.
         share = len(batch) / len(bend)
         reading = replace(reading, mean_bend=share * reading.mean_bend)
-        self._note(t, slice(None), reading)
+        self._note(t, slice(None), reading.of(self._current))
         bent, change = self._rows.some(batch).pulled(bend[batch], point)
         change -= self._shocks(t, slice(None), reading, point, self._source, bent)
         self._step(taken, change / len(batch))
@@ -247,20 +186,20 @@ class PassTangents(CurvedTangents):
         return slice(position * self._n_each, (position + 1) * self._n_each)
 
     def _take(self, taken, point):
-        coef = self._points.trajectory.coef[taken.t, :, :, None]
+        coef = self._coef[taken.t, :, :, None]
         parts = taken.update.parts(self._fits, taken.penalty, coef)
         for position, part in enumerate(parts):
             self._visit(taken, position, part)
         bend = self._bend(taken.t + 1)
         for position, batch in enumerate(taken.update.batches):
             reading = self._reading_of(self._rows.some(batch), bend[batch])
-            self._note(taken.t + 1, self._groups(position), reading)
+            self._note(taken.t + 1, self._groups(position), reading.of(self._current))
 
     def _visit(self, taken, position, part):
         """Move the tangents on by the step on one batch."""
         rows = self._rows.some(part.rows)
         bend = curvature_at(self._points.problem, part.predictor[:, :, 0], part.rows)
-        bend = bend.astype(self._signs.dtype)
+        bend = bend.astype(self._dtype)
         bent, change = rows.pulled(bend, self._current)
         reading = rows.reading(bend, bent, self._is_coupled)
         change -= self._shocks(
@@ -277,8 +216,7 @@ class UserTangents(CurvedTangents):
 
     def __init__(self, points, *args, **kwargs):
         super().__init__(points, *args, **kwargs)
-        start = points.trajectory.coef[0]
-        self._run = Iterates.at_rest(Fits(points.problem), start)
+        self._run = Iterates.at_rest(Fits(points.problem), self._coef[0])
         self._former = None
 
     def _advance(self, taken, change, following):

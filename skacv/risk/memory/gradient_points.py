@@ -11,18 +11,19 @@ from functools import cached_property
 import numpy as np
 
 from ...optim.fits import Fits
+from ...optim.predictors import StoredPredictors
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable
 from .curved_tangents import (
     BatchTangents,
-    ColumnSet,
     CurvedTangents,
     PassTangents,
     UserTangents,
 )
-from .modes import AlongRun, Modes, all_modes, modes_of
+from .modes import MOST_KEPT, AlongRun, Modes, all_modes, modes_of
 from .signed_rows import curvature_at
+from .tangents import all_columns, column_sets
 
 # Modes that are smaller, relative to the largest, are rounding where all are wanted.
 RESOLUTION = 1e-12
@@ -68,9 +69,17 @@ class GradientPoints:
     def n_updates(self):
         return self.trajectory.n_updates
 
+    @cached_property
+    def predictor(self):
+        """Linear predictors of the iterates; they are read several times."""
+        found = self.trajectory.predictor
+        if np.prod(found.shape) > MOST_KEPT:
+            return found
+        return StoredPredictors(found.of_rows(slice(None)))
+
     def at(self, t):
         """Linear predictors of all rows at the gradient of update t, or at the end."""
-        predictor = self.trajectory.predictor
+        predictor = self.predictor
         if t == len(self.ahead) or self.ahead[t] == 0:
             return predictor[t]
         return predictor[t] + self.ahead[t] * (predictor[t] - predictor[self.before[t]])
@@ -85,21 +94,39 @@ class GradientPoints:
         """
         return curvature_at(self.problem, self.at(t))
 
+    def points(self, rows):
+        """Linear predictors of some rows (a slice) at all gradients, a new array.
+
+        Returns
+        -------
+        ndarray of shape (n_updates, n_block, n_outputs)
+        """
+        recorded = self.predictor.of_rows(rows)
+        points = recorded[:-1]
+        if self.ahead.any():
+            step = points - recorded[self.before]
+            step *= self.ahead
+            points = np.add(points, step, out=step)
+        return points
+
     def slopes(self):
-        """Minus the slopes of all rows at all gradients, as :class:`AlongRun`."""
-        predictor = self.trajectory.predictor
+        """Minus the slopes of all rows at all gradients, times n and their weights.
 
-        def points(rows):
-            recorded = predictor.of_rows(rows)
-            points = recorded[:-1]
-            if self.ahead.any():
-                step = points - recorded[self.before]
-                step *= self.ahead
-                step += points
-                points = step
-            return points
+        Returns
+        -------
+        AlongRun
+        """
+        target, loss = self.problem.target, self.problem.loss
+        weights = len(target) * self.problem.row_weights
 
-        return slopes_along(self.problem, points, self.n_updates)
+        def slopes(rows):
+            # Replicas come last where a loss takes several predictors of a row.
+            found = loss.derivative(
+                target[rows, :, None], np.moveaxis(self.points(rows), 0, 2)
+            )
+            return np.moveaxis(found, 2, 0) * -weights[rows]
+
+        return AlongRun((self.n_updates, *target.shape), slopes)
 
     def taken(self):
         """Which rows every gradient takes, (n_updates, n_rows) or for all alike."""
@@ -122,15 +149,14 @@ class GradientPoints:
 
     def column_sets(self, dtype):
         """The columns on which tangents live, as :class:`ColumnSet`, in order."""
-        return ColumnSet.all_of(self.problem.design, self.trajectory, dtype)
+        return column_sets(self.problem.design, self.trajectory, dtype)
 
     def tangents(self, *args, **kwargs):
-        """What carries tangents along the run, after the last update.
+        """The tangents of the run, after the last update.
 
         Arguments are those of :class:`CurvedTangents`, without the points.
         """
-        follower = self.follower(self, *args, **kwargs)
-        return self.trajectory.followed_by(follower)
+        return self.follower(self, *args, **kwargs).after_the_run()
 
     def taken_off(self, Z, spatial, iterates, rows):
         """W V of every row, times what the row has of each mode.
@@ -169,7 +195,7 @@ class UserPoints(GradientPoints):
     follower = UserTangents
 
     def column_sets(self, dtype):
-        return [ColumnSet.whole(self.problem.design, self.n_updates, dtype)]
+        return all_columns(self.problem.design, self.n_updates, dtype)
 
 
 class BatchPoints(GradientPoints):
@@ -231,15 +257,12 @@ class PassPoints(GradientPoints):
     def n_positions(self):
         return int(self.position.max()) + 1
 
-    def slopes(self):
-        def points(rows):
-            return self.visited[:, rows]
-
-        return slopes_along(self.problem, points, self.n_updates)
+    def points(self, rows):
+        return self.visited[:, rows]
 
     def column_sets(self, dtype):
         """All columns: within a pass others may move than at its ends."""
-        return [ColumnSet.whole(self.problem.design, self.n_updates, dtype)]
+        return all_columns(self.problem.design, self.n_updates, dtype)
 
     def taken_off(self, Z, spatial, iterates, rows):
         place = self.position[iterates, rows]
@@ -311,30 +334,3 @@ def kind_of_points(problem, trajectory):
         "The memory matrix is read where every update takes all rows, or one batch, or "
         "all rows once, batch by batch."
     )
-
-
-def slopes_along(problem, points, n_updates):
-    """Minus the slopes of all rows, times n and their weights.
-
-    Parameters
-    ----------
-    problem : Problem
-    points : callable
-        ``points(rows)`` are the linear predictors of some rows (a slice) at all
-        gradients, (n_updates, n_block, n_outputs).
-    n_updates : int
-
-    Returns
-    -------
-    AlongRun
-    """
-    weights = len(problem.target) * problem.row_weights
-
-    def slopes(rows):
-        # Replicas come last where a loss takes several predictors of a row.
-        found = problem.loss.derivative(
-            problem.target[rows, :, None], np.moveaxis(points(rows), 0, 2)
-        )
-        return np.moveaxis(found, 2, 0) * -weights[rows]
-
-    return AlongRun((n_updates, *problem.target.shape), slopes)

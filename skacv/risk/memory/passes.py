@@ -14,7 +14,7 @@ the case of a single batch, their means over rows serve all rows: here of each b
 read from random labels that the run carries as further targets.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -23,8 +23,9 @@ from scipy.linalg import solve_triangular, toeplitz
 from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
-from ..reader import Unreadable, read
-from .memory_matrix import RiskEstimate
+from .estimate import RiskEstimate
+from .modes import AlongRun, all_modes
+from .traces import is_number
 
 # Random labels.
 N_LABELS = 40
@@ -32,96 +33,43 @@ N_LABELS = 40
 RESOLUTION = 1e-7
 
 
-@dataclass(frozen=True)
-class PassRisk:
-    """Reader of the risk of passes, from random labels.
+def can_read(problem, trajectory):
+    """Whether it is the squared error and one linear pass, the same all along."""
+    is_of_passes = all(update.n_batches for update, _ in trajectory.first_updates())
+    if not (problem.loss.is_quadratic and is_of_passes and trajectory.is_linear()):
+        return False
+    first = trajectory.phases[0]
+    one, other = islice(first.schedule.updates(), 2)
+    return one == other and all(phase.same_rule(first) for phase in trajectory.phases)
 
-    Parameters
-    ----------
-    n_labels : int
-        Random labels that the self-influence of rows is read from.
-    rng : numpy Generator or RandomState
-        Draws the labels.
+
+def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
+    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+
+    A number of probes is one of random labels. It is read from rows that no
+    preconditioner was made from, without row scales.
     """
-
-    n_labels: int = N_LABELS
-    rng: object = None
-
-    def requires(self, problem, trajectory):
-        """The squared error and one linear pass, the same all along."""
-        if not problem.loss.is_quadratic:
-            raise Unreadable(
-                "The risk of passes is read with the squared error only, not with "
-                f"{type(problem.loss).__name__}."
-            )
-        if not all(update.n_batches for update, _ in trajectory.first_updates()):
-            raise Unreadable(
-                "The risk of passes is read where every iterate is a pass through "
-                "batches of rows."
-            )
-        if not trajectory.is_linear():
-            raise Unreadable(
-                "The risk of passes is read where updates are linear: without a prox."
-            )
-        first = trajectory.phases[0]
-        same = all(phase.same_rule(first) for phase in trajectory.phases)
-        one, other = islice(first.schedule.updates(), 2)
-        if not same or one != other:
-            raise Unreadable(
-                "The risk of passes is read where every pass takes the same batches, "
-                "in the same order, under the same penalty."
-            )
-
-    def read(self, problem, trajectory, refit):
-        """The RiskEstimate of a run."""
-        n_rows = len(problem.target)
-        labels = random_signs((n_rows, self.n_labels), self.rng)
-        others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
-        batches = trajectory.phases[0].first_update.batches
-        batches = [np.intersect1d(rows, others) for rows in batches]
-        batches = [rows for rows in batches if len(rows)]
-        carried = LabelledRun(problem, trajectory, labels, batches)
-        trajectory.followed_by(carried)
-        scale = n_rows / (n_rows - 1) if refit.recentres else 1.0
-        kept = label_groups(self.n_labels)
-        found = np.empty((len(kept), *carried.ended.shape))
-        for number, rows in enumerate(batches):
-            own = carried.visited[:, rows], carried.ended[:, rows]
-            for k, some in enumerate(kept):
-                influences = [
-                    part[:, number, some].mean(axis=1)
-                    for part in (carried.influence, carried.end_influence)
-                ]
-                found[k][:, rows] = scale * _held_out(*own, *influences)
-        return _estimate(problem, found[:, :, others], others, self.n_labels)
-
-
-def estimate_risk(problem, trajectory, refit, **settings):
-    """Estimate the risk of every iterate of passes through fixed batches.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the squared error as loss.
-    trajectory : Trajectory
-        Its passes are linear, in the same batches and with the same penalty.
-    refit : Refit
-        What a fit without some rows would be.
-    **settings
-        ``n_labels`` and ``rng`` of :class:`PassRisk`.
-
-    Returns
-    -------
-    RiskEstimate
-        It is read from rows that no preconditioner was made from, without row
-        scales.
-
-    Raises
-    ------
-    Unreadable
-        If random labels do not say what rows left out of the run would cost.
-    """
-    return read(PassRisk(**settings), problem, trajectory, refit)
+    n_labels = method if is_number(method) else N_LABELS
+    n_rows = len(problem.target)
+    labels = random_signs((n_rows, n_labels), rng)
+    others = np.setdiff1d(np.arange(n_rows), trajectory.rows_seen())
+    batches = trajectory.phases[0].first_update.batches
+    batches = [np.intersect1d(rows, others) for rows in batches]
+    batches = [rows for rows in batches if len(rows)]
+    carried = LabelledRun(problem, trajectory, labels, batches)
+    trajectory.followed_by(carried)
+    scale = n_rows / (n_rows - 1) if refit.recentres else 1.0
+    kept = label_groups(n_labels)
+    found = np.empty((len(kept), *carried.ended.shape))
+    for number, rows in enumerate(batches):
+        own = carried.visited[:, rows], carried.ended[:, rows]
+        for k, some in enumerate(kept):
+            influences = [
+                part[:, number, some].mean(axis=1)
+                for part in (carried.influence, carried.end_influence)
+            ]
+            found[k][:, rows] = scale * _held_out(*own, *influences)
+    return _estimate(problem, found[:, :, others], others, n_labels)
 
 
 class LabelledRun:
@@ -199,9 +147,7 @@ def _estimate(problem, found, others, n_labels):
     )
     weighted = found[0] * np.sqrt(len(others) * weights)
     weighted *= np.sqrt(share)[:, None, None]
-    left, size, right = np.linalg.svd(
-        weighted.reshape(len(weighted), -1), full_matrices=False
-    )
-    kept = size > RESOLUTION * max(size[0], np.finfo(float).tiny)
-    factors = left[:, kept] * size[kept], right[kept].reshape(-1, *found.shape[2:])
+    along = AlongRun(weighted.shape, lambda rows: weighted[:, rows])
+    modes = all_modes(along, RESOLUTION)
+    factors = modes.temporal, modes.spatial
     return RiskEstimate.of(share * paths[0], mc_se, factors, weights, n_probes=n_labels)

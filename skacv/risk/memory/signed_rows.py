@@ -17,31 +17,6 @@ ENTRIES_PER_BLOCK = 1 << 21
 
 
 @dataclass(frozen=True)
-class SignProbes:
-    """Signs of the rows, by which traces over rows are read.
-
-    Attributes
-    ----------
-    signs : ndarray of shape (n_rows, n_outputs, n_probes)
-    n_by_mode : ndarray of shape (n_modes,)
-        Mode k is driven through the first ``n_by_mode[k]`` probes.
-    """
-
-    signs: np.ndarray
-    n_by_mode: np.ndarray
-
-    @property
-    def mode(self):
-        """The mode of every tangent."""
-        return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
-
-    @property
-    def probe(self):
-        """The probe of every tangent."""
-        return np.concatenate([np.arange(n) for n in [0, *self.n_by_mode]])
-
-
-@dataclass(frozen=True)
 class SignedRows:
     """Rows of X on some columns, their signs, and their leverages.
 

@@ -3,20 +3,22 @@
 A shock in the gradient at iterate s changes iterate t by M_{t,s} times the
 shock, the Jacobians of Bellec & Tan (2024). The change obeys the same update
 as the iterates, with the prox replaced by its derivative at the recorded
-iterate. :func:`tangent_pass` carries, for every probe and temporal mode, the
+iterate. :class:`Tangents` carries, for every probe and temporal mode, the
 one vector that all past shocks add up to; no M_{t,s} and no memory matrix is
-ever formed.
+ever formed. Which shocks a gradient gets, and what tangents say of them, depends
+on the loss: see :class:`SquaredTangents` and :mod:`skacv.risk.memory.curved_tangents`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.families import OnColumns
-from ...optim.penalties import SquaredL2
 
 # A working set is kept while it is at most this much larger than needed, and
 # for at least so many updates.
@@ -32,113 +34,82 @@ ALWAYS_FITS = 1 << 23
 WIDE = 0.75
 
 
-@dataclass(frozen=True)
-class TangentProbes:
-    """Traces tr(X M X') / n as means over probes of readout' M source.
-
-    Every tangent is one probe driven by one temporal mode. Modes need not have
-    the same number of probes.
-
-    Attributes
-    ----------
-    source, readout : ndarray of shape (n_columns, n_probes)
-    n_by_mode : ndarray of shape (n_modes,)
-        Mode k is driven through the first ``n_by_mode[k]`` probes.
-    """
-
-    source: np.ndarray
-    readout: np.ndarray
-    n_by_mode: np.ndarray
-
-    @property
-    def n_tangents(self):
-        return int(self.n_by_mode.sum())
-
-    @property
-    def mode(self):
-        """The mode of every tangent."""
-        return np.repeat(np.arange(len(self.n_by_mode)), self.n_by_mode)
-
-
-@dataclass(frozen=True)
-class WorkingSet:
+class ColumnSet(NamedTuple):
     """The columns on which tangents live during some consecutive updates.
 
     Attributes
     ----------
     n_updates : int
     index : ndarray of int, increasing
-    gram : callable
-        ``gram(tangents)`` is their product with X_W' X_W / n.
-    coef : callable
-        ``coef(t)`` are the recorded coefficients of row ``t`` there, (n_index, 1).
-    penalty_on : callable
-        What a penalty is there.
+    columns : Design or None
+        Design of these columns, in the precision of the tangents.
+    times_gram : callable or None
+        ``times_gram(tangents)`` is their product with X_W' X_W / n, where it takes no
+        columns.
     """
 
     n_updates: int
     index: np.ndarray
-    gram: Callable
-    coef: Callable
-    penalty_on: Callable
+    columns: Design | None
+    times_gram: Callable | None = None
 
 
-def spectral_working_sets(trajectory, eigenvalues):
-    """Linear updates commute with the Gram matrix: one diagonal working set."""
-    index = np.arange(len(eigenvalues))
-    yield WorkingSet(
-        n_updates=trajectory.n_updates,
-        index=index,
-        gram=partial(np.multiply, eigenvalues[:, None]),
-        coef=lambda t: None,  # no prox looks at them
-        penalty_on=lambda penalty: SquaredL2(penalty.common_curvature()),
-    )
+def all_columns(design, n_updates, dtype):
+    """All columns, all along: a list of one :class:`ColumnSet`."""
+    index = np.arange(design.shape[1])
+    return [ColumnSet(n_updates, index, design.columns(index, dtype))]
 
 
-def column_working_sets(design, trajectory, n_tangents, dtype):
-    """Working sets of columns of X for a trajectory of one replica.
+def column_sets(design, trajectory, dtype, n_products=0):
+    """The columns of a run, one set after the other.
 
-    The active sets are known, since the run is over: a working set is the
-    union of the active sets of consecutive iterates, as long as that union is
-    not much larger than what the updates need.
+    The active sets are known, since the run is over: a set is the union of the active
+    sets of consecutive iterates, as long as that union is not much larger than what the
+    updates need.
 
     Parameters
     ----------
     design : Design
     trajectory : Trajectory
-    n_tangents : int
     dtype : dtype of the tangents
+    n_products : int
+        Tangents that are multiplied with the Gram matrix in an update: it is formed
+        where that pays for itself.
 
     Yields
     ------
-    WorkingSet
+    ColumnSet
     """
-    coef = trajectory.coef[:, :, 0]
-    unions = column_unions(design, trajectory, dtype)
-    shared, gram = np.empty(0, int), None
+    unions = [
+        (n_updates, _widened(index, design, dtype))
+        for n_updates, index in _unions(trajectory)
+    ]
+    shared, gram, former, columns = np.empty(0, int), None, None, None
     for i, (n_updates, index) in enumerate(unions):
         if not np.isin(index, shared, assume_unique=True).all():
             gram = None  # its memory is needed for the next one
-            shared = _columns_worth_a_gram(design, unions[i:], n_tangents, dtype)
+            shared = _columns_worth_a_gram(design, unions[i:], n_products, dtype)
             if shared.size:
+                columns = former = None
                 gram = design.columns(shared, dtype).gram()
                 gram /= design.shape[0]
-        if gram is None:
-            product = partial(_by_columns, design.columns(index, dtype))
-        elif len(index) >= NEARLY_ALL * len(shared):
-            index, product = shared, partial(np.matmul, gram)
-        else:
-            position = np.searchsorted(shared, index)
-            product = partial(np.matmul, gram[np.ix_(position, position)])
+        if gram is not None:
+            index, own = _part_of(gram, shared, index)
+            yield ColumnSet(n_updates, index, None, partial(np.matmul, own))
+            del own
+            continue
+        if former is None or not np.array_equal(index, former):
+            columns = None  # before those of the next set are copied
+            former, columns = index, design.columns(index, dtype)
+        yield ColumnSet(n_updates, index, columns)
 
-        yield WorkingSet(
-            n_updates=n_updates,
-            index=index,
-            gram=product,
-            coef=lambda t, index=index: coef[t, index, None],
-            penalty_on=OnColumns(index),
-        )
-        del product  # before the columns of the next one are copied
+
+def _part_of(gram, shared, index):
+    """The columns to work on, and their part of the Gram matrix of shared ones."""
+    if len(index) >= NEARLY_ALL * len(shared):
+        return shared, gram
+    position = np.searchsorted(shared, index)
+    return index, gram[np.ix_(position, position)]
 
 
 def _by_columns(columns, tangents):
@@ -146,25 +117,6 @@ def _by_columns(columns, tangents):
     product = columns.t_dot(columns.dot(tangents))
     product /= columns.shape[0]
     return product
-
-
-def column_unions(design, trajectory, dtype):
-    """Consecutive numbers of updates, and the columns on which their tangents live.
-
-    Parameters
-    ----------
-    design : Design
-    trajectory : Trajectory
-    dtype : dtype of the tangents
-
-    Returns
-    -------
-    list of (int, ndarray of int)
-    """
-    return [
-        (n_updates, _widened(index, design, dtype))
-        for n_updates, index in _unions(trajectory)
-    ]
 
 
 def _widened(index, design, dtype):
@@ -231,77 +183,137 @@ def _active_sets(trajectory):
     return active
 
 
-def tangent_pass(trajectory, temporal, probes, working_sets):
-    """Solve z = temporal + (A / n) z along the trajectory, for every mode.
+class Tangents(ABC):
+    """The tangents of all probes and modes, one update after the other.
 
-    ``A`` is the memory matrix as the probes see it, strictly lower triangular:
-    row t of z is known before the tangents of row t + 1 are driven by it.
+    Every tangent is one probe driven by one temporal mode. Modes need not have the same
+    number of probes. Row t of the solution is known before the tangents of row t + 1
+    are driven by it.
 
     Parameters
     ----------
     trajectory : Trajectory
-    temporal : ndarray of shape (n_iterates, n_modes)
-    probes : TangentProbes
-    working_sets : iterable of WorkingSet
+    temporal : ndarray of shape (n_driven, n_modes)
+        V.
+    n_by_mode : ndarray of shape (n_modes,)
+        Mode k is driven through the first ``n_by_mode[k]`` probes.
+    sets : iterable of ColumnSet
+    dtype : dtype of the tangents
+    n_outputs, n_groups : int
+        Outputs that tangents have, and groups of them that are read together.
 
-    Returns
-    -------
-    solution : ndarray of shape (n_iterates, n_modes)
-    responses : ndarray of shape (n_iterates, n_tangents)
-        What every tangent's probe says of (A / n) z for its mode.
-    """
-    tangents = trajectory.followed_by(Tangents(temporal, probes, working_sets))
-    return tangents.solution, tangents.responses
-
-
-class Tangents:
-    """The tangents of all probes and modes, one update after the other.
-
-    Parameters are those of :func:`tangent_pass`.
+    Attributes
+    ----------
+    solution : ndarray of shape (n_updates + 1, n_groups, n_modes)
+        Z = W V at every iterate, W the memory matrix as the probes see it.
+    responses : ndarray of shape (n_updates + 1, n_groups, n_tangents)
+        What every tangent alone says of Z.
     """
 
-    def __init__(self, temporal, probes, working_sets):
+    def __init__(
+        self, trajectory, temporal, n_by_mode, sets, dtype, n_outputs=1, n_groups=1
+    ):
+        self.temporal, self._dtype = temporal, dtype
+        self._trajectory, self._coef = trajectory, trajectory.coef
         # The mode and the probe of every tangent, and what adds responses up by mode.
-        self.probes, self.mode = probes, probes.mode
-        self.probe = np.concatenate([np.arange(n) for n in probes.n_by_mode])
-        self.mixing = np.repeat(np.diag(1 / probes.n_by_mode), probes.n_by_mode, axis=0)
-        self.solution = temporal.copy()
-        self.responses = np.zeros((len(temporal), len(self.mode)))
-        self._working_sets, self._n_left = iter(working_sets), 0
-        self._set, self._index = None, np.empty(0, int)
-        dtype = probes.source.dtype
-        self.current = self.earlier = np.zeros((0, len(self.mode)), dtype)
+        self.mode = np.repeat(np.arange(len(n_by_mode)), n_by_mode)
+        self._probe = np.concatenate([np.arange(n) for n in [0, *n_by_mode]])
+        self._mixing = np.repeat(np.diag(1 / n_by_mode), n_by_mode, axis=0)
+        n_iterates, n_modes, n_tangents = (
+            len(self._coef),
+            len(n_by_mode),
+            len(self.mode),
+        )
+        self.solution = np.zeros((n_iterates, n_groups, n_modes))
+        self.responses = np.zeros((n_iterates, n_groups, n_tangents))
+        self._sets, self._n_left = iter(sets), 0
+        self._rows, self._index = None, np.empty(0, int)
+        self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
+
+    def after_the_run(self):
+        """Themselves, after they have taken every update."""
+        return self._trajectory.followed_by(self)
 
     def take(self, taken):
         """Move all tangents on by an update."""
         if not self._n_left:
             self._enter_next_set()
         self._n_left -= 1
-        t, before, update, penalty = taken
         if taken.restarts:
-            self.earlier = self.current
-        point = update.point(self.current, self.earlier)
-        shock = update.point(self.solution[t], self.solution[before])[self.mode]
-        change = self._set.gram(point)
-        change -= self._source * shock.astype(change.dtype)
-        penalty, coef = self._set.penalty_on(penalty), self._set.coef(t + 1)
-        following = update.tangent(self.current, self.earlier, change, penalty, coef)
-        self.earlier, self.current = self.current, following
-        found = einsum("jc,jc->c", self._readout, self.current)
-        self.responses[t + 1] = found
-        self.solution[t + 1] += found @ self.mixing
+            self._earlier = self._current
+        self._take(taken, taken.update.point(self._current, self._earlier))
+
+    @abstractmethod
+    def _take(self, taken, point):
+        """The same from the point where the gradient is taken, on its columns."""
+
+    @abstractmethod
+    def _rows_on(self, following):
+        """What tangents on the columns of a :class:`ColumnSet` are multiplied with."""
+
+    def _note(self, t, groups, found):
+        """Read Z at iterate t, where every tangent says ``found``."""
+        self.responses[t, groups] = found
+        self.solution[t, groups] = found @ self._mixing
+
+    def _advance(self, taken, change, following):
+        """The tangents after a gradient step that led to ``following``."""
+        penalty = self._penalty_on(taken.penalty)
+        moved = taken.update.tangent(
+            self._current, self._earlier, change, penalty, following[:, :, None]
+        )
+        self._earlier, self._current = self._current, moved
 
     def _enter_next_set(self):
-        """Move the tangents to the columns of the next working set."""
-        self._set = None  # before the columns of the next one are copied
-        working_set = next(self._working_sets)
-        index = working_set.index
-        self.earlier = moved_to(index, self._index, self.earlier)
-        self.current = moved_to(index, self._index, self.current)
-        self._index, self._n_left = index, working_set.n_updates
-        self._source = self.probes.source[np.ix_(index, self.probe)]
-        self._readout = self.probes.readout[np.ix_(index, self.probe)]
-        self._set = working_set
+        """Move the tangents to the columns of the next set."""
+        held, self._rows = self._index, None  # before the next columns are copied
+        following = next(self._sets)
+        self._index, self._n_left = following.index, following.n_updates
+        self._rows, self._penalty_on = self._rows_on(following), OnColumns(self._index)
+        self._earlier = moved_to(self._index, held, self._earlier)
+        self._current = moved_to(self._index, held, self._current)
+
+
+class SquaredTangents(Tangents):
+    """The tangents of the squared error, where no curvature changes along the run.
+
+    Traces tr(X M X') / n are means over probes of readout' M source, and modes those of
+    the residuals of the iterates: the shock at a gradient is V + W V there.
+
+    Parameters
+    ----------
+    trajectory, temporal, n_by_mode, sets
+        As of :class:`Tangents`; ``temporal`` is of shape (n_updates + 1, n_modes).
+    source, readout : ndarray of shape (n_columns, n_probes)
+    """
+
+    def __init__(self, trajectory, temporal, n_by_mode, sets, source, readout):
+        super().__init__(trajectory, temporal, n_by_mode, sets, source.dtype)
+        self._source, self._readout = source, readout
+        self._total = temporal.copy()
+        self.mean_bend = np.ones((len(temporal), 1))
+
+    @property
+    def at_points(self):
+        """W V where V is: at the iterates."""
+        return self.solution
+
+    def _rows_on(self, following):
+        times_gram = following.times_gram or partial(_by_columns, following.columns)
+        places = np.ix_(following.index, self._probe)
+        return self._source[places], self._readout[places], times_gram
+
+    def _take(self, taken, point):
+        source, readout, times_gram = self._rows
+        t, before, update, _ = taken
+        shock = update.point(self._total[t], self._total[before])[self.mode]
+        change = times_gram(point[:, 0])
+        change -= source * shock.astype(change.dtype)
+        # Updates with a prox have a single output.
+        following = self._coef[t + 1, self._index, :1]
+        self._advance(taken, change[:, None], following)
+        self._note(t + 1, 0, einsum("jc,jc->c", readout, self._current[:, 0]))
+        self._total[t + 1] += self.solution[t + 1, 0]
 
 
 def moved_to(index, held, tangents):

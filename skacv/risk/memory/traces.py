@@ -1,36 +1,19 @@
-"""Traces in the memory matrix: by the spectrum, a complete basis, or probes.
+"""Probes of a run: rounds of them, what follows for all its modes, and their error.
 
-Each solves E = F + (A / n) E on the temporal modes of the residuals F, where
-A_{t,s} = tr(X M_{t,s} X') / n, and says what error random probes leave.
-:func:`solve` chooses one, and modes enough for it.
+W is the memory matrix that a run is read by, and V are the temporal modes of its
+residuals or slopes. Tangents carry W V for the leading modes. :class:`ProbedRun` draws
+probes for them, lets the other modes follow, and says what error random probes leave.
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.problem import Problem
-from ...optim.trajectory import Trajectory
-from ..eigenbasis import Eigenbasis
-from ..left_out.costs import Run, is_decomposed
-from ..random_labels import random_signs
-from .modes import Modes, modes_of, n_leading, residuals_along
-from .tangents import (
-    TangentProbes,
-    column_working_sets,
-    spectral_working_sets,
-    tangent_pass,
-)
-
-# Sides up to this are probed by a complete basis, so that traces are exact.
-# For the sake of memory, only while tangents have so many entries a mode.
-EXACT_SIZE = 100
-EXACT_ENTRIES = 2_000_000
-# Random probes are added until their standard error is at most this share of
-# sqrt(2 / n), the relative standard error that the estimate has on Gaussian rows
-# whatever the probes. It is asked of the rows within two such errors of the least.
+# Random probes are added until their standard error is at most this share of that of
+# the estimate over rows, at the iterates within two of these of the least.
 PROBE_ERROR_SHARE = 1.0
 FIRST_ROUND = 10
 MIN_ROUND = 5
@@ -38,12 +21,11 @@ MIN_ROUND = 5
 MAX_PROBES = 128
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
-# Where half as many probes would be missing, a complete basis of up to this size.
-EXACT_INSTEAD_SIZE = 512
-# Rows at a time whose coordinates are squared.
-ROW_BLOCK = 512
-# The least floor of an accuracy, where there is little noise.
-LEAST_FLOOR = 1e-5
+
+
+def is_number(method):
+    """Whether a method is a number of probes, and not one by name or left to us."""
+    return not isinstance(method, str) and method is not True
 
 
 class Accuracy(NamedTuple):
@@ -67,20 +49,14 @@ class Accuracy(NamedTuple):
     floor: float
 
 
-SPECTRAL = Accuracy(carried=1e-4, kept=1e-4, floor=0.01)
-COMPLETE = Accuracy(carried=0.02, kept=0.01, floor=0.01)
-EQUALLY_PROBED = Accuracy(carried=0.07, kept=0.01, floor=0.01)
-# Closely fitted iterates may miss more here, and still err by less than probes do.
-IN_ROUNDS = Accuracy(carried=0.07, kept=0.005, floor=0.1)
-
-
 @dataclass(frozen=True)
 class Solution:
-    """E = F + (A / n) E on the temporal modes.
+    """W V, or V + W V for the squared error, on the temporal modes.
 
     Attributes
     ----------
     temporal : ndarray of shape (n_iterates, n_modes)
+        With a column for every group of outputs and mode, where groups have a W each.
     deviations : ndarray of shape (n_iterates, n_probes, n_modes)
         How each random probe moves ``temporal`` away from its mean, scaled so
         that the sum of squares over probes is the variance.
@@ -122,215 +98,67 @@ class Solution:
         )
 
 
-class Solved(NamedTuple):
-    """A solution, and the modes that it is on.
+@dataclass(frozen=True)
+class Costs:
+    """Mean cost of every iterate on rows held out, and two standard errors of it."""
 
-    Attributes
-    ----------
-    solution : Solution
-    modes : Modes
-    n_carried : int
-        Tangents have carried the first so many modes: (A / n) E is known of these.
-    """
+    path: np.ndarray
+    row_se: np.ndarray
+    mc_se: np.ndarray
 
-    solution: Solution
-    modes: Modes
-    n_carried: int
+    def missing_probes(self, n_probes):
+        """How many more would bring their error down to that over the rows, or 0.
+
+        The iterates within two standard errors of the least are looked at.
+        """
+        least = self.path.argmin()
+        near = self.path <= self.path[least] + 2 * self.row_se[least]
+        wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(self.row_se[near] ** 2))
+        error = np.sqrt(np.mean(self.mc_se[near] ** 2))
+        if error <= wanted or wanted == 0:
+            return 0
+        return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
 
 
 @dataclass(frozen=True)
-class ReadRun:
-    """A run, and the rows of it that the memory matrix is read from.
+class Feedback:
+    """The map from slopes to W slopes, as far as carried modes determine it.
+
+    W v solves z = G (v + D z), of which G X = Z is known for X = V + D Z at the
+    gradients; elsewhere v is taken at its projection on them (Galerkin), and D and z at
+    their means over the rows. With the squared error D is one, and V + Z is known at
+    the iterates.
 
     Attributes
     ----------
-    whole : Problem
-        With all rows.
-    problem : Problem
-    trajectory : Trajectory
-        The record of the rows that no preconditioner was made from.
-    degrees : int
-        What A is divided by: rows of ``whole``, less one for an intercept.
+    known : ndarray of shape (n_modes, n_driven)
+    response : ndarray of shape (n_updates + 1, n_groups, n_modes)
+    closed : ndarray of shape (n_modes, n_modes)
+    mean_bend : ndarray of shape (n_driven, n_groups, 1)
     """
 
-    whole: Problem
-    problem: Problem
-    trajectory: Trajectory
-    degrees: int
+    known: np.ndarray
+    response: np.ndarray
+    closed: np.ndarray
+    mean_bend: np.ndarray
 
     @classmethod
-    def of(cls, problem, trajectory, degrees):
-        """Read all rows of a run that can be."""
-        seen = trajectory.rows_seen()
-        if not len(seen):
-            return cls(problem, problem, trajectory, degrees)
-        others = np.setdiff1d(np.arange(len(problem.target)), seen)
-        read = replace(trajectory, predictor=trajectory.predictor.on_rows(others))
-        return cls(problem, problem.batch(others), read, degrees)
+    def of(cls, tangents, groups):
+        """What the tangents of some modes say, for one output at all places."""
+        mean_bend = tangents.mean_bend[:, groups, None]
+        back = (mean_bend * tangents.at_points[:, groups]).mean(axis=1)
+        known = np.linalg.pinv(tangents.temporal + back)
+        closed = np.linalg.pinv(np.eye(back.shape[1]) - known @ back)
+        return cls(known, tangents.solution[:, groups], closed, mean_bend)
 
-    @cached_property
-    def design(self):
-        """The rows that are read, times the root of their weights."""
-        return self.problem.sqrt_weighted()[0]
+    def of_slopes(self, slopes):
+        """W times other slopes, (n_driven, k) -> (n_updates + 1, n_groups, k)."""
+        return self.response @ (self.closed @ (self.known @ slopes))
 
-    @cached_property
-    def has_one_basis(self):
-        """Whether updates are linear, and elementwise in one eigenbasis."""
-        return Run.recorded(self.whole, self.trajectory).has_one_basis()
-
-    @property
-    def smaller_side(self):
-        return min(self.design.shape)
-
-    @property
-    def relative_error(self):
-        """Relative standard error of the estimate on Gaussian rows."""
-        return np.sqrt(2 / self.degrees)
-
-    def represents(self, solution, modes, n_carried, tolerance):
-        """Whether what is not carried is a small share of E where E is least."""
-        carried = modes.temporal[:, :n_carried]
-        missing = modes.squared_norms - (carried**2).sum(axis=1)
-        return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
-
-
-def solve(run, method, rng):
-    """E on the temporal modes, by the spectrum, a complete basis, or random probes.
-
-    Parameters
-    ----------
-    run : ReadRun
-    method : "auto", "exact", "hutchinson" or int
-        As :class:`skacv.risk.memory.memory_matrix.MemoryMatrix` takes it.
-    rng : numpy Generator or RandomState
-
-    Returns
-    -------
-    Solved
-    """
-    if method == "auto":
-        method = "exact" if _is_exact_cheap(run) else "hutchinson"
-    if method == "hutchinson":
-        found = _on_modes(run, partial(in_rounds, rng=rng), IN_ROUNDS)
-        return found or _on_modes(run, complete, COMPLETE)
-    if method != "exact":
-        take = partial(equally_probed, n_probes=method, rng=rng)
-        return _on_modes(run, take, EQUALLY_PROBED)
-    if run.has_one_basis:
-        return _on_modes(run, spectral, SPECTRAL)
-    return _on_modes(run, complete, COMPLETE)
-
-
-def _is_exact_cheap(run):
-    if run.has_one_basis:
-        return is_decomposed(run.whole.design.shape)
-    widest = np.count_nonzero(run.trajectory.coef[:, :, 0], axis=1).max()
-    is_small = run.smaller_side * widest <= EXACT_ENTRIES
-    return run.smaller_side <= EXACT_SIZE and is_small
-
-
-def _on_modes(run, take, accuracy):
-    """Solve on as many modes as represent the iterates near the least risk.
-
-    Its size relative to the first residuals is known afterwards.
-
-    Parameters
-    ----------
-    run : ReadRun
-    take : callable
-        ``take(run, modes, n_carried)`` is a Solution, or None to give up.
-    accuracy : Accuracy
-
-    Returns
-    -------
-    Solved or None
-    """
-    floor = accuracy.floor
-    residuals = residuals_along(run.problem, run.trajectory)
-    while True:
-        modes = modes_of(residuals, accuracy.kept, floor)
-        n_carried = n_leading(
-            modes.temporal, modes.squared_norms, accuracy.carried, floor
-        )
-        solution = take(run, modes, n_carried)
-        if solution is None:
-            return None
-        is_enough = run.represents(solution, modes, n_carried, accuracy.carried)
-        if is_enough or floor <= LEAST_FLOOR:
-            return Solved(solution, modes, n_carried)
-        floor /= 10
-
-
-def spectral(run, modes, n_carried):
-    """Linear updates: A is a function of the spectrum alone.
-
-    With a preconditioner, of that of the preconditioned objective, and of the
-    share that the rows have in its directions.
-    """
-    trajectory = run.trajectory
-    if trajectory.preconditioner() is None:
-        eigenvalues = shares = run.problem.eigenvalues()
-    else:
-        basis = Eigenbasis.of_run(run.whole, trajectory)
-        eigenvalues, shares = basis.eigenvalues, _shares(run, basis)
-        trajectory = trajectory.as_gradient_descent()
-    probes = TangentProbes(
-        source=np.ones((len(eigenvalues), 1)),
-        readout=shares[:, None] / run.degrees,
-        n_by_mode=np.ones(n_carried, int),
-    )
-    working_sets = spectral_working_sets(trajectory, eigenvalues)
-    return _without_error(modes, probes, trajectory, working_sets)
-
-
-def _shares(run, basis):
-    """Mean square of the rows' coordinates in a basis, (rank,)."""
-    n_rows, shares = len(run.whole.target), 0.0
-    others = np.setdiff1d(np.arange(n_rows), run.trajectory.rows_seen())
-    for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
-        shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
-    return shares / len(others)
-
-
-def complete(run, modes, n_carried):
-    """A complete basis of the smaller side: traces without error."""
-    size = run.smaller_side
-    # With that length their mean stands for the identity, as that of random signs does.
-    ends = _ends(run, np.sqrt(size) * np.eye(size))
-    probes = TangentProbes(*ends, n_by_mode=np.full(n_carried, size))
-    return _without_error(modes, probes, run.trajectory, _working_sets(run, probes))
-
-
-def in_rounds(run, modes, n_carried, rng):
-    """Random probes until their standard error is small enough.
-
-    Returns
-    -------
-    Solution or None
-        None where a complete basis takes about as many.
-    """
-    target = PROBE_ERROR_SHARE * run.relative_error
-    wanted_of = partial(by_size, modes.temporal[:, :n_carried])
-    wanted = wanted_of(FIRST_ROUND)
-    found, n_tangents = _probed(run, modes, wanted, rng), wanted.sum()
-    at_most = MAX_PROBES * n_carried
-    while n_tangents < at_most and run.represents(
-        found, modes, n_carried, IN_ROUNDS.carried
-    ):
-        error = found.share_of(found.squares_error(), 2 * run.relative_error)
-        if error <= target:
-            break
-        # As many as should do by what has been seen so far.
-        missing = int(np.ceil(found.n_probes * ((error / target) ** 2 - 1)))
-        n_missing, size = wanted_of(missing).sum(), run.smaller_side
-        # Where a complete basis carries at most twice their tangents.
-        if size <= EXACT_INSTEAD_SIZE and size * n_carried <= 2 * n_missing:
-            return None
-        share = (at_most - n_tangents) / n_missing
-        wanted = wanted_of(max(int(min(share, 1.0) * missing), MIN_ROUND))
-        found = found.pooled_with(_probed(run, modes, wanted, rng))
-        n_tangents += wanted.sum()
-    return found
+    def of_errors(self, errors):
+        """What reading errors (n_updates + 1, n_groups, k) come to in the end."""
+        driven = (self.mean_bend * errors[: len(self.mean_bend)]).mean(axis=1)
+        return errors + self.of_slopes(driven)
 
 
 def by_size(carried, n_probes):
@@ -340,77 +168,119 @@ def by_size(carried, n_probes):
     return np.clip(wanted, min(MIN_PROBES, n_probes), n_probes)
 
 
-def equally_probed(run, modes, n_carried, n_probes, rng):
-    """So many random probes for every mode: the textbook's pooled trace."""
-    return _probed(run, modes, np.full(n_carried, n_probes), rng)
+class ProbedRun(ABC):
+    """A run that is read by probes: random ones, or a complete basis.
 
-
-def _probed(run, modes, n_by_mode, rng):
-    """One tangent pass over random probes, with the error they leave."""
-    n_probes = int(n_by_mode.max())
-    signs = random_signs((run.smaller_side, n_probes), rng)
-    probes = TangentProbes(*_ends(run, signs), n_by_mode)
-    working_sets = _working_sets(run, probes)
-    temporal, responses = _carried(modes, probes, run.trajectory, working_sets)
-    through = _feedback(modes, temporal[:, : len(n_by_mode)])
-    deviations = np.zeros((len(temporal), n_probes, temporal.shape[1]))
-    for k, n in enumerate(n_by_mode):
-        own = responses[:, probes.mode == k]
-        spread = own - own.mean(axis=1, keepdims=True)
-        deviations[:, :n, k] = through(spread) / np.sqrt(n * max(n - 1, 1))
-    return Solution(temporal, deviations)
-
-
-def _ends(run, vectors):
-    """Source and readout of vectors on the smaller side, rows or columns.
-
-    tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
-    r'(X'X/n) M r.
+    Attributes
+    ----------
+    n_groups : int
+        Groups of outputs with a W of their own.
+    exact_instead : int
+        Up to this size a complete basis is taken where it has at most twice the
+        tangents of the random probes that are missing.
     """
-    design = run.design
-    n_rows = design.shape[0]
-    vectors = vectors.astype(design.dtype, copy=False)
-    if design.side == "rows":
-        source = design.t_dot(vectors)
-        readout = source / n_rows
-    else:
-        source = vectors
-        readout = design.t_dot(design.dot(vectors)) / n_rows
-    readout = readout / run.degrees
-    return source.astype(np.float32), readout.astype(np.float32)
 
+    n_groups = 1
+    exact_instead = 0
 
-def _working_sets(run, probes):
-    design, _ = run.whole.sqrt_weighted()
-    dtype = probes.source.dtype
-    return column_working_sets(design, run.trajectory, probes.n_tangents, dtype)
+    @property
+    @abstractmethod
+    def basis_size(self):
+        """Probes of a complete basis."""
 
+    @abstractmethod
+    def complete_basis(self):
+        """A complete basis in the place of random probes."""
 
-def _without_error(modes, probes, trajectory, working_sets):
-    temporal, _ = _carried(modes, probes, trajectory, working_sets)
-    return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
+    @abstractmethod
+    def random_probes(self, n_probes, rng):
+        """So many random probes."""
 
+    @abstractmethod
+    def tangents(self, temporal, n_by_mode, probes):
+        """The tangents of some modes and probes, after the last update."""
 
-def _carried(modes, probes, trajectory, working_sets):
-    """Carry the leading modes; let the others follow what is known then."""
-    temporal = modes.temporal.copy()
-    n_carried = len(probes.n_by_mode)
-    solution, responses = tangent_pass(
-        trajectory, temporal[:, :n_carried], probes, working_sets
-    )
-    through = _feedback(modes, solution)
-    temporal[:, :n_carried] = solution
-    temporal[:, n_carried:] = through(temporal[:, n_carried:])
-    return temporal, responses
+    @abstractmethod
+    def missing_probes(self, modes, n_carried, found):
+        """How many more random probes a solution takes, or 0."""
 
+    def complete(self, modes, n_carried):
+        """Traces without error, by a complete basis, on so many modes."""
+        n_by_mode = np.full(n_carried, self.basis_size)
+        carried = modes.temporal[:, :n_carried]
+        return self.without_error(
+            modes, self.tangents(carried, n_by_mode, self.complete_basis())
+        )
 
-def _feedback(modes, solution):
-    """The map x -> (I - A/n)^-1 x, as far as ``solution`` determines it.
+    def without_error(self, modes, tangents):
+        """The Solution by tangents whose probes are exact."""
+        temporal = self._temporal(modes, tangents, self._feedback(tangents))
+        return Solution(temporal, np.zeros((len(temporal), 0, temporal.shape[1])))
 
-    (A/n) z = z - v is known for the carried modes; elsewhere x is taken at
-    its projection on them (Galerkin).
-    """
-    driven = solution - modes.temporal[:, : solution.shape[1]]
-    inverse = np.linalg.pinv(solution)
-    closed = np.linalg.pinv(np.eye(solution.shape[1]) - inverse @ driven)
-    return lambda x: x + driven @ (closed @ (inverse @ x))
+    def in_rounds(self, modes, n_carried, rng, first=FIRST_ROUND, at_most=np.inf):
+        """Random probes until their standard error is small enough.
+
+        Parameters
+        ----------
+        modes : Modes
+        n_carried : int
+        rng : numpy Generator or RandomState
+        first : int
+            Probes of the first round.
+        at_most : float
+            Number of tangents.
+
+        Returns
+        -------
+        Solution or None
+            None where a complete basis is taken instead.
+        """
+        at_most = min(at_most, MAX_PROBES * n_carried)
+        wanted_of = partial(by_size, modes.temporal[:, :n_carried])
+        wanted = wanted_of(first)
+        found, n_tangents = self.probed(modes, wanted, rng), wanted.sum()
+        while n_tangents < at_most:
+            missing = self.missing_probes(modes, n_carried, found)
+            if not missing:
+                break
+            n_missing, size = wanted_of(missing).sum(), self.basis_size
+            if size <= self.exact_instead and size * n_carried <= 2 * n_missing:
+                return None
+            share = min(1.0, (at_most - n_tangents) / n_missing)
+            wanted = wanted_of(max(int(share * missing), MIN_ROUND))
+            found = found.pooled_with(self.probed(modes, wanted, rng))
+            n_tangents += wanted.sum()
+        return found
+
+    def probed(self, modes, n_by_mode, rng):
+        """One round of random probes, with the error that they leave."""
+        probes = self.random_probes(int(n_by_mode.max()), rng)
+        carried = modes.temporal[:, : len(n_by_mode)]
+        tangents = self.tangents(carried, n_by_mode, probes)
+        feedback = self._feedback(tangents)
+        temporal = self._temporal(modes, tangents, feedback)
+        n_iterates, n_groups, _ = tangents.solution.shape
+        shape = n_iterates, n_by_mode.max(), n_groups, modes.temporal.shape[1]
+        deviations = np.zeros(shape)
+        for alike, through in feedback:
+            for k, n in enumerate(n_by_mode):
+                own = tangents.responses[:, alike, tangents.mode == k]
+                spread = own - own.mean(axis=2, keepdims=True)
+                spread = through.of_errors(spread) / np.sqrt(n * max(n - 1, 1))
+                deviations[:, :n, alike, k] = np.moveaxis(spread, 2, 1)
+        return Solution(temporal, deviations.reshape(*shape[:2], -1))
+
+    def _feedback(self, tangents):
+        """The groups that are alike, at all places in a pass, and their feedback."""
+        alike = [slice(g, None, self.n_groups) for g in range(self.n_groups)]
+        return [(groups, Feedback.of(tangents, groups)) for groups in alike]
+
+    def _temporal(self, modes, tangents, feedback):
+        """W times the modes: as carried, and as it follows for the others."""
+        n_iterates, n_groups, n_carried = tangents.solution.shape
+        found = np.zeros((n_iterates, n_groups, modes.temporal.shape[1]))
+        found[:, :, :n_carried] = tangents.solution
+        for groups, through in feedback:
+            others = through.of_slopes(modes.temporal[:, n_carried:])
+            found[:, groups, n_carried:] = others
+        return found.reshape(n_iterates, -1)

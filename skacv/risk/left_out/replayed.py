@@ -14,40 +14,47 @@ GROWTH = 1.1
 PASS_GROWTH = 2.0
 
 
-class Moment(NamedTuple):
+class ReplayedStep(NamedTuple):
     """One update of the recorded run, on all rows or on a batch.
 
     Attributes
     ----------
     penalty : Penalty
-    step : ProximalGradient
+    update : ProximalGradient
     coef, earlier, following : ndarray of shape (n_columns, n_outputs)
         The recorded update led from the first two to the last.
-    rows : ndarray of int or None
-        The batch, or None for all rows.
-    predictor : ndarray of shape (n_batch, n_outputs)
-        Linear predictors of these rows at the gradient point.
-    evaluates : tuple or None
-        Rows and their predictors, over which the correction is evaluated first.
     starts : bool
         Whether the phase starts here: from rest.
     ends : int or None
         The iterate that it leads to, if it does.
+    predictor : ndarray of shape (n_batch, n_outputs) or None
+        Linear predictors of its rows at the gradient point.
+    rows : ndarray of int or None
+        The batch, or None for all rows.
+    evaluates : tuple or None
+        Rows and their predictors, over which the correction is evaluated first.
     """
 
     penalty: Penalty
-    step: ProximalGradient
+    update: ProximalGradient
     coef: np.ndarray
     earlier: np.ndarray
     following: np.ndarray
-    rows: np.ndarray | None
-    predictor: np.ndarray
-    evaluates: tuple | None
     starts: bool
     ends: int | None
+    predictor: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    evaluates: tuple | None = None
+
+    @classmethod
+    def on_all_rows(cls, coef, taken):
+        """An update that a run with these iterates has taken, without predictors."""
+        t, before, update, penalty = taken
+        iterates = coef[t], coef[before], coef[t + 1]
+        return cls(penalty, update, *iterates, starts=taken.restarts, ends=t + 1)
 
 
-def moments(problem, trajectory, correction):
+def replayed_steps(problem, trajectory, correction):
     """Every update of the run, batch by batch, and when to evaluate the correction.
 
     Parameters
@@ -59,7 +66,7 @@ def moments(problem, trajectory, correction):
 
     Yields
     ------
-    Moment
+    ReplayedStep
     """
     n_updates = trajectory.n_updates if correction else 0
     due, due_passes = powers(GROWTH, n_updates), powers(PASS_GROWTH, n_updates)
@@ -68,9 +75,14 @@ def moments(problem, trajectory, correction):
         number = 1 if taken.restarts else number + 1
         if taken.update.n_batches:
             evaluates = number in due_passes, number - 1 in due_passes
-            yield from _batch_moments(problem, trajectory, taken, *evaluates)
+            yield from _batch_steps(problem, trajectory, taken, *evaluates)
         else:
-            yield _moment(trajectory, taken, number in due)
+            t, before, update, _ = taken
+            predictor = trajectory.predictor
+            predictor = update.point(predictor[t], predictor[before])
+            evaluates = (None, predictor) if number in due else None
+            step = ReplayedStep.on_all_rows(trajectory.coef, taken)
+            yield step._replace(predictor=predictor, evaluates=evaluates)
 
 
 def n_evaluations(lengths, has_batches):
@@ -104,26 +116,7 @@ def powers(growth, largest):
     return set(numbers[numbers <= largest].tolist())
 
 
-def _moment(trajectory, taken, evaluates):
-    """An update on all rows; ``evaluates`` the correction there or not."""
-    t, before, step, penalty = taken
-    coef, predictor = trajectory.coef, trajectory.predictor
-    point = step.point(predictor[t], predictor[before])
-    return Moment(
-        penalty=penalty,
-        step=step,
-        coef=coef[t],
-        earlier=coef[before],
-        following=coef[t + 1],
-        rows=None,
-        predictor=point,
-        evaluates=(None, point) if evaluates else None,
-        starts=t == before,
-        ends=t + 1,
-    )
-
-
-def _batch_moments(problem, trajectory, taken, on_batches, on_all_rows):
+def _batch_steps(problem, trajectory, taken, on_batches, on_all_rows):
     """The steps of a pass, evaluating on every batch, or on all rows at its start."""
     t, _, update, penalty = taken
     first = (None, trajectory.predictor[t]) if on_all_rows else None
@@ -131,16 +124,16 @@ def _batch_moments(problem, trajectory, taken, on_batches, on_all_rows):
     parts = update.parts(fits, penalty, fits.start(trajectory.coef[t]))
     for k, part in enumerate(parts):
         rows, coef, predictor = part.rows, part.coef[:, :, 0], part.predictor[:, :, 0]
-        yield Moment(
+        yield ReplayedStep(
             penalty=penalty,
-            step=update.update,
+            update=update.update,
             coef=coef,
             earlier=coef,
             following=part.following[:, :, 0],
-            rows=rows,
-            predictor=predictor,
-            evaluates=(rows, predictor) if on_batches else first,
             starts=True,
             ends=t + 1 if k == last else None,
+            predictor=predictor,
+            rows=rows,
+            evaluates=(rows, predictor) if on_batches else first,
         )
         first = None

@@ -16,75 +16,68 @@ from sklearn.base import BaseEstimator
 from .._compat import check_same_namespace, is_foreign, is_foreign_type
 from ..optim.namespaces import here, there
 
+# Fitted arrays of coefficients: where they are, X was.
+COEFFICIENTS = "coef_", "dual_coef_"
+# Fitted arrays that methods read where they are, as they were passed.
+READ_IN_PLACE = frozenset({"X_fit_"})
 
-class Copies:
-    """Fitted arrays that have been moved, and what they were in NumPy.
+
+def converted(estimator, converter):
+    """A copy of an estimator with its fitted arrays moved by scikit-learn.
 
     Parameters
     ----------
-    pairs : dict of (array, ndarray)
-        By the names of the attributes.
+    estimator : estimator
+    converter : callable
+        ``converter(array)`` is the array where it is to be.
+
+    Returns
+    -------
+    estimator of the same class
     """
+    found = copy(in_numpy(estimator))
 
-    def __init__(self, pairs):
-        self._pairs = pairs
+    def place(name, value):
+        return converter(np.asarray(value))
 
-    def of(self, name, array):
-        """A fitted array in NumPy: as it was, if it still is the one that was moved."""
-        moved, found = self._pairs.get(name, (None, None))
-        return found if moved is array else here(array)
-
-
-class Follows:
-    """An estimator whose fitted arrays may be where X is."""
-
-    # Whether they are: else X is converted.
-    _follows_X = False
-    # The fitted array that says where X was.
-    _follower = "coef_"
-    # Fitted arrays that methods read where they are.
-    _left_there = frozenset()
-    _copies = Copies({})
-    _is_twin = False
-
-    def __sklearn_array_api_convert__(self, converter):
-        """The estimator with its fitted arrays moved by scikit-learn."""
-        found = copy(in_numpy(self))
-
-        def place(name, value):
-            return converter(np.asarray(value))
-
-        for name in self._left_there:
-            if is_foreign_type(vars(found).get(name)):
-                vars(found)[name] = converter(vars(found)[name])
-        vars(found).update(placed(vars(found), place))
-        return found
-
-    def _following(self, attributes, X, y):
-        """Fitted attributes where X is, if they follow it."""
-        return following(attributes, X if self._follows_X else None, y)
+    for name in READ_IN_PLACE:
+        if is_foreign_type(vars(found).get(name)):
+            vars(found)[name] = converter(vars(found)[name])
+    vars(found).update(placed(vars(found), place))
+    return found
 
 
-def following(attributes, X, y):
+def attributes_on_device_of(X, y, estimator, attributes):
     """Fitted attributes in the namespace and on the device of X, classes in those of y.
 
     Parameters
     ----------
+    X, y : as passed to fit
+    estimator : estimator
+        Those of some stay in NumPy.
     attributes : dict
         Arrays in NumPy, numbers and anything else.
-    X, y : as passed to fit
 
     Returns
     -------
     dict
     """
-    places = {"classes_": y} if is_foreign(X) else {}
+    follows = _can_follow(estimator) and is_foreign(X)
 
     def place(name, value):
-        like = places.get(name, X)
-        return there(value, like) if is_foreign(like) else value
+        like = y if name == "classes_" else X
+        return there(value, like) if follows and is_foreign(like) else value
 
     return placed(attributes, place)
+
+
+def on_device_of(X, y, estimator):
+    """A fitted estimator whose record is in NumPy, its fitted arrays where X is."""
+    if not (_can_follow(estimator) and is_foreign(X)):
+        return estimator
+    fitted = copy(estimator)
+    vars(fitted).update(attributes_on_device_of(X, y, estimator, vars(estimator)))
+    return fitted
 
 
 def placed(attributes, place):
@@ -110,16 +103,7 @@ def placed(attributes, place):
         for name, array in moved.items()
         if array is not attributes[name]
     }
-    return {**attributes, **moved, "_copies": Copies(pairs), "_is_twin": False}
-
-
-def followed(estimator, X, y):
-    """A fitted estimator whose record is in NumPy, its fitted arrays where X is."""
-    if not (_can_follow(estimator) and is_foreign(X)):
-        return estimator
-    fitted = copy(estimator)
-    vars(fitted).update(following(vars(estimator), X, y))
-    return fitted
+    return {**attributes, **moved, "_copies": pairs, "_is_twin": False}
 
 
 def in_numpy(estimator):
@@ -127,9 +111,12 @@ def in_numpy(estimator):
     moved = _moved(estimator)
     if not moved:
         return estimator
-    twin = copy(estimator)
-    found = {name: estimator._copies.of(name, moved[name]) for name in moved}
-    vars(twin).update(found, _is_twin=True)
+    twin, copies = copy(estimator), vars(estimator).get("_copies", {})
+    for name, array in moved.items():
+        # As it was, if it still is the one that was moved.
+        former, found = copies.get(name, (None, None))
+        vars(twin)[name] = found if former is array else here(array)
+    twin._is_twin = True
     return twin
 
 
@@ -138,11 +125,10 @@ def of_rows(method):
 
     @wraps(method)
     def follows(self, X, *args, **kwargs):
-        if self._is_twin or not self._follows_X:
+        if _is_twin(self) or not _can_follow(self):
             return method(self, X, *args, **kwargs)
-        if hasattr(self, self._follower):
-            name = method.__name__
-            check_same_namespace(X, self, attribute=self._follower, method=name)
+        if name := _coefficients(self):
+            check_same_namespace(X, self, attribute=name, method=method.__name__)
         found = method(in_numpy(self), X, *args, **kwargs)
         return _like(found, X) if is_foreign(X) else found
 
@@ -160,7 +146,7 @@ def of_record(method):
             return found
         if isinstance(found, BaseEstimator):
             return _moved_as(self, found, twin)
-        return _like(found, vars(self)[self._follower])
+        return _like(found, vars(self)[_coefficients(self)])
 
     return follows
 
@@ -180,16 +166,24 @@ def _can_follow(estimator):
     return getattr(estimator, "_follows_X", False)
 
 
+def _is_twin(estimator):
+    """Whether an estimator is one whose fitted arrays are NumPy's for a method."""
+    return vars(estimator).get("_is_twin", False)
+
+
+def _coefficients(estimator):
+    """The name of its fitted coefficients; None before a fit."""
+    return next((name for name in COEFFICIENTS if name in vars(estimator)), None)
+
+
 def _moved(estimator):
     """Fitted arrays that are not NumPy's, by their names."""
-    if not _can_follow(estimator) or estimator._is_twin:
+    if not _can_follow(estimator) or _is_twin(estimator):
         return {}
     return {
         name: value
         for name, value in vars(estimator).items()
-        if is_fitted(name)
-        and is_foreign_type(value)
-        and name not in estimator._left_there
+        if is_fitted(name) and is_foreign_type(value) and name not in READ_IN_PLACE
     }
 
 

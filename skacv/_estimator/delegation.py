@@ -1,0 +1,57 @@
+"""What an estimator passes on to those that it holds: methods, and metadata."""
+
+from functools import wraps
+
+from sklearn import get_config
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+
+def delegated(has):
+    """Decorator of a method without a body: that of ``estimator_`` is called.
+
+    Parameters
+    ----------
+    has : callable
+        ``has(name)`` is a function that says of an object whether it has the method.
+
+    Returns
+    -------
+    callable
+    """
+
+    def decorate(method):
+        name = method.__name__
+
+        @available_if(has(name))
+        @wraps(method)
+        def passed_on(self, *args, **params):
+            check_is_fitted(self)
+            return getattr(self.estimator_, name)(*args, **params)
+
+        return passed_on
+
+    return decorate
+
+
+def routed(owner, caller, receiver, method, params):
+    """What a method of an inner object is to get of what the owner was passed.
+
+    Parameters
+    ----------
+    owner : estimator
+    caller : str
+        The method of the owner.
+    receiver, method : str
+        The inner object, as the owner's routing calls it, and its method.
+    params : dict
+
+    Returns
+    -------
+    dict
+        Without metadata routing, all that was passed.
+    """
+    if not get_config()["enable_metadata_routing"]:
+        return params
+    return process_routing(owner, caller, **params)[receiver][method]

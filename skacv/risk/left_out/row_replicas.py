@@ -1,0 +1,223 @@
+"""Replicas of a run, each without a row, on the few columns that they move.
+
+The replica that never sees row i differs from the recorded iterate by a small
+deviation d_i, on few columns. Its gradient there is
+
+    c_i (gradient + H d_i - x_i s_i),
+
+with the recorded gradient, H the Hessian of the loss and s_i the slope of the row that
+it leaves out. A column outside the working columns is zero in every replica, and stays
+so while a bound of how far replicas shift its gradient keeps this under the threshold
+of the prox. So the result is that on all columns.
+
+What H is, and how shifts are bounded, differs:
+:mod:`skacv.risk.left_out.screened` for the squared error,
+:mod:`skacv.risk.left_out.linearised` for other losses.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ...optim.families import OnColumns
+from ...optim.screen import may_move
+from ...optim.working_columns import WorkingColumns
+
+# Memory for the replicas of a block of rows, and their arrays in an update.
+BLOCK_BYTES = 1 << 28
+ARRAYS_PER_REPLICA = 12
+# What rounding may take from a bound, in units of the machine precision.
+ROUNDING = 64
+
+
+def rows_at_a_time(trajectory):
+    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    _, n_columns, n_outputs = trajectory.coef.shape
+    widest = n_columns
+    if not any(penalty.is_linear for _, penalty in trajectory.first_updates()):
+        # Replicas together use more columns than the recorded run.
+        used = trajectory.coef.any(axis=2).sum(axis=1).max()
+        widest = min(2 * int(used) + 1, n_columns)
+    each = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
+    return max(1, BLOCK_BYTES // each)
+
+
+class RowReplicas(ABC):
+    """The replicas of a block of rows, one update after the other.
+
+    Arrays of replicas have shape (n_working, n_outputs, n_replicas), and every replica
+    lies contiguous in memory.
+
+    Parameters
+    ----------
+    design : MatrixDesign
+    left_out : LeftOutRows
+    trajectory : Trajectory
+        The recorded run.
+
+    Attributes
+    ----------
+    current, earlier : ndarray of shape (n_working, n_outputs, n_replicas)
+        Coefficients in the last two iterates.
+    rows : ndarray of shape (n_working, n_replicas)
+        The row that every replica leaves out.
+    shift : ndarray of shape (n_working, n_outputs, n_replicas)
+        What deviations add to the gradients, H d_i.
+    own : ndarray of shape (n_outputs, n_replicas)
+        Slope of the row that every replica leaves out, s_i.
+    """
+
+    def __init__(self, design, left_out, trajectory):
+        self.left_out, self.whole = left_out, trajectory.whole
+        self.loss_scale = left_out.loss_scale.astype(design.dtype)
+        self.penalty_scale = left_out.penalty_scale.astype(design.dtype)
+        self.working, self._left_out = (
+            WorkingColumns(design),
+            design.rows(left_out.rows),
+        )
+        start = trajectory.coef[0]
+        self.rows = np.empty((len(left_out.rows), 0), design.dtype).T
+        self.current = self.earlier = self._zeros(0, start.shape[1])
+        self._join(np.flatnonzero(self.whole(start.any(axis=1))))
+        self.current += start[self.working.index, :, None]
+        self.earlier = self.current
+
+    def take(self, step):
+        """Take one update of the recorded run, a :class:`ReplayedStep`."""
+        if step.starts:
+            self.earlier = self.current
+        gradient = self._look(step)
+        joining = self._joining(step, gradient)
+        if joining.size:
+            self._join(joining)
+            self._look_again(step)
+        self._advance(step, gradient)
+
+    @abstractmethod
+    def _look(self, step):
+        """Find ``shift`` and ``own`` at the gradient point.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_outputs)
+            The recorded gradient there.
+        """
+
+    @abstractmethod
+    def _look_again(self, step):
+        """Find ``shift`` on columns that have just joined, too."""
+
+    @abstractmethod
+    def _bounds(self):
+        """How far a replica may shift the gradient at most, (n_columns,)."""
+
+    def _look_closer(self, index):
+        """Lower the bounds of some columns; whether that has been tried."""
+        return False
+
+    def deviations(self, coef):
+        """Coefficients less ``coef``, (n_columns, n_outputs), on working columns."""
+        return self.current - coef[self.working.index, :, None]
+
+    def on_all_columns(self, coef):
+        """The same on all columns, (n_replicas, n_columns, n_outputs)."""
+        found = np.zeros((self.rows.shape[1], *coef.shape), coef.dtype)
+        found[:, self.working.index] = np.moveaxis(self.deviations(coef), 2, 0)
+        return found
+
+    def _point(self, step):
+        """Deviations at the gradient point."""
+        recorded = step.update.point(step.coef, step.earlier)
+        point = step.update.point(self.current, self.earlier)
+        return point - recorded[self.working.index, :, None]
+
+    def _advance(self, step, gradient):
+        """The update itself, for every replica on the working columns."""
+        slope = self.rows[:, None] * -self.own
+        slope += self.shift
+        slope += gradient[self.working.index, :, None]
+        slope *= self.loss_scale
+        self.earlier, self.current = (
+            self.current,
+            step.update.apply(
+                self.current,
+                self.earlier,
+                slope,
+                self._penalty_on(step.penalty),
+                self.penalty_scale,
+            ),
+        )
+
+    def _joining(self, step, gradient):
+        """Columns outside that the update may move, in a replica or the run."""
+        if len(self.working) == len(gradient):
+            return np.empty(0, int)
+        sizes = np.abs(gradient).max(axis=1)
+        moving = self._moving(step, sizes)
+        if moving.size and self._look_closer(moving):
+            moving = self._moving(step, sizes)
+        return moving
+
+    def _moving(self, step, sizes):
+        """These columns, from the sizes of the gradient and the bounds of shifts."""
+        bounds = self.loss_scale.max() * (sizes + self._bounds())
+        bounds *= 1 + ROUNDING * np.finfo(self.rows.dtype).eps
+        weakest = min(1.0, self.penalty_scale.min())
+        moves = may_move(step.penalty, bounds, step.update.step_size, weakest)
+        moves = self.whole(moves | step.following.any(axis=1))
+        moves[self.working.index] = False
+        return np.flatnonzero(moves)
+
+    def _join(self, index):
+        """Take in columns that are zero in every replica."""
+        self.working.join(index)
+        self._penalty_on = OnColumns(self.working.index)
+        entries = self._left_out.dense_columns(index, self.rows.dtype)
+        self.rows = joined(self.rows, entries.T)
+        zeros = self._zeros(len(index), self.current.shape[1])
+        self.current = joined(self.current, zeros)
+        self.earlier = joined(self.earlier, zeros)
+
+    def _zeros(self, n_columns, n_outputs):
+        n_replicas = self.rows.shape[1]
+        return np.zeros((n_replicas, n_outputs, n_columns), self.rows.dtype).T
+
+    def _drop(self, coef, earlier):
+        """Drop columns that are zero in every replica, this iterate and the last one.
+
+        Parameters
+        ----------
+        coef, earlier : ndarray of shape (n_columns, n_outputs)
+            What the recorded run has there.
+
+        Returns
+        -------
+        ndarray of int
+            Places of the working columns that are kept.
+        """
+        used = (coef != 0) | (earlier != 0)
+        used = used.any(axis=1)
+        index = self.working.index
+        used[index] |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
+        places = np.flatnonzero(self.whole(used)[index])
+        if len(places) < len(index):
+            self._keep(places)
+        return places
+
+    def _keep(self, places):
+        """Keep the working columns at some places."""
+        self.working.keep(places)
+        self._penalty_on = OnColumns(self.working.index)
+        self.rows = kept(self.rows, places)
+        self.current = kept(self.current, places)
+        self.earlier = kept(self.earlier, places)
+
+
+def joined(array, other):
+    """Arrays of replicas, (n_working, ..., n_replicas), on the columns of both."""
+    return np.concatenate([array.T, other.T], axis=-1).T
+
+
+def kept(array, places):
+    """An array of replicas on some of the working columns."""
+    return np.take(array.T, places, axis=-1).T

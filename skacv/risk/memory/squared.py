@@ -1,0 +1,375 @@
+"""The squared error: the memory-matrix estimate of Bellec & Tan (2024) itself.
+
+With F the residuals of the iterates, M_{t,s} the derivative of iterate t with
+respect to a shock in the gradient X'(y - X b_s)/n, and the memory matrix
+A_{t,s} = tr(X M_{t,s} X')/n, strictly lower triangular,
+
+    E_t = F_t + sum_{s<t} (A_{t,s} / n) E_s,      risk_t = ||E_t||^2 / n
+
+estimates (b_t - beta)' Sigma (b_t - beta) + sigma^2 with neither Sigma nor
+sigma known. With an intercept, n becomes n - 1 in both formulas and the risk
+is multiplied by 1 + 1/n. Rows of uneven norm have residual maps of their own,
+see :mod:`skacv.risk.memory.row_scales`.
+
+E is solved for on the temporal modes of F: no row is looked at again. Traces are taken
+from the spectrum of X, or from probes on the smaller side of X.
+
+Rows that a preconditioner was made from have had a part in M. The trace and the mean
+square are then taken over the others, of which A_{t,s} is the mean leverage
+x_i' M_{t,s} x_i as before.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ...optim.penalties import SquaredL2
+from ...optim.problem import Problem
+from ...optim.trajectory import Trajectory
+from ..eigenbasis import Eigenbasis
+from ..left_out.costs import Workload, is_decomposed
+from ..random_labels import random_signs
+from .estimate import RiskEstimate
+from .modes import Modes, modes_of, n_leading, residuals_along
+from .row_scales import scales_of_rows, with_row_scales
+from .tangents import ColumnSet, SquaredTangents, column_sets
+from .traces import Accuracy, Costs, ProbedRun, Solution, is_number
+
+# Sides up to this are probed by a complete basis, so that traces are exact.
+# For the sake of memory, only while tangents have so many entries a mode.
+EXACT_SIZE = 100
+EXACT_ENTRIES = 2_000_000
+# Where half as many probes would be missing, a complete basis of up to this size.
+EXACT_INSTEAD_SIZE = 512
+# Rows at a time whose coordinates are squared.
+ROW_BLOCK = 512
+# The least floor of an accuracy, where there is little noise.
+LEAST_FLOOR = 1e-5
+SPECTRAL = Accuracy(carried=1e-4, kept=1e-4, floor=0.01)
+COMPLETE = Accuracy(carried=0.02, kept=0.01, floor=0.01)
+EQUALLY_PROBED = Accuracy(carried=0.07, kept=0.01, floor=0.01)
+# Closely fitted iterates may miss more here, and still err by less than probes do.
+IN_ROUNDS = Accuracy(carried=0.07, kept=0.005, floor=0.1)
+
+
+def can_read(problem, trajectory):
+    """Whether it is a run with the squared error whose updates take all rows.
+
+    Updates with a prox have a derivative for each target, so they need a single one.
+    """
+    if not problem.loss.is_quadratic:
+        return False
+    is_single = problem.target.shape[1] == 1
+    return all(
+        update.is_affine and not update.n_batches and (is_single or penalty.is_linear)
+        for update, penalty in trajectory.first_updates()
+    )
+
+
+def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
+    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+
+    A standard error of probes is made smaller than what the estimate has on Gaussian
+    rows whatever the probes.
+    """
+    n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
+    degrees = n_samples - 1 if refit.recentres else n_samples
+    run = SquaredRun.of(problem, trajectory, degrees)
+    single = SingleRows.of(run, run.solved(method, rng))
+    (solution, modes, _), spatial = single.solved, single.solved.modes.spatial
+    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+    if row_scales:
+        scales, share = scales_of_rows(single.design)
+        scale_error = 0.0
+    if share > 0:
+        solution, spatial, scale_error = with_row_scales(single.balanced(), scales)
+    # The rows that are read need not have the mean weight of all.
+    n_read, total = len(run.problem.target), run.problem.row_weights.sum()
+    inflation = 1 + 1 / n_samples if refit.recentres else 1.0
+    inflation *= n_samples / degrees / (n_read * total)
+    mc_se = solution.squares_error() * inflation / n_replicas
+    # From here in units where the mean of E^2 over the rows is the risk.
+    temporal = solution.temporal * np.sqrt(len(single.weights) * inflation)
+    path = (solution.squares() + modes.missing()) * inflation / n_replicas
+    return RiskEstimate.of(
+        path,
+        mc_se,
+        (temporal, spatial),
+        single.weights,
+        single.n_samples,
+        n_probes=n_probes,
+        row_scale_share=share if np.isfinite(scale_error) else 0.0,
+        row_scale_error=scale_error,
+    )
+
+
+class Solved(NamedTuple):
+    """A solution, and the modes that it is on.
+
+    Attributes
+    ----------
+    solution : Solution
+    modes : Modes
+    n_carried : int
+        Tangents have carried the first so many modes: (A / n) E is known of these.
+    """
+
+    solution: Solution
+    modes: Modes
+    n_carried: int
+
+
+@dataclass(frozen=True)
+class SquaredRun(ProbedRun):
+    """A run, and the rows of it that the memory matrix is read from.
+
+    Attributes
+    ----------
+    whole : Problem
+        With all rows.
+    problem : Problem
+    trajectory : Trajectory
+        The record of the rows that no preconditioner was made from.
+    degrees : int
+        What A is divided by: rows of ``whole``, less one for an intercept.
+    """
+
+    whole: Problem
+    problem: Problem
+    trajectory: Trajectory
+    degrees: int
+
+    exact_instead = EXACT_INSTEAD_SIZE
+
+    @classmethod
+    def of(cls, problem, trajectory, degrees):
+        """Read all rows of a run that can be."""
+        seen = trajectory.rows_seen()
+        if not len(seen):
+            return cls(problem, problem, trajectory, degrees)
+        others = np.setdiff1d(np.arange(len(problem.target)), seen)
+        read = replace(trajectory, predictor=trajectory.predictor.on_rows(others))
+        return cls(problem, problem.batch(others), read, degrees)
+
+    @cached_property
+    def design(self):
+        """The rows that are read, times the root of their weights."""
+        return self.problem.sqrt_weighted()[0]
+
+    @cached_property
+    def has_one_basis(self):
+        """Whether updates are linear, and elementwise in one eigenbasis."""
+        return Workload.recorded(self.whole, self.trajectory).has_one_basis()
+
+    @property
+    def basis_size(self):
+        """The smaller side of X."""
+        return min(self.design.shape)
+
+    @property
+    def relative_error(self):
+        """Relative standard error of the estimate on Gaussian rows."""
+        return np.sqrt(2 / self.degrees)
+
+    def solved(self, method, rng):
+        """E on the temporal modes, by the spectrum, a complete basis or random probes.
+
+        Returns
+        -------
+        Solved
+        """
+        if is_number(method):
+            take = partial(self._equally_probed, n_probes=method, rng=rng)
+            return self._on_modes(take, EQUALLY_PROBED)
+        if method in ("auto", True):
+            method = "exact" if self._is_exact_cheap() else "hutchinson"
+        if method == "hutchinson":
+            found = self._on_modes(partial(self.in_rounds, rng=rng), IN_ROUNDS)
+            return found or self._on_modes(self.complete, COMPLETE)
+        if self.has_one_basis:
+            return self._on_modes(self._spectral, SPECTRAL)
+        return self._on_modes(self.complete, COMPLETE)
+
+    def _is_exact_cheap(self):
+        if self.has_one_basis:
+            return is_decomposed(self.whole.design.shape)
+        widest = np.count_nonzero(self.trajectory.coef[:, :, 0], axis=1).max()
+        is_small = self.basis_size * widest <= EXACT_ENTRIES
+        return self.basis_size <= EXACT_SIZE and is_small
+
+    def _on_modes(self, take, accuracy):
+        """Solve on as many modes as represent the iterates near the least risk.
+
+        Its size relative to the first residuals is known afterwards.
+
+        Parameters
+        ----------
+        take : callable
+            ``take(modes, n_carried)`` is a Solution, or None to give up.
+        accuracy : Accuracy
+
+        Returns
+        -------
+        Solved or None
+        """
+        floor = accuracy.floor
+        residuals = residuals_along(self.problem, self.trajectory)
+        while True:
+            modes = modes_of(residuals, accuracy.kept, floor)
+            n_carried = n_leading(
+                modes.temporal, modes.squared_norms, accuracy.carried, floor
+            )
+            solution = take(modes, n_carried)
+            if solution is None:
+                return None
+            is_enough = self._represents(solution, modes, n_carried, accuracy.carried)
+            if is_enough or floor <= LEAST_FLOOR:
+                return Solved(solution, modes, n_carried)
+            floor /= 10
+
+    def _represents(self, solution, modes, n_carried, tolerance):
+        """Whether what is not carried is a small share of E where E is least."""
+        carried = modes.temporal[:, :n_carried]
+        missing = modes.squared_norms - (carried**2).sum(axis=1)
+        return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
+
+    def missing_probes(self, modes, n_carried, found):
+        """How many more a solution takes; none where it takes more modes first."""
+        if not self._represents(found, modes, n_carried, IN_ROUNDS.carried):
+            return 0
+        squares = found.squares()
+        costs = Costs(squares, self.relative_error * squares, found.squares_error())
+        return costs.missing_probes(found.n_probes)
+
+    def _equally_probed(self, modes, n_carried, n_probes, rng):
+        """So many random probes for every mode: the textbook's pooled trace."""
+        return self.probed(modes, np.full(n_carried, n_probes), rng)
+
+    def _spectral(self, modes, n_carried):
+        """Linear updates: A is a function of the spectrum alone.
+
+        They commute with the Gram matrix, whose eigenvalues one probe, a vector of
+        ones, reads without error. With a preconditioner these are those of the
+        preconditioned objective, and rows have a share in its directions.
+        """
+        trajectory = self.trajectory
+        if trajectory.preconditioner() is None:
+            eigenvalues = shares = self.problem.eigenvalues()
+        else:
+            basis = Eigenbasis.of_run(self.whole, trajectory)
+            eigenvalues, shares = basis.eigenvalues, self._shares(basis)
+            trajectory = trajectory.as_gradient_descent()
+        plain = [
+            replace(phase, penalty=SquaredL2(phase.penalty.common_curvature()))
+            for phase in trajectory.phases
+        ]
+        index, n_updates = np.arange(len(eigenvalues)), trajectory.n_updates
+        times_gram = partial(np.multiply, eigenvalues[:, None])
+        tangents = SquaredTangents(
+            replace(trajectory, phases=plain),
+            modes.temporal[:, :n_carried],
+            np.ones(n_carried, int),
+            [ColumnSet(n_updates, index, None, times_gram)],
+            np.ones((len(eigenvalues), 1)),
+            shares[:, None] / self.degrees,
+        )
+        return self.without_error(modes, tangents.after_the_run())
+
+    def _shares(self, basis):
+        """Mean square of the rows' coordinates in a basis, (rank,)."""
+        n_rows, shares = len(self.whole.target), 0.0
+        others = np.setdiff1d(np.arange(n_rows), self.trajectory.rows_seen())
+        for rows in np.array_split(others, -(-len(others) // ROW_BLOCK)):
+            shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
+        return shares / len(others)
+
+    def complete_basis(self):
+        # With that length their mean stands for the identity, as that of signs does.
+        return self._ends(np.sqrt(self.basis_size) * np.eye(self.basis_size))
+
+    def random_probes(self, n_probes, rng):
+        return self._ends(random_signs((self.basis_size, n_probes), rng))
+
+    def _ends(self, vectors):
+        """Source and readout of vectors on the smaller side, rows or columns.
+
+        tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
+        r'(X'X/n) M r.
+        """
+        design = self.design
+        n_rows = design.shape[0]
+        vectors = vectors.astype(design.dtype, copy=False)
+        if design.side == "rows":
+            source = design.t_dot(vectors)
+            readout = source / n_rows
+        else:
+            source = vectors
+            readout = design.t_dot(design.dot(vectors)) / n_rows
+        readout = readout / self.degrees
+        return source.astype(np.float32), readout.astype(np.float32)
+
+    def tangents(self, temporal, n_by_mode, probes):
+        source, readout = probes
+        design, _ = self.whole.sqrt_weighted()
+        sets = column_sets(design, self.trajectory, source.dtype, n_by_mode.sum())
+        return SquaredTangents(
+            self.trajectory, temporal, n_by_mode, sets, source, readout
+        ).after_the_run()
+
+    def _temporal(self, modes, tangents, feedback):
+        """V + W V."""
+        return modes.temporal + super()._temporal(modes, tangents, feedback)
+
+
+@dataclass(frozen=True)
+class SingleRows:
+    """The rows of a problem that are single rows of the data: all, or a sample.
+
+    Where other rows stand for many, traces and mean squares are those of all rows. What
+    rows are like one by one (the spread of E^2, of their norms) is read from these.
+
+    Attributes
+    ----------
+    solved : Solved
+        Whose modes have these rows, as if they were all.
+    design : Design
+    weights : ndarray of shape (n_single, 1)
+        Their sum is one.
+    n_samples : int or None
+        How many rows they are a sample of, at random; None of themselves.
+    """
+
+    solved: Solved
+    design: object
+    weights: np.ndarray
+    n_samples: int | None
+
+    @classmethod
+    def of(cls, run, solved):
+        """Those of a run that is read, and of E on its temporal modes."""
+        n_single, weights = run.problem.n_single, run.problem.row_weights
+        total = weights.sum()
+        if n_single == len(weights):
+            return cls(solved, run.design, weights / total, None)
+        own, modes = weights[:n_single], solved.modes
+        spatial = modes.spatial[:, :n_single] / np.sqrt(own.sum() / total)
+        return cls(
+            solved._replace(modes=replace(modes, spatial=spatial)),
+            run.design.rows(slice(n_single)),
+            own / own.sum(),
+            run.problem.n_samples,
+        )
+
+    def balanced(self):
+        """E on the modes, with rows that are orthonormal in the sample as in all."""
+        if self.n_samples is None:
+            return self.solved
+        modes = self.solved.modes
+        flat = modes.spatial.reshape(len(modes.spatial), -1)
+        values, vectors = np.linalg.eigh(flat @ flat.T)
+        sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
+        spatial = (vectors / sizes) @ (vectors.T @ flat)
+        spatial = spatial.reshape(modes.spatial.shape)
+        return self.solved._replace(modes=replace(modes, spatial=spatial))

@@ -1,0 +1,99 @@
+"""What an estimator that is fitted in stages knows of its data before a run."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from .._compat import (
+    _check_sample_weight,
+    _num_samples,
+    check_in_memory,
+    class_weights,
+)
+from .._estimator.row_summary import RowSummary
+from .growing import last_of, prefix_of
+from .kind import response_of
+from .losses import LogLoss, WrongLabel, regression_loss
+
+
+def known_of(staged, X, y):
+    """What is known of the data before the run, as fitted attributes.
+
+    Parameters
+    ----------
+    staged : Staged
+    X, y : as passed to fit
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the data are not what the estimator takes.
+    """
+    check_in_memory(X, y)
+    if isinstance(X, RowSummary):
+        raise TypeError(
+            "Stages are fitted to rows, and a RowSummary has moments of most of "
+            "them: pass X and y."
+        )
+    holder, last = copy(staged), last_of(staged.estimator)
+    vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
+    if y is None:
+        validate_data(holder, X, y)  # which says so
+    validate_data(holder, X, skip_check_array=True)
+    check_consistent_length(X, y)
+    names = ("n_features_in_", "feature_names_in_")
+    found = {name: vars(holder)[name] for name in names if name in vars(holder)}
+    if is_classifier(staged):
+        check_classification_targets(y)
+        column_or_1d(y)  # several labels of a row are not judged
+        has_probabilities = response_of(last) == "predict_proba"
+        found["classes_"] = np.unique(np.asarray(y))
+        if len(found["classes_"]) < 2:
+            raise ValueError("y has one class, and at least 2 classes are needed.")
+        found["_loss"] = LogLoss() if has_probabilities else WrongLabel()
+    else:
+        found["_loss"] = regression_loss(last)
+    return found
+
+
+def weights_of(estimator, y, known, params):
+    """Weights of the rows where they are judged, those of classes included."""
+    name = f"{prefix_of(estimator)}sample_weight"
+    weights = params.get("sample_weight", params.get(name))
+    y = np.asarray(y)
+    weights = _check_sample_weight(weights, y, dtype=np.float64)
+    asked = last_of(estimator).get_params(deep=False).get("class_weight")
+    if "classes_" in known and asked is not None:
+        asked = "balanced" if isinstance(asked, str) else asked
+        classes, label = np.unique(y, return_inverse=True)
+        weights = weights * class_weights(asked, classes, y, weights)[label]
+    return weights
+
+
+def check_enough(y):
+    """Raise where there are too few rows for folds."""
+    if _num_samples(y) < 2:
+        raise ValueError("Folds need at least 2 samples, got n_samples=1.")
+
+
+def target_of(y, known):
+    """Targets as the loss takes them, (n_samples, n_outputs)."""
+    if "classes_" not in known:
+        settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
+        return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
+    classes, loss = known["classes_"], known["_loss"]
+    y = y.ravel()
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
+    other, this = loss.labels
+    own = classes if len(classes) > 2 or loss == LogLoss() else classes[1:]
+    return np.where(y[:, None] == own, this, other)

@@ -1,0 +1,277 @@
+"""What can be done with the stages of a fitted estimator, each of them."""
+
+from copy import copy
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._compat import _check_sample_weight
+from .._estimator.decisions import label_of
+from .._estimator.delegation import delegated, routed
+from .._estimator.held_out_costs import costs_of
+from .._estimator.prediction_intervals import intervals_of
+from .._estimator.predictions import checked_iterate
+from .data import target_of
+from .growing import last_of
+from .kind import response_of
+
+
+def _inner_has(name):
+    """Whether the estimator has a method, fitted or not."""
+    return lambda self: hasattr(vars(self).get("estimator_", self.estimator), name)
+
+
+class PredictsByStages:
+    """Predictions by the stages in use, and by every number of stages."""
+
+    def recorded_iterations(self):
+        """Stages that :meth:`at_iteration` can give: as a rule all, from the first.
+
+        Estimators that forget earlier stages, such as networks, are copied after every
+        stage. If copies of all stages of the model and its folds took more than 256 MB,
+        those are kept for which there is room: the stage of least ``cv_path_``, the
+        last one, and some before it.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        check_is_fitted(self)
+        stages = self._model.stages.recorded()
+        return stages[stages <= self.n_iter_]
+
+    def at_iteration(self, t):
+        """A fitted copy that uses the first ``t`` stages.
+
+        Nothing is refitted, and the copy shares the stages.
+
+        Parameters
+        ----------
+        t : int
+            From 1 to ``n_iter_``; negative numbers count from the end.
+
+        Returns
+        -------
+        Staged
+
+        Raises
+        ------
+        TypeError
+            If t is not an integer.
+        ValueError
+            If there is no such stage, or if it was not kept (see
+            :meth:`recorded_iterations`).
+        """
+        t, _ = checked_iterate(self, t)
+        stopped = copy(self)
+        vars(stopped).update(self._model.at(t), _live=None)
+        if "cv_prediction_path_" in vars(self):
+            stopped.cv_prediction_path_ = self.cv_prediction_path_.of_stage(t)
+        return stopped
+
+    @delegated(_inner_has)
+    def predict(self, X):
+        """Predict with the stages in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+
+    @delegated(_inner_has)
+    def predict_proba(self, X):
+        """Class probabilities by the stages in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_log_proba(self, X):
+        """Logarithms of the class probabilities by the stages in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @delegated(_inner_has)
+    def decision_function(self, X):
+        """Decision function of the stages in use.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+
+    def staged_predict(self, X):
+        """Predict with every number of stages, from the first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One array for each of :meth:`recorded_iterations`.
+        """
+        check_is_fitted(self)
+        found = self._model.staged(X, self.n_iter_)
+        is_labelled = is_classifier(self)
+        for each in found:
+            yield label_of(each, self.classes_) if is_labelled else each
+
+    @available_if(_inner_has("predict_proba"))
+    def staged_predict_proba(self, X):
+        """Class probabilities by every number of stages, from the first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+            One array for each of :meth:`recorded_iterations`.
+        """
+        check_is_fitted(self)
+        yield from self._model.staged(X, self.n_iter_)
+
+    def staged_loss(self, X, y, sample_weight=None):
+        """Mean loss of every number of stages on other rows, as that of ``cv_path_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the mean. None: equal weights.
+
+        Returns
+        -------
+        ndarray of shape (n_stages,)
+            One for each of :meth:`recorded_iterations`.
+        """
+        check_is_fitted(self)
+        target = target_of(np.asarray(y), vars(self))
+        weights = _check_sample_weight(sample_weight, target, dtype=np.float64)
+        found = (
+            costs_of(self._loss, target, each[None])[0]
+            for each in self._model.staged(X, self.n_iter_)
+        )
+        return np.array([np.average(costs, weights=weights) for costs in found])
+
+    def score(self, X, y, **params):
+        """Score of the stages in use, by the ``score`` of the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            Passed on to that.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        params = routed(self, "score", "estimator", "score", params)
+        return self.estimator_.score(X, y, **params)
+
+    @available_if(is_regressor)
+    def predict_interval(self, X, coverage=0.9, method="auto"):
+        """Prediction intervals from the residuals of rows held out in folds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that an interval contains the target of an unseen row;
+            with several there is an interval for each.
+        method : {"auto", "cv"}, default="auto"
+            The prediction plus and minus a quantile of the held-out residuals of the
+            stages in use.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of y; with several coverages
+            (n_samples, 2, n_coverages) or (n_samples, n_targets, 2, n_coverages).
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, without
+            folds, or with a method that needs training rows.
+        """
+        if method == "scaled":
+            raise ValueError(
+                "method='scaled' needs the training rows, and Staged does not keep "
+                "them: take method='cv', or fit lower and upper quantiles."
+            )
+        return intervals_of(self, X, coverage, method)
+
+    def _held_out_estimator(self, predictions, t):
+        held_out = copy(self)
+        response = response_of(last_of(self.estimator))
+        answers = {response: predictions}
+        if response == "predict_proba":
+            answers["decision_function"] = _decisions(predictions)
+        if is_classifier(self):
+            answers["predict"] = label_of(predictions, self.classes_)
+        for name, values in answers.items():
+            vars(held_out)[name] = _answer(name, values)
+        return held_out
+
+    def _trial_estimator(self, y):
+        y = np.asarray(y)
+        if not is_classifier(self):
+            return self._held_out_estimator(y, 0)
+        trial = copy(self)
+        trial.classes_, label = np.unique(y.ravel(), return_inverse=True)
+        one_hot = np.eye(len(trial.classes_))[label]
+        if response_of(last_of(self.estimator)) != "predict_proba":
+            one_hot = _decisions(one_hot)
+        return trial._held_out_estimator(one_hot, 0)
+
+
+def _answer(name, values):
+    """A method that gives these values for any rows."""
+
+    def answer(X):
+        return values
+
+    answer.__name__ = name  # scorers look methods up by their names
+    return answer
+
+
+def _decisions(probabilities):
+    """Decisions that probabilities, or one-hot labels, come of."""
+    least = np.finfo(probabilities.dtype).tiny
+    if probabilities.shape[1] == 2:
+        return logit(np.clip(probabilities[:, 1], least, 1 - np.finfo(float).eps))
+    return np.log(np.maximum(probabilities, least))
