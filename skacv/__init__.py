@@ -6,7 +6,7 @@ of your choice; every model has ``risk_path_``, ``loo_path_`` or ``cv_path_``, e
 of what each iterate costs on unseen rows. Scale the columns first.
 """
 
-from ._estimator.row_summary import RowSummary
+from ._estimator.data.row_summary import RowSummary
 from .inspection import (
     CoefficientIntervalDisplay,
     CoefficientPathDisplay,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-import skacv._estimator.fit as fit_module
-from skacv._estimator.sides import on_smaller_side
+import skacv._estimator.run.fit as fit_module
+from skacv._estimator.run.sides import on_smaller_side
 
 
 class Sides:

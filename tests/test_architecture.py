@@ -17,7 +17,7 @@ from skacv._compat import CallbackSupportMixin
 ROOT = Path(skacv.__file__).parent
 DESIGN = ROOT.parent / "docs" / "design.md"
 # Every layer may import those before it: the list at the head of the design.
-LAYERS = re.findall(r"^skacv/(\w+)", DESIGN.read_text(), re.MULTILINE)
+LAYERS = re.findall(r"^skacv/(\w+(?:/\w+)?)", DESIGN.read_text(), re.MULTILINE)
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
@@ -35,8 +35,12 @@ def imported(path):
 
 
 def layer(parts):
-    name = parts[0].removesuffix(".py") if parts else ""
-    return LAYERS.index(name) if name in LAYERS else None
+    """The place of a module in the list, of a room of a package if it has rooms."""
+    for depth in (2, 1):
+        name = "/".join(parts[:depth]).removesuffix(".py")
+        if name in LAYERS:
+            return LAYERS.index(name)
+    return None
 
 
 def test_every_module_is_in_the_design():

@@ -13,7 +13,7 @@ from sklearn.utils.fixes import parse_version
 
 import skacv
 from benchmarks import comparison
-from skacv._estimator.recording import METHODS
+from skacv._estimator.estimates.recording import METHODS
 
 from .quotations import Quotation, is_rounded, lines_of, quotations_of, words_of
 

@@ -18,7 +18,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.prediction_intervals import held_out_residuals
+from skacv._estimator.prediction.prediction_intervals import held_out_residuals
 from skacv.model_selection import RecordsTrajectory
 
 pytestmark = pytest.mark.usefixtures("few_trees")

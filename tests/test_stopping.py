@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skacv._estimator.stopping import Patience
+from skacv._estimator.run.stopping import Patience
 
 
 def ends_by_definition(values, patience, tol, growth, uncertainties):

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from .._estimator.stopping import Patience
+from .._estimator.run.stopping import Patience
 from .._warnings import warn
 from .checks import checked, folds_of
 from .estimates import PathEstimate

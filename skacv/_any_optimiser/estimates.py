@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from .._estimator.held_out_costs import HeldOutCosts
-from .._estimator.stopping import Patience
+from .._estimator.estimates.held_out_costs import HeldOutCosts
+from .._estimator.run.stopping import Patience
 
 
 @dataclass(frozen=True, eq=False)

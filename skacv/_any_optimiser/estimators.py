@@ -12,12 +12,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _fit_context, on_host
-from .._estimator.decisions import RecordedProbabilisticClassifier, classes_of
-from .._estimator.folds import routing_of, splitter_of
-from .._estimator.held_out_costs import HeldOutCosts
+from .._estimator.estimates.folds import routing_of, splitter_of
+from .._estimator.estimates.held_out_costs import HeldOutCosts
+from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import plain
-from .._estimator.predictions import RecordedModel
-from .._estimator.recording import RecordsTrajectory
+from .._estimator.prediction.decisions import (
+    RecordedProbabilisticClassifier,
+    classes_of,
+)
+from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from .batches import shuffled_batches
 

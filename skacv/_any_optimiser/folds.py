@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from .._estimator.folds import ShuffledFolds
+from .._estimator.estimates.folds import ShuffledFolds
 
 # Memory for what the replicas of a block predict; more of them at a time gain nothing.
 BLOCK_BYTES = 1 << 20

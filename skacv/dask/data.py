@@ -11,9 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
-from .._estimator.data import NAMES, ColumnData
-from .._estimator.decisions import check_class_weights, classes_of, targets_of
-from .._estimator.standardized import AS_PASSED, Standardized
+from .._estimator.data.standardized import AS_PASSED, Standardized
+from .._estimator.data.training_data import NAMES, ColumnData
+from .._estimator.prediction.decisions import (
+    check_class_weights,
+    classes_of,
+    targets_of,
+)
 from ..optim.arrays import design_of
 from ..optim.constant import WithConstant
 from ..optim.problem import Problem

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from dask.base import tokenize
 
-from .._estimator.conditioning import warn_of_uneven_columns
-from .._estimator.fit_run import FitRun
-from .._estimator.left_out import check_loo
+from .._estimator.estimates.left_out import check_loo
+from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, plain
-from .._estimator.readers import ESTIMATES
+from .._estimator.run.conditioning import warn_of_uneven_columns
+from .._estimator.run.fit_run import FitRun
 from ..optim.growing import SoFar
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error

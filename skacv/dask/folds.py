@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from .._estimator.folds import ShuffledFolds
+from .._estimator.estimates.folds import ShuffledFolds
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._estimator.memory_matrix import read_memory_matrix
-from .._estimator.readers import FinishedRun
-from .._estimator.row_summary import MOST_COLUMNS, RowSummary
-from .._estimator.summary_data import SummarisedRows, summary_data
+from .._estimator.data.row_summary import MOST_COLUMNS, RowSummary
+from .._estimator.estimates.memory_matrix import read_memory_matrix
+from .._estimator.estimates.readers import FinishedRun
+from .._estimator.run.summary_data import SummarisedRows, summary_data
 from ..optim.trajectory import Trajectory
 from .summary import merged
 

@@ -6,7 +6,7 @@ import dask
 import numpy as np
 from dask import delayed
 
-from .._estimator.row_summary import RowSummary, taken_in
+from .._estimator.data.row_summary import RowSummary, taken_in
 from .rows import FAN, aligned, sizes_of, threads
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._estimator.debiasing import places_of_columns
-from .._estimator.inference import interval_tables
+from .._estimator.prediction.debiasing import places_of_columns
+from .._estimator.prediction.inference import interval_tables
 from ._figure import (
     BLUE,
     GREEN,

@@ -5,7 +5,7 @@ from itertools import cycle
 
 import numpy as np
 
-from .._estimator.readers import ESTIMATES
+from .._estimator.estimates.readers import ESTIMATES
 from ..model_selection.pipelines import last_step
 from ._figure import (
     BLACK,

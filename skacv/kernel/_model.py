@@ -8,18 +8,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.fit import in_use, shape_of
-from .._estimator.left_out import FEWEST_ROWS
+from .._estimator.data.standardized import AS_PASSED
+from .._estimator.estimates.left_out import FEWEST_ROWS
 from .._estimator.parameters import (
     ALPHA_CONSTRAINT,
     RUN_CONSTRAINTS,
     plain,
     set_parameters,
 )
-from .._estimator.plan import ModelSpec, ridge_penalty
-from .._estimator.standardized import AS_PASSED
-from .._estimator.streaming import rows_to_fit
-from .._estimator.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._estimator.run.fit import in_use, shape_of
+from .._estimator.run.plan import ModelSpec, ridge_penalty
+from .._estimator.run.streaming import rows_to_fit
+from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.data import new_rows
+from .._estimator.data.training_data import new_rows
 from .._estimator.devices import in_numpy
-from .._estimator.predictions import RecordedModel
+from .._estimator.prediction.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
 from ..optim.namespaces import as_dtype, rows_in
 from ..optim.phases import first_updates

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .._estimator.fit import TrajectoryModel
-from .._estimator.left_out import FEWEST_ROWS, unseen_folds
+from .._estimator.estimates.left_out import FEWEST_ROWS, unseen_folds
+from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import plain
-from .._estimator.plan import updates_to_wait
-from .._estimator.readers import ESTIMATES
-from .._estimator.stopping import Patience
+from .._estimator.run.fit import TrajectoryModel
+from .._estimator.run.plan import updates_to_wait
+from .._estimator.run.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.carried import LabelsAndFolds

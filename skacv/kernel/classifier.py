@@ -4,11 +4,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
-from .._estimator.calibration import scale_of
-from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.devices import of_record
 from .._estimator.docstrings import CLASSIFIERS, KERNEL, documented
 from .._estimator.parameters import set_parameters
+from .._estimator.prediction.calibration import scale_of
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
 

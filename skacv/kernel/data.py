@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._estimator.data import TrainingData
+from .._estimator.data.training_data import TrainingData
 from ..optim.arrays import design_of
 from ..optim.kernel import KernelDesign
 from ..optim.kernel_matrix import KernelMatrix

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._estimator.plan import Solver
+from .._estimator.run.plan import Solver
 from ..optim.namespaces import free_bytes
 from ..optim.phases import smoothness_under
 from ..optim.preconditioner import (

@@ -1,7 +1,7 @@
 """Kernel regression by EigenPro with an error estimate for every iterate."""
 
 from .._estimator.docstrings import KERNEL, documented
-from .._estimator.predictions import RecordedRegressor
+from .._estimator.prediction.predictions import RecordedRegressor
 from ._model import KernelModel
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 
-from .._estimator.stopping import halved
+from .._estimator.run.stopping import halved
 from ..optim.namespaces import here, rows_in
 from .kernels import scale_gamma
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from .._compat import Interval, StrOptions
-from .._estimator.decisions import RecordedClassifier
-from .._estimator.fit import TrajectoryModel
-from .._estimator.inference import CoefficientTests
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
-from .._estimator.plan import ModelSpec, Solver, ridge_penalty
-from .._estimator.predictions import RecordedRegressor
-from .._estimator.strengths import N_SMOOTH_STRENGTHS, InverseStrengths, Strengths
+from .._estimator.prediction.decisions import RecordedClassifier
+from .._estimator.prediction.inference import CoefficientTests
+from .._estimator.prediction.predictions import RecordedRegressor
+from .._estimator.run.fit import TrajectoryModel
+from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
+from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, InverseStrengths, Strengths
 from .._warnings import warn
 from ..exceptions import SeparationWarning
 from ..optim.schedules import StochasticGradient

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from .._compat import HasMethods, StrOptions
-from .._estimator.plan import ModelSpec, Solver
-from .._estimator.strengths import N_SMOOTH_STRENGTHS, N_STRENGTHS, Strengths
+from .._estimator.run.plan import ModelSpec, Solver
+from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, N_STRENGTHS, Strengths
 from ..optim.losses import (
     Huber,
     Loss,

@@ -1,12 +1,12 @@
 """What the linear regressors with the squared error share."""
 
-from .._estimator.fit import TrajectoryModel
-from .._estimator.inference import CoefficientInference
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
-from .._estimator.plan import ModelSpec, Solver
-from .._estimator.predictions import RecordedRegressor
-from .._estimator.streaming import TakesSummaries
-from .._estimator.strengths import Strengths
+from .._estimator.prediction.inference import CoefficientInference
+from .._estimator.prediction.predictions import RecordedRegressor
+from .._estimator.run.fit import TrajectoryModel
+from .._estimator.run.plan import ModelSpec, Solver
+from .._estimator.run.streaming import TakesSummaries
+from .._estimator.run.strengths import Strengths
 
 
 class SquaredErrorRegressor(

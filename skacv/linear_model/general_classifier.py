@@ -1,8 +1,8 @@
 """Classification with any loss, penalty and schedule, its own or a user's."""
 
-from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, documented
 from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from ..optim.losses import Logistic, Multinomial
 from ._curved import CURVED_STRENGTH_RATIO, CurvedClassifier
 from ._parts import (

@@ -7,9 +7,9 @@ import numpy as np
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
-from .._estimator.inference import CoefficientInference
 from .._estimator.parameters import set_parameters
-from .._estimator.strengths import Strengths
+from .._estimator.prediction.inference import CoefficientInference
+from .._estimator.run.strengths import Strengths
 from ..optim.losses import Huber
 from ._curved import SMOOTH_PATH, CurvedRegressor
 

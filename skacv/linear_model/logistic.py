@@ -4,11 +4,11 @@ from dataclasses import replace
 from numbers import Real
 
 from .._compat import Interval, StrOptions
-from .._estimator.decisions import RecordedProbabilisticClassifier
 from .._estimator.docstrings import INVERSE, documented
-from .._estimator.inference import LogisticInference
 from .._estimator.parameters import plain, set_parameters
-from .._estimator.plan import Solver
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
+from .._estimator.prediction.inference import LogisticInference
+from .._estimator.run.plan import Solver
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton

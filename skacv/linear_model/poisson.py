@@ -4,8 +4,8 @@ import numpy as np
 
 from .._compat import StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
-from .._estimator.inference import CoefficientTests
 from .._estimator.parameters import set_parameters
+from .._estimator.prediction.inference import CoefficientTests
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 

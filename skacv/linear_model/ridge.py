@@ -8,8 +8,8 @@ import numpy as np
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import plain, set_parameters
-from .._estimator.plan import ModelSpec, Solver, ridge_penalty
-from .._estimator.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
+from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,

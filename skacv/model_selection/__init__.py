@@ -1,12 +1,12 @@
 """Choosing an iterate without refitting."""
 
-from .._estimator.readers import (
+from .._estimator.estimates.readers import (
     Estimate,
     FinishedRun,
     register_estimate,
     unregister_estimate,
 )
-from .._estimator.recording import RecordsTrajectory
+from .._estimator.estimates.recording import RecordsTrajectory
 from .approximate_loo import ApproximateLOO, approximate_loo
 from .early_stopping import TrajectoryEarlyStoppingCV
 from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor

@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
-from .._estimator.decisions import label_of
 from .._estimator.devices import is_movable
+from .._estimator.prediction.decisions import label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
 from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of

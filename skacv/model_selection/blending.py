@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from .._estimator.collections import is_collection
-from .._estimator.held_out_costs import HeldOutCosts
-from .._estimator.row_summary import RowSummary
+from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.held_out_costs import HeldOutCosts
 from ..optim.losses import SquaredError
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._estimator.readers import ESTIMATES
+from .._estimator.estimates.readers import ESTIMATES
 from .criteria import PathJudge
 from .optimism import RecordedLosses, corrected_score
 from .rules import place_of_least

@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from .._compat import Composition, check_names
 from .._estimator.delegation import routed
-from .._estimator.readers import ESTIMATES
+from .._estimator.estimates.readers import ESTIMATES
 from ..staged import recorded
 from .criteria import scorer_of
 from .members import (

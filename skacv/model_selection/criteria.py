@@ -12,7 +12,7 @@ from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
-from .._estimator.readers import ESTIMATES, Estimate
+from .._estimator.estimates.readers import ESTIMATES, Estimate
 
 # Estimates with held-out predictions, in the order of preference among those that
 # candidates are set to compute.

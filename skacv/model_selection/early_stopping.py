@@ -17,9 +17,9 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.collections import is_collection
+from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
-from .._estimator.readers import ESTIMATES
-from .._estimator.row_summary import RowSummary
+from .._estimator.estimates.readers import ESTIMATES
 from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate

@@ -10,7 +10,7 @@ this package through ``TrajectoryModel``.
 from sklearn import linear_model
 from sklearn.svm import SVC, LinearSVC
 
-from .._estimator.fit import TrajectoryModel
+from .._estimator.run.fit import TrajectoryModel
 from .fitted_classifiers import linear_svc, logistic, svc
 from .fitted_recorded import recorded
 from .fitted_regressors import elastic_net, huber, multi_task, poisson, ridge

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._estimator.fit import linear_data
+from .._estimator.run.fit import linear_data
 from .minimised import line_of, output_by_output
 
 

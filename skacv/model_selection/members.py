@@ -9,8 +9,8 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 
 from .._compat import validate_parameters
-from .._estimator.readers import ESTIMATES
-from .._estimator.recording import check_records_trajectory
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.recording import check_records_trajectory
 
 LARGEST_SEED = 2**31 - 1
 KINDS = {"regression": "regressor", "classification": "classifier"}

@@ -6,7 +6,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import type_of_target
 
 from .._estimator.collections import is_collection
-from .._estimator.row_summary import RowSummary
+from .._estimator.data.row_summary import RowSummary
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import (
     IterativeRidge,

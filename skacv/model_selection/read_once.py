@@ -1,8 +1,8 @@
 """Dask collections that are gone through once, for all members and stages of runs."""
 
 from .._estimator.collections import is_collection, on_workers
-from .._estimator.folds import ShuffledFolds
-from .._estimator.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
+from .._estimator.estimates.folds import ShuffledFolds
+from .._estimator.run.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
 
 
 def read_once(members, X, y, params):

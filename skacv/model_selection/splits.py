@@ -11,9 +11,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._estimator.collections import is_collection
-from .._estimator.folds import splitter_of
-from .._estimator.readers import ESTIMATES
-from .._estimator.row_summary import RowSummary
+from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.readers import ESTIMATES
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, callback_context, has_callbacks
+from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import in_numpy
-from .._estimator.readers import ESTIMATES
-from .._estimator.row_summary import RowSummary
-from .._estimator.stopping import Patience, halved
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.run.stopping import Patience, halved
 from .._warnings import collected_warnings, warn
 from ..exceptions import SeparationWarning
 

@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.row_summary import RowSummary
+from .._estimator.data.row_summary import RowSummary
 from .._warnings import warn
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so

@@ -3,7 +3,7 @@
 :class:`Staged` makes one of them an estimator that records its trajectory.
 """
 
-from .._estimator.recording import INSTEAD, RecordsTrajectory
+from .._estimator.estimates.recording import INSTEAD, RecordsTrajectory
 from .estimator import Staged
 from .growing import last_of
 from .kinds import kind_of

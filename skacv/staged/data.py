@@ -14,7 +14,7 @@ from .._compat import (
     check_in_memory,
     class_weights,
 )
-from .._estimator.row_summary import RowSummary
+from .._estimator.data.row_summary import RowSummary
 from .growing import last_of, prefix_of
 from .kind import response_of
 from .losses import LogLoss, WrongLabel, regression_loss

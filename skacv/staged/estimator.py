@@ -20,12 +20,12 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.delegation import routed
-from .._estimator.folds import splitter_of
-from .._estimator.held_out_costs import costs_of_held_out
-from .._estimator.left_out import folds_of
-from .._estimator.progress import FitProgress
-from .._estimator.readers import ESTIMATES
-from .._estimator.recording import RecordsTrajectory
+from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.held_out_costs import costs_of_held_out
+from .._estimator.estimates.left_out import folds_of
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
 from .data import check_enough, known_of, target_of, weights_of

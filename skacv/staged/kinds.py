@@ -24,7 +24,7 @@ from .._compat import (
     staged_sums,
     with_stages,
 )
-from .._estimator.recording import RecordsTrajectory
+from .._estimator.estimates.recording import RecordsTrajectory
 from .boosters import CatBoost, LightGBM, XGBoost
 from .kind import NEVER, PASSES, Kind, response_of
 

@@ -9,11 +9,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import _check_sample_weight
-from .._estimator.decisions import label_of
 from .._estimator.delegation import delegated, routed
-from .._estimator.held_out_costs import costs_of
-from .._estimator.prediction_intervals import intervals_of
-from .._estimator.predictions import checked_iterate
+from .._estimator.estimates.held_out_costs import costs_of
+from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.prediction_intervals import intervals_of
+from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
 from .kind import response_of

@@ -9,7 +9,7 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, _safe_indexing
-from .._estimator.held_out_costs import costs_of
+from .._estimator.estimates.held_out_costs import costs_of
 from ..risk.averages import mean_with_error
 from .growing import Growing, rows_of
 from .held_out import HeldOutStages

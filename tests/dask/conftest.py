@@ -7,7 +7,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from skacv._estimator import streaming
+from skacv._estimator.run import streaming
 
 SCHEDULERS = ("synchronous", "threads", "processes", "cluster")
 

@@ -15,8 +15,8 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.fit_run import FitRun
-from skacv._estimator.stopping import Patience
+from skacv._estimator.run.fit_run import FitRun
+from skacv._estimator.run.stopping import Patience
 from skacv.kernel import kernels
 from skacv.kernel.kernels import squared_distances
 from skacv.optim.run import LiveRun

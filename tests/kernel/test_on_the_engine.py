@@ -16,7 +16,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator.prediction_intervals import without_rows
+from skacv._estimator.prediction.prediction_intervals import without_rows
 from skacv.kernel.classifier import shares
 from tests.kernel.brute_force import kernel_matrix
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from skacv import KernelEigenProClassifier, TrajectoryEarlyStoppingCV
-from skacv._estimator.calibration import scale_of
+from skacv._estimator.prediction.calibration import scale_of
 from tests.cases import first
 
 

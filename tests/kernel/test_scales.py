@@ -13,7 +13,7 @@ from skacv import (
     KernelEigenProRegressor,
     TrajectoryEarlyStoppingCV,
 )
-from skacv._estimator import stopping
+from skacv._estimator.run import stopping
 from skacv.kernel import kernels, scales
 from skacv.kernel.kernels import scale_gamma, squared_distances
 

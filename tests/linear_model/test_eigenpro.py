@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
-from skacv._estimator.prediction_intervals import without_rows
+from skacv._estimator.prediction.prediction_intervals import without_rows
 from skacv.optim.arrays import design_of
 from skacv.optim.penalties import Zero
 from skacv.optim.phases import Phase

@@ -22,7 +22,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv._estimator.readers import ESTIMATES
+from skacv._estimator.estimates.readers import ESTIMATES
 from tests.cases import covering
 from tests.oracles import refitted_predictions
 
@@ -219,7 +219,8 @@ def test_samples_in_blocks_are_those_of_one(rng, monkeypatch):
         whole = model.predict_interval(storage(X_new))
         with monkeypatch.context() as patch:
             patch.setattr(
-                "skacv._estimator.prediction_intervals.BLOCK_BYTES", 2 * 24 * 8
+                "skacv._estimator.prediction.prediction_intervals.BLOCK_BYTES",
+                2 * 24 * 8,
             )
             blocks = model.predict_interval(storage(X_new))
         np.testing.assert_allclose(blocks, whole, **EXACT)
@@ -443,7 +444,9 @@ def test_an_estimate_that_is_not_registered_is_no_method(rng, monkeypatch):
     model = model_of("gd", risk=True).fit(X, y)
     expected = model.predict_interval(X_new)
     left = {name: each for name, each in ESTIMATES.items() if name != "risk"}
-    monkeypatch.setattr("skacv._estimator.prediction_intervals.ESTIMATES", left)
+    monkeypatch.setattr(
+        "skacv._estimator.prediction.prediction_intervals.ESTIMATES", left
+    )
     np.testing.assert_array_equal(model.predict_interval(X_new), expected)
     with pytest.raises(ValueError, match="method must be one of"):
         model.predict_interval(X_new, method="risk")
@@ -498,7 +501,7 @@ def test_nothing_is_run_again_for_bad_input(rng, monkeypatch):
         raise AssertionError("The replicas were run.")
 
     monkeypatch.setattr(
-        "skacv._estimator.predictions.coefficients_without_rows", refuse
+        "skacv._estimator.prediction.predictions.coefficients_without_rows", refuse
     )
     for X_bad, coverage in ((X_new[:, :5], 0.9), (X_new, 0.99), (X_new, 1.2)):
         with pytest.raises(ValueError):

@@ -16,7 +16,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryPoissonRegressor,
 )
-from skacv._estimator.prediction_intervals import (
+from skacv._estimator.prediction.prediction_intervals import (
     fitted_sizes,
     held_out_sizes,
     on_kept_columns,
@@ -77,7 +77,7 @@ class Nearest:
         return self.size[distances.argmin(axis=1)]
 
 
-FOREST = "skacv._estimator.prediction_intervals.RandomForestRegressor"
+FOREST = "skacv._estimator.prediction.prediction_intervals.RandomForestRegressor"
 
 # ---------------------------------------------------------------- several coverages
 

@@ -24,7 +24,7 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryRegressor,
 )
-from skacv._estimator.pseudo_rows import groups_of
+from skacv._estimator.data.pseudo_rows import groups_of
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 from skacv.optim.arrays import design_of
 from skacv.optim.dense import DenseDesign

@@ -45,8 +45,8 @@ from skacv import (
     TrajectoryLasso,
     TrajectoryLogisticRegression,
 )
-from skacv._estimator.readers import ESTIMATES
-from skacv._estimator.recording import METHODS
+from skacv._estimator.estimates.readers import ESTIMATES
+from skacv._estimator.estimates.recording import METHODS
 from skacv.model_selection import RecordsTrajectory
 from skacv.model_selection.criteria import N_GROUPS
 from skacv.model_selection.rules import RULES

@@ -10,7 +10,7 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
     TrajectoryLasso,
 )
-from skacv._estimator.readers import ESTIMATES
+from skacv._estimator.estimates.readers import ESTIMATES
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
 
 

@@ -17,9 +17,10 @@ from skacv import (
     TrajectoryPoissonRegressor,
     TrajectoryRegressor,
 )
-from skacv._estimator import directions, sides
-from skacv._estimator.directions import KnownCovariance, Nodewise, nodewise
-from skacv._estimator.row_space import RowSpaceData
+from skacv._estimator.data.row_space import RowSpaceData
+from skacv._estimator.prediction import directions
+from skacv._estimator.prediction.directions import KnownCovariance, Nodewise, nodewise
+from skacv._estimator.run import sides
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.schedules import Nesterov

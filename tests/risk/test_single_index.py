@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import chi2, multivariate_normal
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
-from skacv._estimator.directions import KnownCovariance
+from skacv._estimator.prediction.directions import KnownCovariance
 from skacv.optim.losses import Logistic, SquaredHinge
 from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.schedules import Nesterov

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .collections import is_collection
+from ..collections import is_collection
 from .left_out import folds_of
 
 

@@ -4,29 +4,29 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, is_regressor
 
-from .._compat import (
+from ..._compat import (
     CallbackSupportMixin,
     _fit_context,
     on_host,
     with_callbacks,
 )
-from .._warnings import warn
-from ..optim.growing import SoFar
-from ..optim.phases import first_updates, n_planned_updates
-from ..optim.trajectory import Trajectory
-from ..risk.left_out.carried import LabelsAndFolds
-from ..risk.left_out.methods import is_cheap
-from ..risk.left_out.replicas import replicas_beside
-from .collections import is_collection, on_workers
+from ..._warnings import warn
+from ...optim.growing import SoFar
+from ...optim.phases import first_updates, n_planned_updates
+from ...optim.trajectory import Trajectory
+from ...risk.left_out.carried import LabelsAndFolds
+from ...risk.left_out.methods import is_cheap
+from ...risk.left_out.replicas import replicas_beside
+from ..collections import is_collection, on_workers
+from ..data.training_data import column_data
+from ..devices import attributes_on_device_of, in_numpy, of_record
+from ..estimates.folds import routing_of
+from ..estimates.held_out_costs import costs_of_held_out
+from ..estimates.left_out import FEWEST_ROWS, unseen_folds
+from ..estimates.readers import ESTIMATES, read, setting_of
+from ..parameters import keeps_data
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
-from .data import column_data
-from .devices import attributes_on_device_of, in_numpy, of_record
-from .folds import routing_of
-from .held_out_costs import costs_of_held_out
-from .left_out import FEWEST_ROWS, unseen_folds
-from .parameters import keeps_data
 from .progress import FitProgress
-from .readers import ESTIMATES, read, setting_of
 from .sides import on_smaller_side
 from .streaming import replace_fitted, rows_to_fit, stay_on_workers
 

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from .._warnings import warn
-from ..optim.contraction import covered_share
-from ..optim.moments import CONSTANT
+from ..._warnings import warn
+from ...optim.contraction import covered_share
+from ...optim.moments import CONSTANT
 
 # Rows whose entries say how large the columns are.
 SAMPLED_ROWS = 500

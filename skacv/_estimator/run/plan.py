@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..optim.families import except_last
-from ..optim.penalties import SquaredL2
-from ..optim.phases import Phase, smoothness_under
-from ..optim.schedules import GradientDescent, Nesterov, Newton
-from ..optim.trajectory import Trajectory
-from ..risk.left_out.costs import Workload
-from ..risk.left_out.replicas import are_surely_stable, largest_stable_steps
-from ..risk.refit import Refit, stays_in
+from ...optim.families import except_last
+from ...optim.penalties import SquaredL2
+from ...optim.phases import Phase, smoothness_under
+from ...optim.schedules import GradientDescent, Nesterov, Newton
+from ...optim.trajectory import Trajectory
+from ...risk.left_out.costs import Workload
+from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
+from ...risk.refit import Refit, stays_in
 from .strengths import Strengths
 
 # Solvers that are schedules of a step size and all rows alone.

@@ -8,10 +8,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._compat import class_weights
-from .collections import block_by_block, staged_block_by_block
-from .data import Coded, validated
-from .devices import of_rows
+from ..._compat import class_weights
+from ..collections import block_by_block, staged_block_by_block
+from ..data.training_data import Coded, validated
+from ..devices import of_rows
 from .predictions import RecordedModel, as_fitted
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import on_host
-from ..optim.trajectory import Trajectory
-from ..risk.inference.debiased import Debiased, Scaled
-from ..risk.inference.label_effects import LabelEffects
-from ..risk.inference.scores import N_PROBES, scores_at_the_end
-from ..risk.inference.single_index import ScaleByStrength
+from ..._compat import on_host
+from ...optim.trajectory import Trajectory
+from ...risk.inference.debiased import Debiased, Scaled
+from ...risk.inference.label_effects import LabelEffects
+from ...risk.inference.scores import N_PROBES, scores_at_the_end
+from ...risk.inference.single_index import ScaleByStrength
+from ..estimates.left_out import kept_run
 from .directions import KnownCovariance, Nodewise
-from .left_out import kept_run
 
 # Residuals of so small a share of the target's are those of an interpolating iterate.
 INTERPOLATES = 1e-3

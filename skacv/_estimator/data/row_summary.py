@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import Interval, _check_sample_weight, _fit_context, on_host
-from ..optim.moments import (
+from ..._compat import Interval, _check_sample_weight, _fit_context, on_host
+from ...optim.moments import (
     Moments,
     add_to_groups,
     blocks_of_rows,
@@ -20,9 +20,9 @@ from ..optim.moments import (
     shifted,
     varying,
 )
-from .data import NAMES
 from .row_blocks import blocks_of
 from .sampled_rows import SampledRows, hashed
+from .training_data import NAMES
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
 MOST_COLUMNS = 5000

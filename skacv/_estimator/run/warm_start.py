@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._warnings import warn
+from ..._warnings import warn
 
 # Numbers that agree in such a share of their digits differ by rounding.
 DIGITS = 2 / 3

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sklearn.utils import check_random_state
 
-from ..optim.growing import SoFar
-from ..optim.run import LiveRun
-from .readers import FinishedRun
+from ...optim.growing import SoFar
+from ...optim.run import LiveRun
+from ..estimates.readers import FinishedRun
 from .warm_start import as_recorded, starting_point
 
 

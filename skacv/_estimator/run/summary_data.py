@@ -7,18 +7,18 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._warnings import warn
-from ..optim.arrays import design_of
-from ..optim.moments import shifted
-from .data import ColumnData
+from ..._warnings import warn
+from ...optim.arrays import design_of
+from ...optim.moments import shifted
+from ..data.pseudo_rows import PseudoProblem, unexplained_share
+from ..data.standardized import AS_PASSED, Standardized
+from ..data.training_data import ColumnData
+from ..estimates.folds import ShuffledFolds
+from ..estimates.left_out import check_loo
+from ..estimates.readers import ESTIMATES
+from ..parameters import keeps_data, plain
 from .fit_run import FitRun
-from .folds import ShuffledFolds
-from .left_out import check_loo
-from .parameters import keeps_data, plain
 from .plan import sees_moments_alone
-from .pseudo_rows import PseudoProblem, unexplained_share
-from .readers import ESTIMATES
-from .standardized import AS_PASSED, Standardized
 
 # Moments in double precision leave so many digits of what X does not explain of y:
 # with less, a user is warned.

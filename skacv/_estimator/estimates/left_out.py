@@ -5,16 +5,16 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..optim.phases import first_updates
-from ..optim.predictors import path_values
-from ..optim.trajectory import Trajectory
-from ..risk.averages import mean_with_error
-from ..risk.left_out.choice import Folds, coefficients_without, leave_one_out
-from ..risk.left_out.costs import Workload
-from ..risk.left_out.methods import n_rows_worth
-from ..risk.left_out.rows import Request
-from ..risk.reader import read
-from .parameters import plain
+from ...optim.phases import first_updates
+from ...optim.predictors import path_values
+from ...optim.trajectory import Trajectory
+from ...risk.averages import mean_with_error
+from ...risk.left_out.choice import Folds, coefficients_without, leave_one_out
+from ...risk.left_out.costs import Workload
+from ...risk.left_out.methods import n_rows_worth
+from ...risk.left_out.rows import Request
+from ...risk.reader import read
+from ..parameters import plain
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache

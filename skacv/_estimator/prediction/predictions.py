@@ -9,16 +9,16 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import _check_sample_weight, on_host
-from ..optim.arrays import design_of
-from ..optim.losses import SquaredError
-from ..optim.namespaces import is_away
-from .collections import block_by_block, staged_block_by_block
-from .data import Coded, new_rows, validated
-from .devices import COEFFICIENTS, converted, of_record, of_rows
-from .left_out import coefficients_without_rows
+from ..._compat import _check_sample_weight, on_host
+from ...optim.arrays import design_of
+from ...optim.losses import SquaredError
+from ...optim.namespaces import is_away
+from ..collections import block_by_block, staged_block_by_block
+from ..data.training_data import Coded, new_rows, validated
+from ..devices import COEFFICIENTS, converted, of_record, of_rows
+from ..estimates.left_out import coefficients_without_rows
+from ..estimates.recording import RecordsTrajectory
 from .prediction_intervals import intervals_of
-from .recording import RecordsTrajectory
 
 
 class RecordedModel:

@@ -1,7 +1,7 @@
 """Progress of a fit: scikit-learn's callbacks, and printed lines."""
 
-from .._compat import callback_context, has_callbacks
-from .readers import ESTIMATES
+from ..._compat import callback_context, has_callbacks
+from ..estimates.readers import ESTIMATES
 
 PRINTED_LINES = 10
 

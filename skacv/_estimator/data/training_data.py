@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._compat import _check_sample_weight, is_foreign, on_host
-from ..optim.arrays import design_of
-from ..optim.constant import WithConstant
-from ..optim.namespaces import dtype_of, is_away, namespace_of, rows_in
-from ..optim.problem import Problem
+from ..._compat import _check_sample_weight, is_foreign, on_host
+from ...optim.arrays import design_of
+from ...optim.constant import WithConstant
+from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
+from ...optim.problem import Problem
 from .held_out_path import HeldOutPath
 from .standardized import AS_PASSED, AsPassed, Standardized
 

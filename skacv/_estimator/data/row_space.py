@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..optim.row_space import RowSpaceDesign, row_space
-from .data import ColumnData
+from ...optim.row_space import RowSpaceDesign, row_space
+from .training_data import ColumnData
 
 # A warm start is in the row space if what it has beside is so many roundings.
 ROUNDINGS = 1e3

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils import check_array, gen_batches
 
-from .._compat import on_host
-from ..risk.averages import mean_with_error
+from ..._compat import on_host
+from ...risk.averages import mean_with_error
 
 ENTRIES_PER_BLOCK = 1 << 20
 

@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import inplace_csr_column_scale, mean_variance_axis
 
-from ..optim.arrays import design_of
-from ..optim.column_maps import ColumnMaps
-from ..optim.moments import CONSTANT
-from ..optim.namespaces import as_dtype, dtype_of, here, is_away, there
+from ...optim.arrays import design_of
+from ...optim.column_maps import ColumnMaps
+from ...optim.moments import CONSTANT
+from ...optim.namespaces import as_dtype, dtype_of, here, is_away, there
 
 
 class AsPassed:

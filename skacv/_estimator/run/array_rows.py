@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .data import Coded, Samples, are_equal
+from ..data.row_summary import RowSummary
+from ..data.training_data import Coded, Samples, are_equal
+from ..estimates.folds import asked_folds
+from ..estimates.left_out import check_loo
 from .fit_run import FitRun
-from .folds import asked_folds
-from .left_out import check_loo
-from .row_summary import RowSummary
 
 
 @dataclass(frozen=True, eq=False)

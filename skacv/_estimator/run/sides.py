@@ -6,12 +6,12 @@ can be had from fewer numbers, exactly, it is on these.
 
 import numpy as np
 
-from ..risk.left_out.methods import Replicated, method_for
-from .parameters import keeps_data
+from ...risk.left_out.methods import Replicated, method_for
+from ..data.pseudo_rows import on_pseudo_rows
+from ..data.row_space import RowSpaceData
+from ..estimates.readers import estimates_on
+from ..parameters import keeps_data
 from .plan import sees_moments_alone
-from .pseudo_rows import on_pseudo_rows
-from .readers import estimates_on
-from .row_space import RowSpaceData
 
 
 def on_smaller_side(estimator, data, folds, resume):

@@ -4,11 +4,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from .._compat import on_host
-from .data import new_rows
+from ..._compat import on_host
+from ..data.training_data import new_rows
+from ..devices import of_record, of_rows
+from ..docstrings import DEBIASED, documented
 from .debiasing import check_can_debias, debiased, debiased_means, on_true_scale
-from .devices import of_record, of_rows
-from .docstrings import DEBIASED, documented
 
 
 class CoefficientInference:

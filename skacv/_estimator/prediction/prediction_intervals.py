@@ -5,18 +5,18 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import check_in_memory
-from ..optim.namespaces import dtype_of, here, rows_in
-from ..risk.intervals import (
+from ..._compat import check_in_memory
+from ...optim.namespaces import dtype_of, here, rows_in
+from ...risk.intervals import (
     around_predictions,
     checked_coverage,
     ends_of,
     jackknife_plus,
     rank_of,
 )
-from .data import new_rows
-from .left_out import kept_run
-from .readers import ESTIMATES
+from ..data.training_data import new_rows
+from ..estimates.left_out import kept_run
+from ..estimates.readers import ESTIMATES
 
 # Memory for the predictions of all replicas of a block of samples.
 BLOCK_BYTES = 1 << 27

@@ -5,14 +5,14 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from .._compat import _fit_context
-from .._warnings import warn
+from ..._compat import _fit_context
+from ..._warnings import warn
+from ..collections import is_collection, on_workers
+from ..data.row_summary import RowSummary
+from ..data.training_data import NAMES
+from ..estimates.folds import ShuffledFolds
+from ..parameters import plain
 from .array_rows import ArrayRows
-from .collections import is_collection, on_workers
-from .data import NAMES
-from .folds import ShuffledFolds
-from .parameters import plain
-from .row_summary import RowSummary
 from .summary_data import SummarisedRows, check_outputs
 
 # Rows of Dask collections with more columns stay on their workers: their moments would

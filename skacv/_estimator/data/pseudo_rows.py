@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..optim.arrays import design_of
-from ..optim.moments import merged, moments_of, pseudo_rows, varying
-from ..optim.problem import Problem
-from .data import ColumnData
+from ...optim.arrays import design_of
+from ...optim.moments import merged, moments_of, pseudo_rows, varying
+from ...optim.problem import Problem
+from .training_data import ColumnData
 
 # Groups are worth it while they have so many times as many rows as stand for them.
 ROWS_TO_ONE = 4

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer_names
 
-from ..optim.array_path import ArrayPath
-from ..optim.growing import SoFar
-from ..optim.trajectory import Trajectory
-from .data import TrainingData
+from ...optim.array_path import ArrayPath
+from ...optim.growing import SoFar
+from ...optim.trajectory import Trajectory
+from ..data.training_data import TrainingData
+from ..parameters import plain
 from .folds import ShuffledFolds
 from .left_out import (
     FEWEST_ROWS,
@@ -33,7 +34,6 @@ from .memory_matrix import (
     residuals_of_memory_matrix,
     whatever_it_costs,
 )
-from .parameters import plain
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Lasso
 
-from ..risk.inference.signal import of_debiased, of_labels
+from ...risk.inference.signal import of_debiased, of_labels
 
 # The lasso of a column of unit variance on the others has this times
 # sqrt(log(p) / n) as its alpha.

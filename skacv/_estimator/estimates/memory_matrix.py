@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._warnings import warn
-from ..optim.array_path import ArrayPath
-from ..risk.memory.memory_matrix import estimate_risk
-from ..risk.memory.row_norms import uneven_rows_bias
-from ..risk.reader import Unreadable
-from .parameters import plain
+from ..._warnings import warn
+from ...optim.array_path import ArrayPath
+from ...risk.memory.memory_matrix import estimate_risk
+from ...risk.memory.row_norms import uneven_rows_bias
+from ...risk.reader import Unreadable
+from ..parameters import plain
 
 # Warn if risk_path_ may be too low by more than this share because of uneven rows.
 UNEVEN_ROWS_TOLERANCE = 0.1

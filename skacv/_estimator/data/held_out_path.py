@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..optim.array_path import ArrayPath
+from ...optim.array_path import ArrayPath
 
 
 class HeldOutPath(ArrayPath):

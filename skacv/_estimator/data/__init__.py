@@ -1,0 +1,1 @@
+"""From validated data to a problem, and back."""

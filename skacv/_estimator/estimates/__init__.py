@@ -1,0 +1,1 @@
+"""The table of estimates, and what each reads from a run."""

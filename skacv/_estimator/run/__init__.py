@@ -1,0 +1,1 @@
+"""What a run is of, and the one fit."""
