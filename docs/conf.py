@@ -9,7 +9,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 
 import skacv
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
 
 project = "skacv"
@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
@@ -31,7 +32,7 @@ templates_path = ["_templates"]
 nitpicky = True
 toc_object_entries_show_parents = "hide"
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -43,28 +44,24 @@ numpydoc_class_members_toctree = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-FIRST_EXAMPLES = [
-    "plot_stopping_matters.py",
-    "plot_early_stopping.py",
-    "plot_memory_matrix.py",
-    "plot_robust_sgd.py",
-    "plot_logistic_risk.py",
-    "plot_iacv.py",
-    "plot_noisy_digits.py",
-    "plot_kernel_probabilities.py",
-    "plot_logistic.py",
-    "plot_frozen_features.py",
-    "plot_intervals.py",
-    "plot_coefficient_intervals.py",
-    "plot_gcv_fails.py",
-]
+# As the page of the gallery has them.
+EXAMPLES = HERE.parent / "examples"
+IN_ORDER = re.findall(r"plot_\w+\.py", (EXAMPLES / "index.rst").read_text())
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "examples",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skacv",),
     "filename_pattern": r"plot_",
-    "within_subsection_order": ExplicitOrder([*FIRST_EXAMPLES, "*"]),
+    "copyfile_regex": r"index\.rst",
+    "within_subsection_order": ExplicitOrder(IN_ORDER),
+    "minigallery_sort_order": ExplicitOrder(
+        [str(EXAMPLES / name) for name in IN_ORDER]
+    ),
+    "image_scrapers": ("thumbnails.one_panel",),
+    "thumbnail_size": (680, 476),
+    # Scripts read options; what a notebook was started with is not theirs.
+    "first_notebook_cell": "import sys\n\nsys.argv = sys.argv[:1]\n%matplotlib inline",
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,
@@ -82,7 +79,11 @@ html_copy_source = False
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {
+        "**": ["page-toc", "sg_download_links"],
+        "index": [],
+        "examples/index": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -76,12 +76,24 @@ def first_cell(line):
 
 
 def is_rounded(quoted, printed):
-    """Whether ``quoted`` is ``printed`` to fewer digits, or the same."""
-    if quoted.endswith("%") != printed.endswith("%"):
-        return False
+    """Whether ``quoted`` is ``printed`` to fewer digits, or the same.
+
+    A share of 0.026 may be quoted as 2.6%, a ratio of 1.009 or 0.991 as 0.9% more or
+    less.
+    """
     mantissa, _, exponent = quoted.strip("%").partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    return abs(value_of(quoted) - value_of(printed)) <= 0.5 * unit * (1 + 1e-6)
+    values = [value_of(printed)]
+    if quoted.endswith("%") and not printed.endswith("%"):
+        if "." not in printed:
+            return False
+        share = values[0]
+        values = [100 * share, 100 * (share - 1), 100 * (1 - share)]
+    elif printed.endswith("%") and not quoted.endswith("%"):
+        return False
+    return any(
+        abs(value_of(quoted) - value) <= 0.5 * unit * (1 + 1e-6) for value in values
+    )
 
 
 def value_of(number):

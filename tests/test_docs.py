@@ -157,6 +157,11 @@ def test_other_numbers_are_noticed():
         ("10,000", "10000", True),
         ("2e-4", "1.7e-04", True),
         ("2%", "2", False),
+        ("2.6%", "0.026", True),
+        ("0.9%", "1.009", True),
+        ("0.9%", "0.991", True),
+        ("0.9%", "1.02", False),
+        ("0.5", "0.5%", False),
     ],
 )
 def test_a_quoted_number_may_have_fewer_digits(quoted, printed, same):

@@ -16,8 +16,6 @@ __all__ = ["ColumnDesign", "Design"]
 EXACT_EIGENVALUE_SIZE = 128
 # Lanczos approaches the top eigenvalue from below: what it may still miss.
 LANCZOS_MARGIN = 1.02
-# Rows at a time where only the diagonal of a product is wanted.
-OWN_ROWS = 16
 
 
 class Design(ABC):
@@ -91,20 +89,6 @@ class Design(ABC):
     @abstractmethod
     def is_zero(self) -> bool:
         """Whether all predictors are zero, whatever the coefficients."""
-
-    def own_predictors(self, coef: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Predictor of every row in ``index`` by its own coefficients, (n_index,).
-
-        Parameters
-        ----------
-        coef : ndarray of shape (n_index, n_columns)
-        index : ndarray of int
-        """
-        found = np.empty(len(index), coef.dtype)
-        for first in range(0, len(index), OWN_ROWS):
-            rows = slice(first, first + OWN_ROWS)
-            found[rows] = np.diagonal(self.rows(index[rows]).dot(coef[rows].T))
-        return found
 
     def are_settled(
         self, changes: np.ndarray, coefs: np.ndarray, tol: float

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim import design as designs
 from skacv.optim.arrays import design_of
 from skacv.optim.dense import DenseDesign
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE
@@ -94,17 +93,6 @@ def test_rows(kind, changes, index, rng):
             followed = predictor + times * features @ expected.T @ slopes
             close(along.predictor(), followed)
             close(along.predictor(index), followed[index])
-
-
-@EVERY_KIND
-@EVERY_CHANGE
-def test_rows_by_coefficients_of_their_own(kind, changes, rng, monkeypatch):
-    monkeypatch.setattr(designs, "OWN_ROWS", 2)
-    design, features = drawn(kind, changes, rng)
-    index = np.array([5, 1, 8])
-    slopes = rng.standard_normal((len(features), 3))
-    found = design.own_predictors(design.t_dot(slopes).T, index)
-    close(found, np.diagonal(features[index] @ features.T @ slopes))
 
 
 @EVERY_KIND
