@@ -1,4 +1,8 @@
-"""Which reading is true of which run: estimates over what iterates really cost."""
+"""Which estimate is true of which optimiser's run, beside exact leave-one-out?
+
+Rows of ``python -m benchmarks.any_optimiser``, without a bar: the memory matrix by the
+optimiser, readings of networks, and runs of other rounding.
+"""
 
 import warnings
 
@@ -11,10 +15,8 @@ from jax.flatten_util import ravel_pytree
 from skacv._any_optimiser.folds import Folds
 from skacv._any_optimiser.linearised import linearised_predictions
 from skacv.jax import TrajectoryACV
-from skacv.jax.data import costs_of
 
-from .report import Row
-from .timing import seconds
+from .framework import Row, seconds
 
 
 def linear(coef, X):
@@ -94,7 +96,7 @@ def over_exact(run, work):
     theirs, exact = seconds(run.loo_path)
     ratios = found.path / exact.path
     accuracy = f"over exact {ratios.min():.3g} to {ratios.max():.3g}; {verdict(run)}"
-    return Row(work, "exact", own, theirs, theirs / own, "", accuracy)
+    return Row.speed(work, "exact", own, theirs, accuracy=accuracy)
 
 
 def verdict(run):
@@ -133,8 +135,8 @@ def memory_matrix(run, y):
 def linearised(run, y):
     """As of convex losses; ``loo_path`` refuses networks."""
     every = Folds.of_rows(None, len(y))
-    costs = costs_of(squared, y, linearised_predictions(run, every, True, None))
-    return np.nan_to_num(costs.mean(axis=1), nan=np.inf)
+    errors = squared(y, linearised_predictions(run, every, True, None)).mean(axis=1)
+    return np.nan_to_num(errors, nan=np.inf)
 
 
 # Of the smaller network also what is refused, or warned of.
@@ -153,7 +155,7 @@ def networks():
                 if reading is memory_matrix:
                     accuracy += f"; {', '.join(verdict(run) for run, *_ in begun)}"
                 work = f"{size}, {reading.__name__.replace('_', ' ')}"
-                yield "networks", Row(work, name, None, None, None, "", accuracy)
+                yield "networks", Row(work, name, accuracy=accuracy)
 
 
 def beside_test(pairs):
@@ -228,7 +230,7 @@ def of_other_rounding():
                 said.append(f"over {share:g}: {reached}")
             work = f"network 5-32-32-1, {N_ROUNDED} updates, {name}, {dtype.__name__}"
             accuracy = "; ".join(said)
-            yield "rounding", Row(work, "itself", None, None, None, "", accuracy)
+            yield "rounding", Row(work, "itself", accuracy=accuracy)
 
 
 def rounded_up(params):

@@ -8,17 +8,14 @@ import json
 import re
 from pathlib import Path
 
-from .report import Row
+from .framework import Row, header, line
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "comparison.md"
 HEADING = "## Every measured pair\n"
 # Files of results, and what prints a benchmark of theirs.
 COMMANDS = {"bench": "python -m benchmarks", "peers": "python -m benchmarks.peers"}
-COLUMNS = (
-    "| work | against | asked | ratio | outcome | accuracy | command |",
-    "|---|---|---|---|---|---|---|",
-)
+COLUMNS = header("work", "against", "asked", "ratio", "outcome", "accuracy", "command")
 MISSED = "**missed**"
 # A number that is bounded, and its bound.
 BOUND = re.compile(r"(\d[\d.e+-]*)[^\d;]*\(<= (\d[\d.e+-]*)")
@@ -32,10 +29,6 @@ def outcome(row):
     ----------
     row : dict
         As in the JSON of the results.
-
-    Returns
-    -------
-    str
     """
     ratio = row["ratio"]
     if ratio is None:
@@ -95,12 +88,7 @@ def shown(ratio):
 
 
 def table():
-    """The lines of the table.
-
-    Returns
-    -------
-    str
-    """
+    """The lines of the table."""
     lines = [*COLUMNS]
     for file, command in COMMANDS.items():
         path = ROOT / "benchmarks" / "results" / f"{file}.json"
@@ -116,7 +104,7 @@ def table():
                 row["accuracy"],
                 f"`{command} {row['name']}` <!-- {source} -->",
             ]
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(line(*cells))
     return "\n".join(lines) + "\n"
 
 

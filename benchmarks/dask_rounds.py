@@ -1,4 +1,4 @@
-"""Fits of rows on workers beside the same fits in memory: ``make bench-dask``.
+"""What do fits of rows on workers take, beside the same in memory? ``make bench-dask``.
 
 ``python -m benchmarks.dask_rounds squared --rows 20000 --columns 500`` is smaller.
 Seconds are those of whole fits, of rows that are on the workers already; paths are also
@@ -6,14 +6,13 @@ compared with those of the same rows in memory in double precision. A round of n
 sends the same numbers out and back, without products: what rounds add to them.
 """
 
-import argparse
 import os
 import signal
-import sys
+from contextlib import contextmanager
 from functools import partial
 from math import ceil, log, log2
 from statistics import median
-from time import perf_counter
+from unittest.mock import patch
 
 import dask
 import dask.array as da
@@ -23,12 +22,12 @@ from sklearn.base import clone
 from sklearn.model_selection import PredefinedSplit
 
 from skacv import RowSummary, TrajectoryLasso, TrajectoryLogisticRegression
-from skacv._estimator import streaming
+from skacv._estimator.run import streaming
 from skacv.dask.block_sums import added
 from skacv.dask.problem import FitsOnWorkers
 from skacv.dask.rows import FAN, RowGroups
 
-from .report import Row, report
+from .framework import Row, arguments, named_rows, report, seconds
 
 BLOCK_ROWS = 10_000
 N_WORKERS, N_FOLDS = 2, 5
@@ -98,10 +97,10 @@ def nothing(block, coef, intercept):
 def fits_in_memory(estimator, sizes, is_class):
     """The fit in the precision of the rows, its seconds, and the one in double."""
     X, y = in_memory(*sizes, is_class)
-    own, seconds = timed_fit(estimator, X, y)
+    taken, own = seconds(clone(estimator).fit, X, y)
     if not is_class:
         y = y.astype(np.float64)
-    return own, seconds, clone(estimator).fit(X.astype(np.float64), y)
+    return own, taken, clone(estimator).fit(X.astype(np.float64), y)
 
 
 def differences(found, own, double):
@@ -112,48 +111,37 @@ def differences(found, own, double):
     )
 
 
+def two_workers():
+    """A cluster of processes on this machine."""
+    return LocalCluster(
+        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
+    )
+
+
 def overhead(X, y, n_columns):
     """Seconds that a round takes beside its products."""
     groups = RowGroups(X, y)
     coef = np.ones((n_columns, 1, 1 + N_FOLDS), np.float32)
-    seconds = []
-    for _ in range(N_ROUNDS):
-        begun = perf_counter()
-        groups.sum(nothing, coef, np.zeros((1, 1 + N_FOLDS)), combine=added)
-        seconds.append(perf_counter() - begun)
-    return median(seconds)
+    zeros = np.zeros((1, 1 + N_FOLDS))
+    once = partial(groups.sum, nothing, coef, zeros, combine=added)
+    return median(seconds(once)[0] for _ in range(N_ROUNDS))
 
 
-def timed_fit(estimator, X, y):
-    begun = perf_counter()
-    return clone(estimator).fit(X, y), perf_counter() - begun
-
-
-class Rounds:
+@contextmanager
+def timed_rounds(client=None, killed_before=None):
     """Seconds of the rounds of gradients; a worker may be killed before one of them."""
+    gradient, taken = FitsOnWorkers.gradient, []
 
-    def __init__(self, client=None, killed_before=None):
-        self.client, self.killed_before = client, killed_before
-        self.seconds, self.has_killed = [], False
+    def timed(fits, point):
+        if len(taken) == killed_before:
+            processes = client.run(os.getpid)
+            os.kill(next(iter(processes.values())), signal.SIGKILL)
+        elapsed, found = seconds(gradient, fits, point)
+        taken.append(elapsed)
+        return found
 
-    def __enter__(self):
-        self._gradient = gradient = FitsOnWorkers.gradient
-
-        def timed(fits, point):
-            if len(self.seconds) == self.killed_before:
-                processes = self.client.run(os.getpid)
-                os.kill(next(iter(processes.values())), signal.SIGKILL)
-                self.has_killed = True
-            begun = perf_counter()
-            found = gradient(fits, point)
-            self.seconds.append(perf_counter() - begun)
-            return found
-
-        FitsOnWorkers.gradient = timed
-        return self
-
-    def __exit__(self, *_):
-        FitsOnWorkers.gradient = self._gradient
+    with patch.object(FitsOnWorkers, "gradient", timed):
+        yield taken
 
 
 def difference(found, expected):
@@ -176,49 +164,43 @@ def fits(is_class, sizes):
     streaming.MOST_COLUMNS_OF_COLLECTIONS = 0
     estimator = model(is_class, n_updates)
     loss = "logistic loss" if is_class else "squared error"
-    cluster = LocalCluster(
-        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
-    )
-    with cluster, Client(cluster) as client:
+    with two_workers() as cluster, Client(cluster) as client:
         X, y = dask.persist(*collections(n_rows, n_columns, is_class))
         beside = overhead(X, y, n_columns)
-        with Rounds() as rounds:
-            found, seconds = timed_fit(estimator, X, y)
-        each = median(rounds.seconds)
-        with Rounds(client, min(UNTIL_KILLED, n_updates - 1)) as killed:
-            again, seconds_again = timed_fit(estimator, X, y)
+        with timed_rounds() as rounds:
+            taken, found = seconds(clone(estimator).fit, X, y)
+        each, last = median(rounds), min(UNTIL_KILLED, n_updates - 1)
+        with timed_rounds(client, last) as killed:
+            taken_again, again = seconds(clone(estimator).fit, X, y)
         del X, y
     bitwise = np.array_equal(again.coef_path_, found.coef_path_)
     single, own, double = fits_in_memory(estimator, (n_rows, n_columns), is_class)
     shape = f"{n_rows} x {n_columns} float32, {found.n_iter_} updates"
     work = f"{loss}, {N_FOLDS} folds, {shape}"
-    if not killed.has_killed:
+    if len(killed) <= last:
         raise RuntimeError("The run was over before a worker could be killed.")
-    yield Row(
+    yield Row.speed(
         f"{work}: seconds on {N_WORKERS} workers",
         "the fit in memory",
-        seconds,
+        taken,
         own,
-        own / seconds,
         accuracy=differences(found, single, double),
     )
-    yield Row(
+    yield Row.cost(
         f"{loss}: milliseconds of a round",
         "a round of nothing",
         1000 * each,
         1000 * beside,
-        each / beside,
         accuracy=f"{1000 * beside:.0f} ms beside products",
     )
-    yield Row(
+    yield Row.cost(
         f"{loss}: seconds where a worker is killed after {UNTIL_KILLED} updates",
         "undisturbed",
-        seconds_again,
-        seconds,
-        seconds_again / seconds,
+        taken_again,
+        taken,
         accuracy=f"paths differ by {difference(again, found):.1e}"
         + (", bit for bit the same" if bitwise else "")
-        + f", longest round {max(killed.seconds):.1f} s",
+        + f", longest round {max(killed):.1f} s",
     )
 
 
@@ -226,25 +208,21 @@ def one_pass(sizes):
     """A fit on the moments of one pass, with the risk, beside the fit in memory."""
     n_rows, n_columns, n_updates = sizes
     estimator = model(False, n_updates).set_params(risk=True, random_state=0)
-    cluster = LocalCluster(
-        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None
-    )
-    with cluster, Client(cluster):
+    with two_workers() as cluster, Client(cluster):
         X, y = dask.persist(*collections(n_rows, n_columns, False))
-        found, seconds = timed_fit(estimator, X, y)
+        taken, found = seconds(clone(estimator).fit, X, y)
         del X, y
     folds = RowSummary(N_FOLDS).fold_of(np.arange(n_rows))
     estimator.set_params(cv=PredefinedSplit(folds))
     single, own, double = fits_in_memory(estimator, (n_rows, n_columns), False)
     last = min(found.n_iter_, double.n_iter_) + 1
     risk = np.abs(found.risk_path_[:last] / double.risk_path_[:last] - 1).max()
-    yield Row(
+    yield Row.speed(
         f"squared error in one pass, risk and {N_FOLDS} folds, {n_rows} x {n_columns} "
         f"float32, {found.n_iter_} updates: seconds on {N_WORKERS} workers",
         "the fit in memory",
-        seconds,
+        taken,
         own,
-        own / seconds,
         accuracy=f"{differences(found, single, double)}; "
         f"risk_path_ by {risk:.1e} of itself",
     )
@@ -308,19 +286,8 @@ BENCHMARKS = {
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
-    parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--columns", type=int, default=2000)
-    parser.add_argument("--updates", type=int, default=100)
-    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.names) - set(BENCHMARKS):
-        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
-    sizes = arguments.rows, arguments.columns, arguments.updates
-    found = (
-        (name, row)
-        for name in arguments.names or BENCHMARKS
-        for row in BENCHMARKS[name](sizes)
-    )
-    report("Rows on workers", found, arguments.output, ["dask", "distributed"])
+    asked = arguments(__doc__, BENCHMARKS, rows=200_000, columns=2000, updates=100)
+    sizes = asked.rows, asked.columns, asked.updates
+    benchmarks = {name: partial(each, sizes) for name, each in BENCHMARKS.items()}
+    found = named_rows(benchmarks, asked.names)
+    report("Rows on workers", found, asked.output, ["dask", "distributed"])

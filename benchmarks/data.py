@@ -1,6 +1,7 @@
-"""Data and sums that all benchmarks share."""
+"""Data that benchmarks draw, and the sums that they share."""
 
 import numpy as np
+from scipy.special import expit
 
 
 def sparse_regression(n, p, n_nonzero, seed):
@@ -26,7 +27,7 @@ def rows_of(kind, n, p, rng):
         return draw @ root.T, root
     if kind == "Rademacher":
         return np.sign(draw), None
-    if kind in ("t5 rows", "t3 rows"):
+    if kind.startswith(("t5", "t3")):
         degrees = int(kind[1])
         # Scaled to the covariance of the others, identity.
         chi2 = rng.chisquare(degrees, (n, 1))
@@ -40,20 +41,39 @@ def rows_of(kind, n, p, rng):
     return draw, None
 
 
-def mean_ratio(ratios):
-    return ratios.mean(), ratios.std(ddof=1) / np.sqrt(len(ratios))
+def three_directions(n_rows, d=50, seed=0):
+    """A smooth function of three directions of Gaussian rows, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, d))
+    Z = X @ rng.standard_normal((d, 3)) / np.sqrt(d)
+    y = np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2] + Z[:, 0]
+    return X, y + 0.3 * rng.standard_normal(n_rows)
+
+
+def drawn_targets(kind, shape, n_nonzero, seed):
+    """Standard normal rows, normal coefficients, and a target of a kind."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(shape)
+    n_scores = 3 if kind == "classes" else 1
+    scores = X[:, :n_nonzero] @ rng.standard_normal((n_nonzero, n_scores))
+    scores *= np.sqrt(5 / n_nonzero)
+    signal = scores[:, 0]
+    targets = {
+        "binary": lambda: (rng.random(len(X)) < expit(signal)).astype(int),
+        "classes": lambda: np.argmax(scores + rng.gumbel(size=scores.shape), axis=1),
+        "real": lambda: signal + rng.standard_t(2, len(X)),
+        "counts": lambda: rng.poisson(np.exp(signal / 3)),
+    }
+    return X, targets[kind]()
 
 
 def mean_cell(ratios):
-    mean, error = mean_ratio(ratios)
-    return f"{mean:.3f} ({error:.3f})"
+    """A mean, and its standard error in brackets."""
+    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+    return f"{np.mean(ratios):.3f} ({error:.3f})"
 
 
-class FixedSigns:
-    """Draws the given probes."""
-
-    def __init__(self, signs):
-        self.signs = signs
-
-    def choice(self, values, size):
-        return self.signs
+def covered(ends, truth):
+    """Share of intervals that cover the truth, and their mean length."""
+    lower, upper = ends.T
+    return np.mean((lower <= truth) & (truth <= upper)), np.mean(upper - lower)

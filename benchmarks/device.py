@@ -1,14 +1,14 @@
-"""Seconds with X on a device, beside NumPy on the same machine.
+"""How much faster are fits with X on a device than in NumPy on the same machine?
 
 Needs torch: ``make bench-device``, or, of a GPU and at full size,
 
     SCIPY_ARRAY_API=1 python -m benchmarks.device --device cuda --full
 
 Moving X to the device is not in its seconds. Every fit is run once small before it is
-timed. TF32 is left off, as torch has it; with it products are refused.
+timed. ``--dtype`` is float32 or float64. TF32 is left off, as torch has it; with it
+products are refused.
 """
 
-import argparse
 import os
 
 # Before SciPy is there: scikit-learn dispatches on arrays with it only.
@@ -20,8 +20,7 @@ from sklearn import config_context
 
 from skacv import KernelEigenProRegressor, TrajectoryLasso
 
-from .report import Row, report
-from .timing import medians
+from .framework import arguments, race, report
 
 # Rows and columns.
 SMALL = {"kernel": (4000, 20), "path": (300, 1200), "published": (600, 900)}
@@ -88,19 +87,14 @@ def compared(name, sizes, dtype, device, n_epochs, repeats):
     fit_there()
     case = FITS[name](sizes[name], dtype, n_epochs)
     work, *_, estimate = case
-    (own, found), (theirs, expected) = medians(*_fits(case, device), repeats=repeats)
-    numbers = getattr(expected, estimate)
-    same = getattr(found, estimate).cpu().numpy()
-    off = np.abs(same / numbers - 1)
-    accuracy = f"{estimate} off by {np.median(off):.0e}, at most {off.max():.0e}"
-    return Row(
-        f"{work}, {np.dtype(dtype).name}",
-        "NumPy",
-        own,
-        theirs,
-        theirs / own,
-        accuracy=accuracy,
-    )
+
+    def said(found, expected):
+        same = getattr(found, estimate).cpu().numpy()
+        off = np.abs(same / getattr(expected, estimate) - 1)
+        return f"{estimate} off by {np.median(off):.0e}, at most {off.max():.0e}"
+
+    work = f"{work}, {np.dtype(dtype).name}"
+    return race(work, "NumPy", *_fits(case, device), "", said, repeats)
 
 
 def _fits(case, device):
@@ -126,29 +120,11 @@ def name_of(device):
     return f"torch's {device}, {torch.get_num_threads()} threads"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(FITS)}; all of them")
-    parser.add_argument("--device", default="cpu", help="of torch, such as cuda")
-    parser.add_argument("--full", action="store_true", help="full sizes")
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output")
-    asked = parser.parse_args()
-    size = "full" if asked.full else "small"
-    sizes = FULL if asked.full else SMALL
-    rows = (
-        (
-            name,
-            compared(
-                name, sizes, asked.dtype, asked.device, EPOCHS[size], asked.repeats
-            ),
-        )
-        for name in asked.names or FITS
-    )
+if __name__ == "__main__":
+    options = {"device": "cpu", "full": False, "dtype": "float32", "repeats": 3}
+    asked = arguments(__doc__, FITS, **options)
+    size, sizes = ("full", FULL) if asked.full else ("small", SMALL)
+    settings = asked.dtype, asked.device, EPOCHS[size], asked.repeats
+    rows = ((name, compared(name, sizes, *settings)) for name in asked.names or FITS)
     title = f"X on a device: {name_of(asked.device)}, {size} sizes"
     report(title, rows, asked.output, ["torch", "array-api-compat"])
-
-
-if __name__ == "__main__":
-    main()

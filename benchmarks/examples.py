@@ -1,9 +1,8 @@
-"""What every example prints: ``python -m benchmarks.examples``.
+"""What does every example print? ``python -m benchmarks.examples``.
 
 Kept under ``benchmarks/results``, since the manual quotes it.
 """
 
-import argparse
 import ast
 import os
 import re
@@ -12,30 +11,20 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from .report import Section, write_sections
+from .framework import Section, arguments, write_sections
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXTRA = re.compile(r"^from skacv\.(jax|torch) import", re.MULTILINE)
 
 
 def missing_extras(path):
-    """Extras of skacv that an example imports, and that are not installed.
-
-    Returns
-    -------
-    list of str
-    """
+    """Extras of skacv that an example imports, and that are not installed."""
     needed = sorted(set(EXTRA.findall(path.read_text())))
     return [extra for extra in needed if find_spec(extra) is None]
 
 
 def printed(path):
-    """Run an example as a user would.
-
-    Returns
-    -------
-    Section
-    """
+    """Run an example as a user would."""
     command = f"python examples/{path.name}"
     print(f"{command}\n", flush=True)
     finished = subprocess.run(
@@ -52,17 +41,12 @@ def printed(path):
 
 if __name__ == "__main__":
     paths = {path.stem: path for path in sorted(EXAMPLES.glob("plot_*.py"))}
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(paths))
-    parser.add_argument("--output", type=Path, help="Markdown file to put it in")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.names) - set(paths):
-        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
+    asked = arguments(__doc__, paths)
     found = []
-    for path in map(paths.get, arguments.names or paths):
+    for path in map(paths.get, asked.names or paths):
         if missing := missing_extras(path):
             print(f"{path.stem} is skipped: it needs skacv[{','.join(missing)}]\n")
         else:
             found.append(printed(path))
-    if arguments.output:
-        write_sections(arguments.output, "What the examples print", found)
+    if asked.output:
+        write_sections(asked.output, "What the examples print", found)

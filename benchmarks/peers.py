@@ -1,12 +1,10 @@
-"""Ours beside what other packages have, in one process: ``make bench-peers``.
+"""Are we faster than other packages with an answer of theirs? ``make bench-peers``.
 
-All on one thread. A ratio is theirs over ours. A peer that does not install, or
-does not run with these versions, has a row that says so.
+All on one thread. A ratio is theirs over ours; of adelie, and of early stopping by
+folds, we ask to be no slower. A peer that does not install, or does not run with these
+versions, has a row that says so.
 """
 
-import argparse
-import sys
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +15,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     KFold,
     LeaveOneOut,
+    cross_val_predict,
     train_test_split,
 )
 from threadpoolctl import threadpool_limits
@@ -25,82 +24,32 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     TrajectoryEarlyStoppingCV,
-    TrajectoryLasso,
     approximate_loo,
 )
 
 from .data import sparse_regression, true_risk
-from .report import Row, report
-from .timing import medians, seconds
+from .framework import (
+    Row,
+    arguments,
+    named_rows,
+    race,
+    race_over_seeds,
+    report,
+    seconds,
+)
+from .speed.lasso import SIZES, choices
 
 N_SEEDS = 5
 N_ALPHAS = 30
 SMALLEST = 1e-3  # of a path of alphas, over its largest
 
 
-@dataclass(frozen=True)
-class Bar:
-    """What we ask of ourselves: of the ratio of times, and of our true risk."""
-
-    ratio: str = ""
-    risk: str = ""
-
-
-def worse(ours, theirs, bound):
-    """Our true risk over theirs, a value per seed."""
-    ratios = np.divide(ours, theirs)
-    allowed = f" ({bound})" if bound else ""
-    median = f"true risk {np.median(ratios):.3f} of its{allowed}"
-    return f"{median}, at most {ratios.max():.3f}"
-
-
-def compared(work, against, times, risks, bar):
-    """A row from seconds and true risks of both sides, ours first, over seeds."""
-    ours, theirs = np.transpose(times)
-    return Row(
-        work,
-        against,
-        np.median(ours),
-        np.median(theirs),
-        float(np.median(theirs / ours)),
-        bar.ratio,
-        worse(*np.transpose(risks), bar.risk),
-    )
-
-
-def stopped_lasso(criterion, max_iter, seed):
-    """Alpha and iteration from one run, as the benchmarks against LassoCV have it."""
-    if criterion == "risk":
-        inner = TrajectoryLasso("path", max_iter=20, random_state=seed)
-        return TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=None)
-    if criterion == "auto":
-        return TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=max_iter))
-    inner = TrajectoryLasso("path", max_iter=max_iter, cv=10)
-    return TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=2 * max_iter)
-
-
-def sparse_choices(theirs, against, bar):
+def sparse_choices(theirs, against, asked="", bound=""):
     """Alpha chosen for a lasso; ``theirs(X, y, seed)`` gives coefficients."""
     theirs(*sparse_regression(60, 90, 6, 0)[:2], 0)  # what compiles, compiles here
-    for n, p, max_iter in ((2000, 3000, 10), (500, 2000, 20)):
-        works = {
-            "risk": "risk_path_, max_iter=20,",
-            "cv": f"cv_path_ of 10 folds, {max_iter=}, patience={2 * max_iter},",
-            "auto": f"{max_iter=}, the criterion and patience of default,",
-        }
-        times, risks = ({name: [] for name in works} for _ in range(2))
-        for seed in range(N_SEEDS):
-            X, y, beta = sparse_regression(n, p, n // 10, seed)
-            their_time, (coef, intercept) = seconds(theirs, X, y, seed)
-            their_risk = true_risk(coef, intercept, beta)
-            for name in works:
-                elapsed, model = seconds(stopped_lasso(name, max_iter, seed).fit, X, y)
-                times[name].append((elapsed, their_time))
-                own = true_risk(model.coef_, model.intercept_, beta)
-                risks[name].append((own, their_risk))
-        for name, work in works.items():
-            work = f'alpha="path" with {work} and stop, {n} x {p}'
-            yield compared(work, against, times[name], risks[name], bar)
+    every = dict.fromkeys(("risk", "cv", "auto"), asked)
+    for size in SIZES.values():
+        yield from choices(size, theirs, against, every, bound, N_SEEDS)
 
 
 def skglm():
@@ -125,7 +74,7 @@ def skglm():
         return coefs[-1], intercepts[-1]
 
     against = "skglm's Lasso, 5 folds, 30 alphas, refit"
-    yield from sparse_choices(choose, against, Bar())
+    yield from sparse_choices(choose, against)
 
 
 def adelie():
@@ -148,7 +97,7 @@ def adelie():
         return state.betas[-1].toarray().ravel(), state.intercepts[-1]
 
     against = "adelie's cv_grpnet, 5 folds, 30 alphas, fit"
-    yield from sparse_choices(choose, against, Bar(">= 1", "<= 1.01"))
+    yield from sparse_choices(choose, against, ">= 1", "<= 1.01")
 
 
 def randalo():
@@ -181,37 +130,25 @@ def randalo():
         X, y, _ = sparse_regression(n, p, n // 10, 0)
         model.fit(X, y)
         theirs(model, X, y)
-        (own_time, result), (their_time, estimate) = medians(
-            partial(approximate_loo, model, X, y, method=method, random_state=0),
-            partial(theirs, model, X, y),
-            repeats=3,
-        )
-        own = result.mean
-        if is_truth_known:
-            truth = refitted_loo(model, X, y)
-            errors = f"{own / truth - 1:+.1e} and {estimate / truth - 1:+.1e}"
-            accuracy = f"off refits by {errors}"
-        else:
-            accuracy = f"they differ by {abs(estimate / own - 1):.1e}"
+
+        def said(found, estimate, known=is_truth_known, model=model, X=X, y=y):
+            own = found.mean
+            if not known:
+                return f"they differ by {abs(estimate / own - 1):.1e}"
+            held_out = cross_val_predict(model, X, y, cv=LeaveOneOut())
+            truth = np.mean((y - held_out) ** 2)
+            return (
+                f"off refits by {own / truth - 1:+.1e} and {estimate / truth - 1:+.1e}"
+            )
+
         name = type(model).__name__
-        yield Row(
+        yield race(
             f'approximate_loo of a fitted {name}, "{method}", {n} x {p}',
             "RandALO, 100 probes",
-            own_time,
-            their_time,
-            their_time / own_time,
-            accuracy=accuracy,
+            partial(approximate_loo, model, X, y, method=method, random_state=0),
+            partial(theirs, model, X, y),
+            accuracy=said,
         )
-
-
-def refitted_loo(model, X, y):
-    """Leave-one-out error by a refit without each row of a lasso with a mean loss."""
-    costs = []
-    for train, test in LeaveOneOut().split(X):
-        coef = Lasso(model.alpha, fit_intercept=False, tol=1e-8)
-        prediction = coef.fit(X[train], y[train]).predict(X[test])
-        costs.append((y[test] - prediction) ** 2)
-    return np.mean(costs)
 
 
 def mapie():
@@ -221,8 +158,7 @@ def mapie():
     X, y, _ = sparse_regression(400, 450, 30, 0)
     X, y, X_test = X[:300], y[:300], X[300:]
     settings = {"alpha": 0.0, "max_iter": 30, "tol": 0}
-    step_size = IterativeRidge(**settings).fit(X, y).step_size_
-    settings["step_size"] = step_size
+    settings["step_size"] = IterativeRidge(**settings).fit(X, y).step_size_
 
     def ours():
         model = IterativeRidge(**settings, risk=False, loo=True, keep_data=True)
@@ -237,15 +173,16 @@ def mapie():
         )
         return model.fit_conformalize(X, y).predict_interval(X_test)[1][:, :, 0]
 
-    (own_time, own), (their_time, expected) = medians(ours, theirs, repeats=3)
-    error = np.abs(own - expected).max() / (own[:, 1] - own[:, 0]).mean()
-    yield Row(
+    def said(own, expected):
+        error = np.abs(own - expected).max() / (own[:, 1] - own[:, 0]).mean()
+        return f"ends differ by {error:.0e} of a width"
+
+    yield race(
         "jackknife+ intervals, IterativeRidge at iterate 30, 300 x 450, 100 new rows",
         "MAPIE's CrossConformalRegressor, leave-one-out",
-        own_time,
-        their_time,
-        their_time / own_time,
-        accuracy=f"ends differ by {error:.0e} of a width",
+        ours,
+        theirs,
+        accuracy=said,
     )
 
 
@@ -265,17 +202,17 @@ def eigenpro():
     ours = TrajectoryEarlyStoppingCV(
         KernelEigenProClassifier(gamma=1e-3, random_state=0)
     )
-    (own_time, _), (their_time, _) = medians(
-        lambda: ours.fit(X, y), lambda: theirs.fit(X, y), repeats=3
-    )
-    errors = [1 - model.score(X_test, y_test) for model in (ours, theirs)]
-    yield Row(
+
+    def said(*models):
+        errors = [1 - model.score(X_test, y_test) for model in models]
+        return "test error {:.3f}, theirs {:.3f}".format(*errors)
+
+    yield race(
         "KernelEigenProClassifier, stopped by leave-one-out, digits, noisy labels",
         "scikit-learn-extra's EigenProClassifier, grid of 6 n_epoch, 5 folds",
-        own_time,
-        their_time,
-        their_time / own_time,
-        accuracy=f"test error {errors[0]:.3f}, theirs {errors[1]:.3f}",
+        partial(ours.fit, X, y),
+        partial(theirs.fit, X, y),
+        accuracy=said,
     )
 
 
@@ -313,25 +250,24 @@ def early_stopping():
     ours = TrajectoryEarlyStoppingCV(
         IterativeRidge(0.0, max_iter=max_iter, tol=0), criterion="loo"
     )
-    times, risks = ({name: [] for name in opponents} for _ in range(2))
+    own, theirs = [], {name: [] for name in opponents}
     for seed in range(N_SEEDS):
         rng = np.random.default_rng(seed)
         X, beta = rng.standard_normal((n, p)), rng.standard_normal(p)
         beta *= np.sqrt(10) / np.linalg.norm(beta)
         y = X @ beta + rng.standard_normal(n)
-        own_time, _ = seconds(ours.fit, X, y)
-        own = true_risk(ours.coef_, ours.intercept_, beta, 1.0)
+        elapsed, _ = seconds(ours.fit, X, y)
+        own.append((elapsed, true_risk(ours.coef_, ours.intercept_, beta, 1.0)))
         for name, fit in opponents.items():
             elapsed, model = seconds(fit, X, y, seed)
-            times[name].append((own_time, elapsed))
-            theirs = true_risk(model.coef_, np.ravel(model.intercept_)[0], beta, 1.0)
-            risks[name].append((own, theirs))
+            intercept = np.ravel(model.intercept_)[0]
+            risk = true_risk(model.coef_, intercept, beta, 1.0)
+            theirs[name].append((elapsed, risk))
     work = f"IterativeRidge(0), {max_iter} updates, exact loo_path_, stop, {n} x {p}"
-    # The folds by hand, which cost fewer runs than any other choice by refits.
-    bars = {"a recorded run per fold (5), and one on all rows": Bar(">= 1")}
     for name in opponents:
-        bar = bars.get(name, Bar())
-        yield compared(work, name, times[name], risks[name], bar)
+        # The folds by hand cost fewer runs than any other choice by refits.
+        asked = ">= 1" if opponents[name] is recorded_folds else ""
+        yield race_over_seeds(work, name, own, theirs[name], asked)
 
 
 BENCHMARKS = {
@@ -342,14 +278,14 @@ BENCHMARKS = {
     "mapie": mapie,
     "scikit-learn-extra": eigenpro,
 }
+PACKAGES = ("skglm", "adelie", "randalo", "torch", "mapie", "scikit-learn-extra")
 
 
 def rows(names):
     """Rows of the benchmarks, or of why there are none."""
-    for name in names:
+    for name in names or BENCHMARKS:
         try:
-            for row in BENCHMARKS[name]():
-                yield name, row
+            yield from named_rows(BENCHMARKS, [name])
         except ImportError as error:
             yield name, missing(name, "does not install", error)
         except (TypeError, AttributeError, ValueError) as error:
@@ -357,18 +293,10 @@ def rows(names):
 
 
 def missing(name, what, error):
-    reason = str(error).splitlines()[0]
-    return Row("", name, None, None, None, accuracy=f"{what}: {reason}")
+    return Row("", name, accuracy=f"{what}: {str(error).splitlines()[0]}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("names", nargs="*", metavar="name", help=", ".join(BENCHMARKS))
-    parser.add_argument("--output", help="Markdown file for the table, JSON beside it")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.names) - set(BENCHMARKS):
-        sys.exit(f"unknown: {', '.join(sorted(unknown))}")
-    names = arguments.names or list(BENCHMARKS)
-    peers = ["skglm", "adelie", "randalo", "torch", "mapie", "scikit-learn-extra"]
+    asked = arguments(__doc__, BENCHMARKS)
     with threadpool_limits(1):
-        report("Against other packages", rows(names), arguments.output, peers)
+        report("Against other packages", rows(asked.names), asked.output, PACKAGES)

@@ -1,12 +1,17 @@
-"""All that is private to scikit-learn or depends on its version, and only that."""
+"""All that is private to scikit-learn or depends on its version, and only that.
 
+And decorators of scikit-learn, which has no types: what they decorate keeps its own.
+"""
+
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from inspect import signature
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, _fit_context, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import (
@@ -17,6 +22,30 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, _num_samples
+
+from ._typing import Method
+
+if TYPE_CHECKING:
+
+    def _fit_context(
+        *, prefer_skip_nested_validation: bool
+    ) -> Callable[[Method], Method]: ...
+
+    def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]: ...
+
+    def with_callbacks(method: Method) -> Method: ...
+
+else:
+    from sklearn.base import _fit_context
+    from sklearn.utils.metaestimators import available_if
+
+    try:  # scikit-learn >= 1.9
+        from sklearn.callback import with_callbacks
+    except ImportError:
+
+        def with_callbacks(method):
+            return method
+
 
 try:  # scikit-learn >= 1.9
     from sklearn.utils._array_api import check_same_namespace
@@ -39,14 +68,11 @@ except ImportError:
 
 
 try:  # scikit-learn >= 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
 except ImportError:
 
     class CallbackSupportMixin:
         """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method):
-        return method
 
 
 class Composition(_BaseComposition):
@@ -54,7 +80,7 @@ class Composition(_BaseComposition):
 
     _parts: str
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this object and, if deep, of its estimators.
 
         Parameters
@@ -70,7 +96,7 @@ class Composition(_BaseComposition):
             return BaseEstimator.get_params(self, deep=deep)
         return self._get_params(self._parts, deep=deep)
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters of this object and of its estimators.
 
         Parameters
@@ -261,6 +287,7 @@ __all__ = [
     "_fit_context",
     "_num_samples",
     "_safe_indexing",
+    "available_if",
     "callback_context",
     "check_in_memory",
     "check_names",

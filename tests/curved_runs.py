@@ -78,9 +78,9 @@ def read_any_loss(problem, trajectory, method, row_scales=False, rng=None):
     )
 
 
-def mean_costs(problem, predictors):
+def mean_losses(problem, predictors):
     """Average cost of every iterate."""
-    return np.array([problem.average_cost(each) for each in predictors])
+    return np.array([problem.mean_loss(each) for each in predictors])
 
 
 def without_each_row(problem, trajectory, rows=None):

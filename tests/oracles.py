@@ -153,7 +153,7 @@ def refitted_predictions(estimator, X, y, fitted, judged, sample_weight=None):
 
     Returns
     -------
-    ndarray of shape (n_iter + 1, n_judged, ...)
+    ndarray of shape (n_iter + 1, n_held_out, ...)
     """
     refit = clone(estimator).set_params(
         step_size=estimator.step_size_, risk=False, loo=False, cv=None

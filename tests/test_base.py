@@ -16,8 +16,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv.optim.trajectory import Trajectory
-from skacv.risk.left_out.costs import Workload
 from skacv.risk.left_out.methods import method_for
+from skacv.risk.left_out.workload import Workload
 
 MODELS = [
     TrajectoryLasso(0.1),

@@ -1,6 +1,7 @@
 """Folds beside a training loop of a user's own: what iterates cost, as they come."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class AlongsideLoop(ABC):
     The folds are judged by their held-out rows after each ``every`` updates.
     """
 
-    def __init__(self, folds, every):
+    def __init__(self, folds: Any, every: int) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}.")
         self._folds, self._every = folds, every
@@ -84,8 +85,8 @@ class AlongsideLoop(ABC):
         )
 
     def _evaluate(self):
-        predictions, costs = self._held_out()
-        found = PathEstimate.of(costs, predictions, self._folds, self.n_steps_)
+        predictions, losses = self._held_out()
+        found = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
         self._path.append(found.path[0])
         self._se_path.append(found.se_path[0])
         self._patience.update(found.path[0])
@@ -93,26 +94,26 @@ class AlongsideLoop(ABC):
             self._keep()
 
     @property
-    def path_(self):
+    def path_(self) -> np.ndarray:
         """Estimated mean loss of the iterates on unseen rows, (n_evaluations,)."""
         return np.array(self._path)
 
     @property
-    def se_path_(self):
+    def se_path_(self) -> np.ndarray:
         """Its standard error over folds, (n_evaluations,)."""
         return np.array(self._se_path)
 
     @property
-    def iterations_(self):
+    def iterations_(self) -> np.ndarray:
         """Number of updates at each entry of the path, (n_evaluations,)."""
         return self._every * np.arange(len(self._path))
 
     @property
-    def best_iteration_(self):
+    def best_iteration_(self) -> int:
         """Number of updates at the (first) minimum of the path."""
         return self._every * self._patience.best
 
-    def should_stop(self, patience):
+    def should_stop(self, patience: int) -> bool:
         """Whether the path has not improved for a given number of entries.
 
         Parameters
@@ -134,14 +135,16 @@ class ReplicatedLoop(AlongsideLoop):
     A subclass sets ``_now``, the loop's parameters, before it follows an update.
     """
 
-    def __init__(self, model, start, data, folds, every):
+    def __init__(
+        self, model: Any, start: Any, data: Any, folds: Any, every: int
+    ) -> None:
         self._model, self._data = model, data
         self._last = self._now = start
         # The first replica has all rows: it is the loop's own run.
         equal = np.full((1, data.n_rows), 1 / data.n_rows)
         weights = np.concatenate([equal, folds.weights()])
         self._replicas = model.replicas(start, data, weights)
-        self._X = model.rows_of(data.X, folds.padded(folds.most_judged))
+        self._X = model.rows_of(data.X, folds.padded(folds.most_held_out))
         self._y = model.rows_of(data.y, folds.indices)
         super().__init__(folds, every)
 

@@ -3,7 +3,9 @@
 import numpy as np
 
 
-def shuffled_batches(n_rows, batch_size, n_epochs, seed=0):
+def shuffled_batches(
+    n_rows: int, batch_size: int, n_epochs: int, seed: int = 0
+) -> list[np.ndarray]:
     """Batches for a run that shuffles the rows in every epoch.
 
     Parameters

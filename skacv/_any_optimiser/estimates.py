@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
-from .._estimator.estimates.held_out_costs import HeldOutCosts
+from .._estimator.estimates.held_out_losses import HeldOutLosses
 from .._estimator.run.stopping import Patience
 
 
@@ -34,12 +35,14 @@ class PathEstimate:
     folds: np.ndarray
 
     @classmethod
-    def of(cls, costs, predictions, folds, first=0):
+    def of(
+        cls, losses: np.ndarray, predictions: np.ndarray, folds: Any, first: int = 0
+    ) -> Self:
         """The estimate from the losses of held-out rows.
 
         Parameters
         ----------
-        costs : ndarray of shape (n_steps + 1, n_held_out)
+        losses : ndarray of shape (n_steps + 1, n_held_out)
         predictions : ndarray of shape (n_steps + 1, n_held_out, ...)
         folds : Folds
         first : int, default=0
@@ -50,7 +53,7 @@ class PathEstimate:
         ValueError
             If a loss is NaN or infinite.
         """
-        finite = np.isfinite(costs)
+        finite = np.isfinite(losses)
         if not finite.all():
             t, place = np.argwhere(~finite)[0]
             raise ValueError(
@@ -58,17 +61,17 @@ class PathEstimate:
                 f"{first + t} on, where it is left out: the run without it diverges, "
                 "as the one on all rows does not. Take smaller or fewer steps."
             )
-        held_out = HeldOutCosts(
+        held_out = HeldOutLosses(
             rows=folds.indices,
             folds=folds.numbers,
             weights=np.ones(len(folds.indices)),
-            n_iterates=len(costs),
-            of=lambda iterations: costs[iterations],
+            n_iterates=len(losses),
+            of=lambda iterations: losses[iterations],
         )
         averages = held_out.averages()
         return cls(*averages, predictions, folds.indices, folds.numbers)
 
     @cached_property
-    def best_iteration(self):
+    def best_iteration(self) -> int:
         """The iterate of least estimated cost; the earliest of them."""
         return Patience(None).follow(self.path).best

@@ -1,19 +1,22 @@
 """Estimators whose run is of any optimiser: scikit-learn's side of them."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.estimates.folds import routing_of, splitter_of
-from .._estimator.estimates.held_out_costs import HeldOutCosts
+from .._estimator.estimates.held_out_losses import HeldOutLosses
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import plain
 from .._estimator.prediction.decisions import (
@@ -66,7 +69,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         """Predictions by some parameters, (n,) or (n, n_outputs)."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, **params):
+    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
         """Run the optimiser once, and record every iterate with its estimates.
 
         Parameters
@@ -154,7 +157,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     def _row_loss(self):
         return self._default_loss if self.loss is None else self.loss
 
-    def _costs(self, target, predictions):
+    def _row_losses(self, target, predictions):
         """What rows cost, (n_iterates, n), from predictions (n_iterates, n, ...)."""
         return self._model_type.losses(self._row_loss(), target, predictions)
 
@@ -170,8 +173,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         """There is no path of penalties, along which all iterates matter alike."""
         return False
 
-    def _mean_cost(self, target, predictor, weights):
-        return np.average(self._costs(target, predictor[None])[0], weights=weights)
+    def _mean_loss(self, target, predictor, weights):
+        return np.average(self._row_losses(target, predictor[None])[0], weights=weights)
 
     def _loss_on(self, X, y):
         """The loss of rows: with ``loss=None`` that of other models of skacv."""
@@ -186,13 +189,13 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         rows = np.hstack(indices)
         folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        costs = partial(self._costs, self._target(y)[rows])
-        return HeldOutCosts(
+        losses = partial(self._row_losses, self._target(y)[rows])
+        return HeldOutLosses(
             rows,
             folds,
             np.ones(len(rows)),
             len(predictions),
-            lambda iterates: costs(predictions[iterates]),
+            lambda iterates: losses(predictions[iterates]),
         )
 
 
@@ -234,7 +237,7 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     def _usual_loss(self, y):
         return SquaredError()
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict with the iterate in use.
 
         Parameters
@@ -247,7 +250,7 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
         """
         return self._linear_predictor(X)
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every iterate, from the start to the last.
 
         Parameters

@@ -20,14 +20,14 @@ class Folds:
     ----------
     n_rows : int
         Number of rows of the data.
-    judged : tuple of ndarray of int
+    held_out : tuple of ndarray of int
         Rows of every replica.
     fitted : tuple of ndarray of int, or None
         The same; None is all rows that a replica is not judged by.
     """
 
     n_rows: int
-    judged: tuple
+    held_out: tuple
     fitted: tuple | None = None
 
     @classmethod
@@ -56,13 +56,13 @@ class Folds:
         ]
         if not pairs:
             raise ValueError("There are no folds.")
-        for number, (fitted, judged) in enumerate(pairs):
-            if len(np.intersect1d(fitted, judged)):
+        for number, (fitted, held_out) in enumerate(pairs):
+            if len(np.intersect1d(fitted, held_out)):
                 raise ValueError(
                     f"Fold {number} is judged by rows that it is fitted on."
                 )
-        fitted, judged = zip(*pairs)
-        return cls(n_rows, judged, fitted)
+        fitted, held_out = zip(*pairs)
+        return cls(n_rows, held_out, fitted)
 
     @classmethod
     def of_rows(cls, rows, n_rows):
@@ -72,35 +72,35 @@ class Folds:
         return cls(n_rows, tuple(rows[:, None]))
 
     def __len__(self):
-        return len(self.judged)
+        return len(self.held_out)
 
     @property
     def indices(self):
         """The rows that are judged by, fold after fold, (n_held_out,)."""
-        return np.concatenate(self.judged)
+        return np.concatenate(self.held_out)
 
     @property
     def numbers(self):
         """The fold of each of these rows, (n_held_out,)."""
-        return np.repeat(np.arange(len(self)), [len(rows) for rows in self.judged])
+        return np.repeat(np.arange(len(self)), [len(rows) for rows in self.held_out])
 
     def weights(self):
         """What rows weigh in the mean loss of every replica, (n_folds, n_rows)."""
         is_rest = self.fitted is None
         found = np.full((len(self), self.n_rows), float(is_rest))
-        for own, rows in zip(found, self.judged if is_rest else self.fitted):
+        for own, rows in zip(found, self.held_out if is_rest else self.fitted):
             own[rows] = not is_rest
         return found / found.sum(axis=1, keepdims=True)
 
     @property
-    def most_judged(self):
+    def most_held_out(self):
         """Rows that a fold is judged by, at most."""
-        return max(len(rows) for rows in self.judged)
+        return max(len(rows) for rows in self.held_out)
 
     def padded(self, size):
         """The rows that are judged by, (n_folds, size): their last one fills up."""
         return np.stack(
-            [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.judged]
+            [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.held_out]
         )
 
     def unpadded(self, found):
@@ -108,7 +108,7 @@ class Folds:
 
         From (n_first, n_iterates, size, ...) to (n_iterates, n_held_out, ...).
         """
-        parts = [own[:, : len(rows)] for own, rows in zip(found, self.judged)]
+        parts = [own[:, : len(rows)] for own, rows in zip(found, self.held_out)]
         return np.concatenate(parts, axis=1)
 
     def blocks(self, most=None, n_bytes=BLOCK_BYTES):
@@ -131,11 +131,11 @@ class Folds:
             places = np.arange(first, first + size)
             n_own = int((places < len(self)).sum())
             places = np.minimum(places, len(self) - 1)
-            judged, fitted = (
+            held_out, fitted = (
                 part and tuple(part[place] for place in places)
-                for part in (self.judged, self.fitted)
+                for part in (self.held_out, self.fitted)
             )
-            yield Folds(self.n_rows, judged, fitted), n_own
+            yield Folds(self.n_rows, held_out, fitted), n_own
 
     def by_block(self, held_out, most=None):
         """Predictions of all rows that are judged by, (n_iterates, n_held_out, ...).
@@ -145,7 +145,7 @@ class Folds:
         """
         found = []
         for block, n_own in self.blocks(most):
-            part = held_out(block.weights(), block.padded(self.most_judged))
+            part = held_out(block.weights(), block.padded(self.most_held_out))
             found.append(block.unpadded(part[:n_own]))
         return np.concatenate(found, axis=1)
 

@@ -17,7 +17,7 @@ RESOLUTION = 1e-12
 GROUP = 10
 # Memory for what the tangents of a block of modes predict.
 BLOCK_BYTES = 1 << 26
-# Some rows are left out exactly as well. If the estimate is off their mean cost by more
+# Some rows are left out exactly as well. If the estimate is off their mean loss by more
 # than these shares of it, that is warned of, or refused.
 N_CHECKED = 20
 WARNED_OF, REFUSED = 0.25, 0.5
@@ -66,33 +66,34 @@ def blocks_of_modes(temporal, n_probes, n_entries):
     return np.split(temporal, range(size, temporal.shape[1], size), axis=1)
 
 
-def estimate_of(costs, predictions, by_group, folds):
+def estimate_of(losses, predictions, by_group, folds):
     """The estimate, with the error that random signs leave in it.
 
     That is from mean costs by the probes of each group alone, (n_groups, n_steps + 1).
     The folds are all rows, one by one.
     """
-    found = PathEstimate.of(costs, predictions, folds)
+    found = PathEstimate.of(losses, predictions, folds)
     n_groups = len(by_group)
     error = by_group.std(axis=0, ddof=1) / np.sqrt(n_groups) if n_groups > 1 else 0.0
     return replace(found, se_path=np.hypot(found.se_path, error))
 
 
-def check_against_exact(costs, exact):
-    """Warn, or raise, where rows that are left out exactly cost something else.
+def check_against_exact(losses, exact):
+    """Warn, or raise, where the exact losses of left-out rows differ.
 
-    Both are mean costs of the same rows, (n_steps + 1,), by the memory matrix and by
-    refits.
+    Both are mean losses on the same rows, (n_steps + 1,), from the memory matrix and
+    from refits.
     """
-    off = np.abs(costs - exact) / np.abs(exact)
+    off = np.abs(losses - exact) / np.abs(exact)
     worst = int(off.argmax())
     if off[worst] <= WARNED_OF:
         return
     said = (
-        f"The memory matrix says that iterate {worst} costs {costs[worst]:.3g} on rows "
-        f"that cost {exact[worst]:.3g} where they are left out: it does not hold for "
-        "this run. It is of updates that change little where gradients change little, "
-        "unlike RMSprop, sign updates, Adam late in runs that fit all rows, networks"
+        f"The memory matrix estimates a loss of {losses[worst]:.3g} for iterate "
+        f"{worst} on rows where leaving them out gives {exact[worst]:.3g}: the "
+        "estimate is not valid for this run. It needs updates that change little where "
+        "gradients change little, unlike those of RMSprop, of sign updates, of Adam "
+        "late in runs that fit all rows, and of networks"
     )
     if off[worst] > REFUSED:
         raise ValueError(f"{said}. Take cv_path or loo_path.")

@@ -1,9 +1,10 @@
 """A recorded run of any optimiser, and what is read from it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .backend import Backend
 from .checks import checked, folds_of
@@ -38,7 +39,7 @@ class RecordedRun:
         return cls(model, data, path, train_path)
 
     @property
-    def n_steps(self):
+    def n_steps(self) -> int:
         """Number of updates."""
         return len(self.train_path) - 1
 
@@ -48,7 +49,7 @@ class RecordedRun:
             raise ValueError(f"t must be in [{-n_steps - 1}, {n_steps}], got {t}.")
         return self._model.iterate(self.params_path, t)
 
-    def predict_path(self, X):
+    def predict_path(self, X: Any) -> np.ndarray:
         """Predictions by every iterate.
 
         Parameters
@@ -63,7 +64,7 @@ class RecordedRun:
         (X,) = self._model.arrays(self._params(0), X)
         return self._model.predict_path(self.params_path, X)
 
-    def cv_path(self, folds=5, block_size=None):
+    def cv_path(self, folds: Any = 5, block_size: int | None = None) -> PathEstimate:
         """Cross-validation error of every iterate.
 
         For every fold the run is repeated with the same start, batches and schedule on
@@ -92,7 +93,13 @@ class RecordedRun:
         """
         return self._left_out(folds_of(folds, self._model, self._data), block_size)
 
-    def loo_path(self, rows=None, method="exact", correction=True, block_size=None):
+    def loo_path(
+        self,
+        rows: ArrayLike | None = None,
+        method: Literal["exact", "linearised"] = "exact",
+        correction: bool = True,
+        block_size: int | None = None,
+    ) -> PathEstimate:
         """Leave-one-out error of every iterate.
 
         For every row that is left out the run is repeated on the mean loss over all
@@ -151,5 +158,5 @@ class RecordedRun:
 
     def _estimate(self, folds, predictions):
         y = self._model.rows_of(self._data.y, folds.indices)
-        costs = self._model.losses(self._model.loss, y, predictions)
-        return PathEstimate.of(costs, predictions, folds)
+        losses = self._model.losses(self._model.loss, y, predictions)
+        return PathEstimate.of(losses, predictions, folds)

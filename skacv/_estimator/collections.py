@@ -6,6 +6,8 @@ That layer is imported when the first collection comes, and nothing here imports
 from functools import wraps
 from importlib import import_module
 
+from .._typing import Method
+
 
 def is_collection(array):
     """Whether it is a Dask array, dataframe or series, which is not in memory."""
@@ -27,7 +29,7 @@ def on_workers(module):
     return import_module(f"skacv.dask.{module}")
 
 
-def block_by_block(method):
+def block_by_block(method: Method) -> Method:
     """A method that predicts the rows of X, those of a collection block by block."""
 
     @wraps(method)
@@ -39,7 +41,7 @@ def block_by_block(method):
     return predict
 
 
-def staged_block_by_block(method):
+def staged_block_by_block(method: Method) -> Method:
     """The same of a method that predicts with every iterate."""
 
     @wraps(method)

@@ -1,14 +1,20 @@
 """What an estimator passes on to those that it holds: methods, and metadata."""
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from sklearn import get_config
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._compat import available_if
+from .._typing import Method
 
-def delegated(has):
+
+def delegated(
+    has: Callable[[str], Callable[[Any], bool]],
+) -> Callable[[Method], Method]:
     """Decorator of a method without a body: that of ``estimator_`` is called.
 
     Parameters

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._compat import check_same_namespace, is_foreign, is_foreign_type
+from .._typing import Method
 from ..optim.namespaces import here, there
 
 # Fitted arrays of coefficients: where they are, X was.
@@ -120,7 +121,7 @@ def in_numpy(estimator):
     return twin
 
 
-def of_rows(method):
+def of_rows(method: Method) -> Method:
     """A method of rows X, whose result is where X is."""
 
     @wraps(method)
@@ -135,7 +136,7 @@ def of_rows(method):
     return follows
 
 
-def of_record(method):
+def of_record(method: Method) -> Method:
     """A method of the record, whose result is where that is."""
 
     @wraps(method)

@@ -6,15 +6,20 @@ made. Lines that are indented below it go on with the last entry.
 """
 
 import re
+from collections.abc import Callable
 from textwrap import fill, indent
+from typing import TypeVar
 
+Documented = TypeVar("Documented")
 NAMES = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
 VALUE = re.compile(r"\{(\w+)\}")
 # An entry begins with its name, a reference with the first author behind a number.
 NAME = re.compile(r"(?:\.\. \[\d+\] )?(\w+)")
 
 
-def documented(*tables, **values):
+def documented(
+    *tables: dict[str, str], **values: str
+) -> Callable[[Documented], Documented]:
     """Decorator of a class or a method that fills in the docstring.
 
     Parameters

@@ -80,12 +80,12 @@ class FitRunOnWorkers(FitRun):
     def finished(self, estimator):
         """What estimates are read from; those that are left to us are off."""
         values = self.carried.values[: len(self.trajectory.coef)]
-        costs = self.data.problem.as_costs(values)
+        losses = self.data.problem.reported_losses(values)
         self.so_far = self.so_far or SoFar()
         self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
         self.known = {name: {} for name in ESTIMATES}
         if len(self.data.fold_weights):
-            self.known["cv"] = _folds_read(costs[:, 1:], self.data.fold_weights)
+            self.known["cv"] = _folds_read(losses[:, 1:], self.data.fold_weights)
         if plain(estimator.loo) not in (False, "auto"):
             self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
         if _asks_for_risk(estimator):
@@ -98,17 +98,17 @@ class FitRunOnWorkers(FitRun):
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
-def _folds_read(costs, weights):
+def _folds_read(losses, weights):
     """Fitted attributes of cross-validation.
 
     Parameters
     ----------
-    costs : ndarray of shape (n_iterates, n_folds)
+    losses : ndarray of shape (n_iterates, n_folds)
         Over the rows of every fold, times weights whose sum over all rows is one.
     weights : ndarray of shape (n_folds,)
         Weights of the folds.
     """
-    by_fold = costs / weights
+    by_fold = losses / weights
     path, se_path = mean_with_error(by_fold, weights)
     return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 

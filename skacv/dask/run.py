@@ -25,7 +25,7 @@ class FoldsBeside:
     Attributes
     ----------
     fits_beside : FitsOnWorkers
-    values : ndarray of shape (n_judged, 1 + n_folds)
+    values : ndarray of shape (n_held_out, 1 + n_folds)
         Loss of every iterate on all rows, and of folds on those that they leave out,
         times weights of sum one.
     """
@@ -58,9 +58,9 @@ class FoldsBeside:
         self.ended = coef
         self._waiting.append(coef)
         if len(self._waiting) * coef.nbytes >= WAITING_BYTES:
-            self.judge()
+            self.evaluate()
 
-    def judge(self):
+    def evaluate(self):
         """What all iterates cost that have not been judged yet."""
         if self._waiting:
             coef = np.stack(self._waiting, axis=2)
@@ -134,4 +134,4 @@ class RunOnWorkers(LiveRun):
 
     def _objective(self, t, penalty):
         """The objective at an iterate: all that wait are judged in one round."""
-        return self.carried.judge()[t, 0] + penalty.value(self._record["coef"][t])
+        return self.carried.evaluate()[t, 0] + penalty.value(self._record["coef"][t])

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._estimator.prediction.debiasing import places_of_columns
 from .._estimator.prediction.inference import interval_tables
@@ -83,16 +85,16 @@ class CoefficientIntervalDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        columns=None,
+        estimator: Any,
+        columns: ArrayLike | None = None,
         *,
-        coverage=0.95,
-        iterations=None,
-        covariance="nodewise",
-        X_unlabelled=None,
-        target=0,
-        ax=None,
-    ):
+        coverage: float = 0.95,
+        iterations: ArrayLike | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+        target: int = 0,
+        ax: Any = None,
+    ) -> Self:
         """Plot the intervals of a fitted estimator.
 
         Parameters
@@ -163,7 +165,7 @@ default="nodewise"
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Plot on ``ax``, or on a new figure.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class CoefficientPathDisplay:
     xscale: str = "symlog"
 
     @classmethod
-    def from_estimator(cls, estimator, *, target=0, ax=None):
+    def from_estimator(cls, estimator: Any, *, target: int = 0, ax: Any = None) -> Self:
         """Plot the coefficients of a fitted estimator.
 
         Parameters
@@ -103,7 +104,7 @@ class CoefficientPathDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Plot on ``ax``, or on a new figure.
 
         Parameters

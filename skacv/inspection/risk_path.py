@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._estimator.estimates.readers import ESTIMATES
 from ..model_selection.pipelines import last_step
@@ -109,7 +111,14 @@ class RiskPathDisplay:
     weights: dict | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X_test=None, y_test=None, *, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X_test: Any = None,
+        y_test: ArrayLike | None = None,
+        *,
+        ax: Any = None,
+    ) -> Self:
         """Plot the risk estimates of a fitted estimator.
 
         Parameters
@@ -167,7 +176,7 @@ default=None
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Plot on ``ax``, or on a new figure.
 
         Parameters

@@ -1,12 +1,15 @@
 """A run of any optax optimiser, recorded, and what is read from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
+from numpy.typing import ArrayLike
 
+from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.memory_matrix import N_CHECKED
 from .._any_optimiser.run import RecordedRun
 from .alongside import Alongside
@@ -68,7 +71,14 @@ class TrajectoryACV:
     def _model(self):
         return Model(self.predict, self.loss, self.optimizer, self.penalty)
 
-    def run(self, params, X, y, n_steps, batches=None):
+    def run(
+        self,
+        params: Any,
+        X: Any,
+        y: Any,
+        n_steps: int,
+        batches: Iterable[ArrayLike] | None = None,
+    ) -> "Run":
         """Run the optimiser once, and record every iterate.
 
         Parameters
@@ -99,7 +109,9 @@ class TrajectoryACV:
         params = jax.tree.map(jnp.asarray, params)
         return Run._of(self._model, params, X, y, n_steps, batches)
 
-    def alongside(self, params, X, y, folds=5, every=1):
+    def alongside(
+        self, params: Any, X: Any, y: Any, folds: Any = 5, every: int = 1
+    ) -> Alongside:
         """Cross-validation folds that are updated along with your own training loop.
 
         Parameters
@@ -163,7 +175,7 @@ class Run(RecordedRun):
         Parameters of every iterate, along their first axes.
     """
 
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Any:
         """Parameters of iterate ``t``.
 
         Parameters
@@ -177,7 +189,9 @@ class Run(RecordedRun):
         """
         return self._params(t)
 
-    def risk_path(self, n_probes=40, n_checked=N_CHECKED, seed=0):
+    def risk_path(
+        self, n_probes: int = 40, n_checked: int = N_CHECKED, seed: int = 0
+    ) -> PathEstimate:
         """Risk of every iterate on unseen rows, estimated by the memory matrix.
 
         It is for smooth losses and updates that change little if a gradient changes

@@ -1,5 +1,9 @@
 """Folds beside a training loop of a user's own."""
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from .._any_optimiser.alongside import ReplicatedLoop
 
 
@@ -23,10 +27,12 @@ class Alongside(ReplicatedLoop):
     """
 
     # The start by the name that it has in JAX.
-    def __init__(self, model, params, data, folds, every):
+    def __init__(
+        self, model: Any, params: Any, data: Any, folds: Any, every: int
+    ) -> None:
         super().__init__(model, params, data, folds, every)
 
-    def step(self, params, rows=None):
+    def step(self, params: Any, rows: ArrayLike | None = None) -> None:
         """Follow an update of the loop: call it after every update.
 
         Parameters

@@ -47,11 +47,11 @@ def equal_weights(model, params, data):
     return jnp.full(data.n_rows, 1 / data.n_rows, precision(model, params, data))
 
 
-def costs_of(loss, y, predictions):
+def row_losses(loss, y, predictions):
     """What rows cost, (n_iterates, n_rows), in float64."""
-    return np.asarray(_costs(loss, y, jnp.asarray(predictions)), np.float64)
+    return np.asarray(_row_losses(loss, y, jnp.asarray(predictions)), np.float64)
 
 
 @partial(jax.jit, static_argnums=0)
-def _costs(loss, y, predictions):
+def _row_losses(loss, y, predictions):
     return jax.vmap(loss, (None, 0))(y, predictions)

@@ -1,5 +1,8 @@
 """Estimators of scikit-learn's kind that run optax optimisers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +15,7 @@ from .._any_optimiser.estimators import (
     IteratedRegressor,
 )
 from .._estimator.docstrings import documented
+from .._typing import RandomState
 from .acv import TrajectoryACV
 from .model import Model
 
@@ -60,18 +64,18 @@ class OptaxModel(IteratedModel):
 
     def __init__(
         self,
-        model=None,
-        init=None,
+        model: Callable[..., Any] | None = None,
+        init: Callable[..., Any] | None = None,
         *,
-        loss=None,
-        optimizer=None,
-        penalty=None,
-        max_iter=200,
-        batch_size=None,
-        cv=None,
-        loo=False,
-        random_state=None,
-    ):
+        loss: Callable[..., Any] | None = None,
+        optimizer: Any = None,
+        penalty: Callable[..., Any] | None = None,
+        max_iter: int = 200,
+        batch_size: int | None = None,
+        cv: Any = None,
+        loo: int = False,
+        random_state: RandomState = None,
+    ) -> None:
         self.model = model
         self.init = init
         self.loss = loss

@@ -29,7 +29,7 @@ from .._any_optimiser.memory_matrix import (
     groups_of_probes,
     modes_of_slopes,
 )
-from .data import costs_of, equal_weights
+from .data import equal_weights, row_losses
 
 
 def memory_matrix(run, n_probes, n_checked, seed):
@@ -57,15 +57,15 @@ def memory_matrix(run, n_probes, n_checked, seed):
         return found.astype(fitted.dtype)
 
     predictions = held_out(np.mean(solutions, axis=0))
-    costs = partial(costs_of, model.loss, data.y)
-    by_group = [costs(held_out(solution)).mean(axis=1) for solution in solutions]
+    losses = partial(row_losses, model.loss, data.y)
+    by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
     every = Folds.of_rows(None, data.n_rows)
-    found = estimate_of(costs(predictions), predictions, np.array(by_group), every)
+    found = estimate_of(losses(predictions), predictions, np.array(by_group), every)
     if n_checked:
         rng = np.random.default_rng(seed)
         n_checked = min(n_checked, data.n_rows)
         rows = np.sort(rng.choice(data.n_rows, n_checked, replace=False))
-        own = costs_of(model.loss, data.y[rows], predictions[:, rows])
+        own = row_losses(model.loss, data.y[rows], predictions[:, rows])
         check_against_exact(own.mean(axis=1), run.loo_path(rows).path)
     return found
 

@@ -12,7 +12,7 @@ import optax
 from .._any_optimiser.backend import Backend
 from .._any_optimiser.batches import padded_batches
 from . import linearised, replicas
-from .data import Data, as_arrays, costs_of, equal_weights, rows_of
+from .data import Data, as_arrays, equal_weights, row_losses, rows_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Model(Backend):
     to_numpy = staticmethod(np.asarray)
     leaves = staticmethod(jax.tree.leaves)
     rows_of = staticmethod(rows_of)
-    losses = staticmethod(costs_of)
+    losses = staticmethod(row_losses)
     held_out = replicas.held_out
     hessian = linearised.hessian_of
     replayed = linearised.replayed

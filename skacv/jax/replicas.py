@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from jax.tree_util import Partial
 from .._any_optimiser.backend import SideBySide
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .data import as_arrays, costs_of, precision, rows_of
+from .data import as_arrays, precision, row_losses, rows_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,17 @@ def _parted(replicas, last, now):
     return *norms, jnp.finfo(own.dtype).eps, together
 
 
-def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None):
+def cv_path(
+    step: Callable[..., Any],
+    start: Callable[..., Any],
+    predict: Callable[..., Any],
+    loss: Callable[..., Any],
+    X: Any,
+    y: Any,
+    n_steps: int,
+    folds: Any = 5,
+    block_size: int | None = None,
+) -> PathEstimate:
     """Cross-validation error of every iterate of any ``step(carry, weights) -> carry``.
 
     Folds are runs side by side, each with its own row weights. This is exact for any
@@ -171,5 +182,5 @@ def cv_path(step, start, predict, loss, X, y, n_steps, folds=5, block_size=None)
         return np.asarray(_held_out(model, n_steps, start, None, weights, own))
 
     predictions = folds.by_block(held_out, block_size)
-    costs = costs_of(loss, y[folds.indices], predictions)
-    return PathEstimate.of(costs, predictions, folds)
+    losses = row_losses(loss, y[folds.indices], predictions)
+    return PathEstimate.of(losses, predictions, folds)

@@ -1,9 +1,12 @@
 """What the kernel estimators share: the linear models' fit, on a kernel design."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .._compat import Interval, StrOptions, is_foreign
@@ -20,14 +23,15 @@ from .._estimator.run.fit import in_use, shape_of
 from .._estimator.run.plan import ModelSpec, ridge_penalty
 from .._estimator.run.streaming import rows_to_fit
 from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._typing import RandomState
 from .._warnings import warn
 from ..optim.contraction import Shares
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.trajectory import iterate
-from ..risk.left_out.costs import Workload
 from ..risk.left_out.methods import Spectral, method_for
+from ..risk.left_out.workload import Workload
 from ._predictions import RecordedKernelModel
-from ._stopping import JudgedModel
+from ._stopping import StoppingModel
 from .checks import check_precomputed
 from .data import kernel_data, rows_of
 from .eigenpro import KernelSolver, run_attributes
@@ -46,7 +50,7 @@ from .scales import MOST_ROWS, chosen_scale, gammas_of
 MEGABYTE = 1 << 20
 
 
-class KernelModel(RecordedKernelModel, JudgedModel):
+class KernelModel(RecordedKernelModel, StoppingModel):
     """Base class of kernel machines that keep and judge their trajectory.
 
     A subclass says ``_coded_samples(X, y, sample_weight)``, and what the parameters
@@ -87,32 +91,32 @@ class KernelModel(RecordedKernelModel, JudgedModel):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: str | Callable[..., Any] = "rbf",
         *,
-        gamma="auto",
-        degree=3,
-        coef0=1.0,
-        alpha=0.0,
-        fit_intercept=True,
-        standardize=False,
-        solver="auto",
-        n_components="auto",
-        subsample_size="auto",
-        batch_size="auto",
-        step_size="auto",
-        max_iter=200,
-        patience=5,
-        tol=1e-3,
-        loo="auto",
-        n_probes=40,
-        cv=None,
-        store_every=1,
-        warm_start=False,
-        memory_budget=1000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        gamma: Literal["auto", "scale"] | float = "auto",
+        degree: float = 3,
+        coef0: float = 1.0,
+        alpha: ArrayLike = 0.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["auto", "eigenpro", "gd", "nesterov"] = "auto",
+        n_components: Literal["auto"] | int = "auto",
+        subsample_size: Literal["auto"] | int = "auto",
+        batch_size: Literal["auto", "full"] | int = "auto",
+        step_size: float | Literal["auto"] = "auto",
+        max_iter: int = 200,
+        patience: int | None = 5,
+        tol: float = 1e-3,
+        loo: Literal["auto"] | int = "auto",
+        n_probes: int = 40,
+        cv: Any = None,
+        store_every: int = 1,
+        warm_start: bool = False,
+        memory_budget: float = 1000,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     @property
@@ -129,7 +133,7 @@ class KernelModel(RecordedKernelModel, JudgedModel):
         data = kernel_data(self, samples, coded, kernel, rows, seed)
         # Its rows are in an order of their own.
         places = data.places_of(samples.rows)
-        return data, [(places[fitted], places[judged]) for fitted, judged in folds]
+        return data, [(places[fitted], places[held_out]) for fitted, held_out in folds]
 
     def _kernel_on(self, samples, folds, seed):
         """What a prediction needs besides coefficients; the kernel; what it takes."""

@@ -20,7 +20,7 @@ from .data import working_dtype
 class RecordedKernelModel(RecordedModel):
     """Any of the iterates whose dual coefficients ``fit`` has kept."""
 
-    def recorded_iterations(self):
+    def recorded_iterations(self) -> np.ndarray:
         """Iterates whose coefficients are kept, in order.
 
         Returns

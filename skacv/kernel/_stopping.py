@@ -21,7 +21,7 @@ PATIENCE_GROWTH = 1.0
 FIRST_STAGE = 6
 
 
-class JudgedModel(TrajectoryModel):
+class StoppingModel(TrajectoryModel):
     """A fit that ends itself, by ``patience`` and ``tol``, from its own estimates."""
 
     def _carried(self, run):
@@ -59,7 +59,7 @@ class JudgedModel(TrajectoryModel):
             live.go_on(first_updates(planned, n_updates), progress.follower)
             is_over = n_updates >= n_total
             if live.t > t or is_over:
-                end = self._judged(run)
+                end = self._evaluated(run)
             if is_over:
                 break
         trajectory = live.trajectory
@@ -86,7 +86,7 @@ class JudgedModel(TrajectoryModel):
         n_updates = updates_to_wait(len(plan), self.max_iter)
         return Patience(max(self.patience, n_updates), self.tol)
 
-    def _judged(self, run):
+    def _evaluated(self, run):
         """Where patience ends the run so far, None if it does not; notes the best."""
         found = self._risk_so_far(run)
         if found is None:

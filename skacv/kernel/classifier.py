@@ -1,6 +1,10 @@
 """Kernel classification by EigenPro with an error estimate for every iterate."""
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
@@ -9,6 +13,7 @@ from .._estimator.docstrings import CLASSIFIERS, KERNEL, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
+from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
 
@@ -98,34 +103,34 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: str | Callable[..., Any] = "rbf",
         *,
-        gamma="auto",
-        degree=3,
-        coef0=1.0,
-        loss="squared_error",
-        alpha=0.0,
-        fit_intercept=True,
-        standardize=False,
-        class_weight=None,
-        solver="auto",
-        n_components="auto",
-        subsample_size="auto",
-        batch_size="auto",
-        step_size="auto",
-        max_iter=200,
-        patience=5,
-        tol=1e-3,
-        loo="auto",
-        n_probes=40,
-        cv=None,
-        store_every=1,
-        warm_start=False,
-        memory_budget=1000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        gamma: Literal["auto", "scale"] | float = "auto",
+        degree: float = 3,
+        coef0: float = 1.0,
+        loss: Literal["log", "squared_error"] = "squared_error",
+        alpha: ArrayLike = 0.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        solver: Literal["auto", "eigenpro", "gd", "nesterov"] = "auto",
+        n_components: Literal["auto"] | int = "auto",
+        subsample_size: Literal["auto"] | int = "auto",
+        batch_size: Literal["auto", "full"] | int = "auto",
+        step_size: float | Literal["auto"] = "auto",
+        max_iter: int = 200,
+        patience: int | None = 5,
+        tol: float = 1e-3,
+        loo: Literal["auto"] | int = "auto",
+        n_probes: int = 40,
+        cv: Any = None,
+        store_every: int = 1,
+        warm_start: bool = False,
+        memory_budget: float = 1000,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _class_loss(self, n_classes):
@@ -149,7 +154,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     @property
     @of_record
-    def probability_scale_(self):
+    def probability_scale_(self) -> float | np.ndarray | None:
         """What makes decisions log odds, None where no row was held out."""
         check_is_fitted(self)
         return self._scale_at(self.iteration_)
@@ -170,7 +175,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     @property
     @of_record
-    def loo_error_path_(self):
+    def loo_error_path_(self) -> np.ndarray:
         """Share of the left-out rows that every iterate misclassifies."""
         if not hasattr(self, "loo_prediction_path_"):
             raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")

@@ -18,7 +18,7 @@ from ..optim.preconditioner import (
     full_batch_step,
 )
 from ..optim.schedules import EigenPro
-from ..risk.left_out.costs import is_kernel_decomposed
+from ..risk.left_out.workload import is_kernel_decomposed
 from .data import DOUBLE_ROWS, working_dtype
 
 # Arrays of the subsample's kernel matrix that its eigendecomposition needs.

@@ -1,5 +1,10 @@
 """Kernel regression by EigenPro with an error estimate for every iterate."""
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
 from .._estimator.docstrings import KERNEL, documented
 from .._estimator.prediction.predictions import RecordedRegressor
 from ._model import KernelModel
@@ -95,7 +100,9 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
 
     _multi_output = True
 
-    def predict_interval(self, X, coverage=0.9, method="auto"):
+    def predict_interval(
+        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+    ) -> np.ndarray:
         """Prediction intervals of the iterate in use, from the one run.
 
         Parameters

@@ -1,5 +1,7 @@
 """What the linear regressors with the squared error share."""
 
+import numpy as np
+
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
 from .._estimator.prediction.inference import CoefficientInference
 from .._estimator.prediction.predictions import RecordedRegressor
@@ -29,7 +31,7 @@ class SquaredErrorRegressor(
         return ModelSpec.of(self, self._penalty, strengths, solver, is_quadratic=True)
 
     @property
-    def risk_gram_(self):
+    def risk_gram_(self) -> np.ndarray:
         """Mean products of held-out residuals, of shape (n_iter_ + 1, n_iter_ + 1).
 
         An affine combination of iterates with weights w has the estimated risk w'

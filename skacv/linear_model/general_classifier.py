@@ -1,9 +1,15 @@
 """Classification with any loss, penalty and schedule, its own or a user's."""
 
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
 from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, documented
 from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
-from ..optim.losses import Logistic, Multinomial
+from .._typing import RandomState
+from ..optim.losses import Logistic, Loss, Multinomial
+from ..optim.penalties import Penalty
 from ._curved import CURVED_STRENGTH_RATIO, CurvedClassifier
 from ._parts import (
     CLASSIFICATION,
@@ -102,28 +108,28 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
 
     def __init__(
         self,
-        alpha=0.01,
+        alpha: ArrayLike = 0.01,
         *,
-        loss="log",
-        penalty="l2",
-        schedule="nesterov",
-        fit_intercept=True,
-        standardize=False,
-        class_weight=None,
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        loss: Literal["log", "smoothed_hinge", "squared_hinge"] | Loss = "log",
+        penalty: str | Penalty | None = "l2",
+        schedule: Any = "nesterov",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _spec(self):

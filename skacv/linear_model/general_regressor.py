@@ -1,8 +1,14 @@
 """Regression with any loss, penalty and schedule, its own or a user's."""
 
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
 from .._estimator.docstrings import PARTS, SQUARED, documented
 from .._estimator.parameters import set_parameters
-from ..optim.losses import Poisson
+from .._typing import RandomState
+from ..optim.losses import Loss, Poisson
+from ..optim.penalties import Penalty
 from ._parts import (
     PARTS_CONSTRAINTS,
     REGRESSION,
@@ -114,27 +120,27 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: ArrayLike = 1.0,
         *,
-        loss="squared_error",
-        penalty="l1",
-        schedule="nesterov",
-        fit_intercept=True,
-        standardize=False,
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        loss: Literal["huber", "poisson", "squared_error"] | Loss = "squared_error",
+        penalty: str | Penalty | None = "l1",
+        schedule: Any = "nesterov",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _chosen_loss(self):

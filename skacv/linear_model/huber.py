@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientInference
 from .._estimator.run.strengths import Strengths
+from .._typing import RandomState
 from ..optim.losses import Huber
 from ._curved import SMOOTH_PATH, CurvedRegressor
 
@@ -94,29 +97,29 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
 
     def __init__(
         self,
-        alpha=0.0001,
+        alpha: ArrayLike = 0.0001,
         *,
-        epsilon=1.35,
-        scale="auto",
-        fit_intercept=True,
-        standardize=False,
-        solver="nesterov",
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        batch_size=32,
-        power_t=0.0,
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        epsilon: float = 1.35,
+        scale: float | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["gd", "nesterov", "sgd"] = "nesterov",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     @property

@@ -1,8 +1,13 @@
 """Lasso by proximal gradient descent, with the whole path and its risk."""
 
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
 from .._compat import StrOptions
 from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import set_parameters
+from .._typing import RandomState
 from ..optim.penalties import L1
 from ._penalties import weighted
 from ._squared import SquaredErrorRegressor
@@ -104,25 +109,25 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: ArrayLike = 1.0,
         *,
-        penalty_weights=None,
-        fit_intercept=True,
-        standardize=False,
-        solver="fista",
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        penalty_weights: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["fista", "ista"] = "fista",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _penalty(self, strength, n_features):

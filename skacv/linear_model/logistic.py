@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import INVERSE, documented
@@ -9,6 +12,7 @@ from .._estimator.parameters import plain, set_parameters
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.inference import LogisticInference
 from .._estimator.run.plan import Solver
+from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
@@ -121,29 +125,29 @@ default="auto"
 
     def __init__(
         self,
-        C=1.0,
+        C: ArrayLike = 1.0,
         *,
-        l1_ratio=0.0,
-        fit_intercept=True,
-        standardize=False,
-        class_weight=None,
-        solver="auto",
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        batch_size=32,
-        power_t=0.0,
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        solver: str = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _spec(self):

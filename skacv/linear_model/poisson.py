@@ -1,11 +1,15 @@
 """Poisson regression by gradient descent, with leave-one-out along the path."""
 
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._compat import StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientTests
+from .._typing import RandomState
 from ..optim.losses import Poisson
 from ._curved import CurvedRegressor
 
@@ -78,27 +82,27 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: ArrayLike = 1.0,
         *,
-        fit_intercept=True,
-        standardize=False,
-        solver="nesterov",
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        batch_size=32,
-        power_t=0.0,
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["gd", "nesterov", "newton", "sgd"] = "nesterov",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _loss_of(self, target, weights):

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import plain, set_parameters
 from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
 from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
+from .._typing import RandomState
 from ..optim.preconditioner import (
     MOST_COMPONENTS,
     Preconditioner,
@@ -167,28 +170,28 @@ class IterativeRidge(SquaredErrorRegressor):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: ArrayLike = 1.0,
         *,
-        fit_intercept=True,
-        standardize=False,
-        solver="gd",
-        momentum=0.9,
-        n_components="auto",
-        subsample_size="auto",
-        batch_size=None,
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: str = "gd",
+        momentum: float = 0.9,
+        n_components: Literal["auto"] | int = "auto",
+        subsample_size: Literal["auto"] | int = "auto",
+        batch_size: int | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _spec(self):

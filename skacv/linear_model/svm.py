@@ -1,10 +1,14 @@
 """Linear support vector classification by gradient descent, rows left out along it."""
 
 from numbers import Real
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import INVERSE, documented
 from .._estimator.parameters import set_parameters
+from .._typing import RandomState
 from ..optim.losses import SmoothedHinge, SquaredHinge
 from ._curved import InverselyPenalized
 
@@ -78,30 +82,30 @@ class TrajectoryLinearSVC(InverselyPenalized):
 
     def __init__(
         self,
-        C=1.0,
+        C: ArrayLike = 1.0,
         *,
-        loss="squared_hinge",
-        smoothing=0.5,
-        fit_intercept=True,
-        standardize=False,
-        class_weight=None,
-        solver="nesterov",
-        max_iter=200,
-        tol=1e-6,
-        step_size="auto",
-        batch_size=32,
-        power_t=0.0,
-        risk="auto",
-        risk_row_scales=True,
-        loo="auto",
-        loo_correction=True,
-        cv=None,
-        keep_data=False,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        loss: Literal["smoothed_hinge", "squared_hinge"] = "squared_hinge",
+        smoothing: float = 0.5,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        solver: Literal["gd", "nesterov", "sgd"] = "nesterov",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         set_parameters(self, locals())
 
     def _class_loss(self, n_classes):

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 
+from .._typing import Method
 from .._warnings import warn
 
 # What to write in the place of keywords that users of other packages try.
@@ -30,7 +31,7 @@ MOST_COPIES, CONTINUOUS = 0.1, 0.3
 ROWS_PER_BLOCK = 4096
 
 
-def names_keywords(init):
+def names_keywords(init: Method) -> Method:
     """An ``__init__`` that says of some unknown keywords what to write instead."""
 
     @wraps(init)
@@ -50,17 +51,17 @@ def warn_of_last_iterate(run, choice, sign):
 
     Parameters
     ----------
-    run : JudgedFit
+    run : EvaluatedFit
     choice : Choice
     sign : float
         1 where smaller values of the path are better.
     """
-    costs = sign * run.path
-    n_last = max(1, int(LAST_SHARE * len(costs)))
-    if choice.iteration < len(costs) - 1 or len(costs) <= n_last:
+    losses = sign * run.path
+    n_last = max(1, int(LAST_SHARE * len(losses)))
+    if choice.iteration < len(losses) - 1 or len(losses) <= n_last:
         return
-    gained = costs[-1 - n_last] - costs[-1]
-    if gained > STILL * (costs[0] - costs[-1]):
+    gained = losses[-1 - n_last] - losses[-1]
+    if gained > STILL * (losses[0] - losses[-1]):
         warn(
             f"The chosen iterate, {choice.iteration}, is the last of a run that was "
             "still improving: max_iter (n_estimators, of trees) may be too small. "

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -12,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight, on_host
 from .._estimator.devices import in_numpy
+from .._typing import RandomState
 from .._warnings import warn
 from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
@@ -74,15 +77,15 @@ class ApproximateLOO:
 
 
 def approximate_loo(
-    estimator,
-    X,
-    y,
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
     *,
-    method="alo",
-    sample_weight=None,
-    n_probes=100,
-    random_state=None,
-):
+    method: Literal["alo", "newton", "ij", "randomized"] = "alo",
+    sample_weight: ArrayLike | None = None,
+    n_probes: int = 100,
+    random_state: RandomState = None,
+) -> "ApproximateLOO":
     """Approximate leave-one-out of a fitted linear model, without refitting.
 
     Let theta minimise sum_i w_i l(y_i, x_i'b) + penalty, let z = X theta, let H be the
@@ -276,8 +279,8 @@ def _warn_of_leverages(method, largest):
 
 def _result(estimator, models, held_out, weights, method, n_dimensions):
     """The parts of all outputs side by side, flat where the estimator's are."""
-    costs = [model.cost(part.predictor) for model, part in zip(models, held_out)]
-    loss = np.hstack(costs).mean(axis=1)
+    losses = [model.cost(part.predictor) for model, part in zip(models, held_out)]
+    loss = np.hstack(losses).mean(axis=1)
     mean, error = mean_with_error(loss[None], weights)
     predictions = np.hstack([part.predictor for part in held_out])
     leverages = np.hstack([part.leverages for part in held_out])

@@ -9,11 +9,11 @@ from sklearn.base import is_classifier
 
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.held_out_costs import HeldOutCosts
+from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison
-from .criteria import PathJudge
+from .criteria import PathCriterion
 from .members import are_alike, losses_of, named_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import corrected_blend
@@ -41,14 +41,14 @@ def check_rows(X):
         raise ValueError(f"{NEEDED} stay on their workers with Dask input: {others}")
 
 
-def blending_of(candidates, judge, X, y, weights):
+def blending_of(candidates, criterion, X, y, weights):
     """What blends some candidates once they have been run.
 
     Parameters
     ----------
     candidates : list of Candidate
         There are several members.
-    judge : PathJudge or ScorerJudge
+    criterion : PathCriterion or ScorerCriterion
     X, y : as passed to fit
     weights : array-like of shape (n_samples,) or None
         Weights of the rows in fit.
@@ -74,12 +74,12 @@ def blending_of(candidates, judge, X, y, weights):
         "kind": BlendedClassifier if of_classes else BlendedRegressor,
         "loss": None if of_classes else _common_loss(losses),
     }
-    if not isinstance(judge, PathJudge):
+    if not isinstance(criterion, PathCriterion):
         return partial(ScoredBlending, **settings)
-    if judge.name not in HELD_OUT:
+    if criterion.name not in HELD_OUT:
         raise ValueError(
-            f"{NEEDED} criterion={judge.name!r} does not have: take criterion='cv' or "
-            "'loo'."
+            f"{NEEDED} criterion={criterion.name!r} does not provide: use "
+            "criterion='cv' or 'loo'."
         )
     if of_classes:
         return partial(Blending, mixture=LogLosses, **settings)
@@ -99,8 +99,8 @@ def _check_losses(losses):
     if are_alike(losses) and all(hasattr(loss, "cost") for loss in losses.values()):
         return
     raise ValueError(
-        "rule='blend' needs members of one loss, but they are judged by "
-        f"{named_losses(losses)}: take members of one loss, or a scorer, such as "
+        "rule='blend' needs members with the same loss, but their losses are "
+        f"{named_losses(losses)}: use members with the same loss, or a scorer, such as "
         "criterion='r2'."
     )
 
@@ -151,7 +151,7 @@ class Blending(Comparison):
 
     def _indices(self, place):
         """The rows that a run has held out, fold by fold."""
-        return getattr(self.runs[place].estimator, self.judge.estimate.indices)
+        return getattr(self.runs[place].estimator, self.criterion.estimate.indices)
 
     @cached_property
     def _orders(self):
@@ -162,7 +162,7 @@ class Blending(Comparison):
         """
         orders = []
         for place in range(len(self.runs)):
-            rows, samples = np.hstack(self._indices(place)), self.judge.samples
+            rows, samples = np.hstack(self._indices(place)), self.criterion.samples
             is_there = slice(None) if samples is None else np.isin(rows, samples)
             kept = np.arange(len(rows))[is_there]
             orders.append(kept[np.argsort(rows[kept], kind="stable")])
@@ -185,7 +185,7 @@ class Blending(Comparison):
         Members may also weigh classes.
         """
         estimators = [self.runs[place].estimator for place in self._used.values()]
-        losses = [self.judge.losses(each) for each in estimators]
+        losses = [self.criterion.losses(each) for each in estimators]
         if all(each is not None for each in losses):
             found = [
                 each.weights[np.argsort(each.rows, kind="stable")] for each in losses
@@ -203,7 +203,7 @@ class Blending(Comparison):
     def _held_out_by(self, place, t, some=slice(None)):
         """What predicts these rows, or some, by iterate t of a run, whatever X is."""
         estimator = self.runs[place].estimator
-        path = getattr(estimator, self.judge.estimate.predictions)
+        path = getattr(estimator, self.criterion.estimate.predictions)
         found = path[t][self._orders[place][some]]
         return estimator._held_out_estimator(found, t)
 
@@ -250,7 +250,7 @@ class Blending(Comparison):
         indices = self._indices(self._least_place)  # folds are those of any run
         folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
         folds = folds[self._orders[self._least_place]]
-        found = HeldOutCosts(
+        found = HeldOutLosses(
             self._samples, folds, self._row_weights, 1, lambda iterates: losses[None]
         )
         return tuple(float(each[0]) for each in found.averages())
@@ -272,7 +272,7 @@ class Blending(Comparison):
             return None
         found = self._blend_of_held_out(self.weights).predict(None)
         residuals = self.y[self._samples].reshape(found.shape) - found
-        return HeldOut(self.judge.estimate.name, found, residuals, self.loss)
+        return HeldOut(self.criterion.estimate.name, found, residuals, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""
@@ -298,11 +298,11 @@ class Blending(Comparison):
             [k for k, each in enumerate(self.candidates) if each.member == name]
             for name in self._used
         ]
-        judged = [
-            [self._judged(self.runs[place].estimator) for place in own]
+        recorded = [
+            [self._recorded_losses(self.runs[place].estimator) for place in own]
             for own in places
         ]
-        if not self._are_all_known(chain.from_iterable(judged)):
+        if not self._are_all_known(chain.from_iterable(recorded)):
             return np.nan, np.nan
         parts = {}
 
@@ -320,7 +320,7 @@ class Blending(Comparison):
             return self._mixture.losses(found @ weights, self._target)
 
         rows = self._samples, self._row_weights
-        return corrected_blend(judged, rows, blended, self.rule, rng)
+        return corrected_blend(recorded, rows, blended, self.rule, rng)
 
 
 class ScoredBlending(Blending):
@@ -328,12 +328,12 @@ class ScoredBlending(Blending):
 
     @cached_property
     def _found(self):
-        score = self.judge.scorer_on(self._samples)
+        score = self.criterion.scorer_on(self._samples)
 
         def losses_of(combinations):
             blends = (dict(zip(self._used, weights)) for weights in combinations)
             return [
-                self.judge.sign * score(self._blend_of_held_out(weights))
+                self.criterion.sign * score(self._blend_of_held_out(weights))
                 for weights in blends
             ]
 
@@ -343,8 +343,10 @@ class ScoredBlending(Blending):
     def score(self):
         """The score of the blend on held-out rows, and its standard error."""
         blend_of = partial(self._blend_of_held_out, self.weights)
-        score = self.judge.scorer_on(self._samples)
-        return float(score(blend_of())), self.judge.jackknife(blend_of, self._samples)
+        score = self.criterion.scorer_on(self._samples)
+        return float(score(blend_of())), self.criterion.jackknife(
+            blend_of, self._samples
+        )
 
     def corrected_score(self, rng):
         """Not known: scores are not of single rows."""

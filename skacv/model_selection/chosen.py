@@ -1,5 +1,10 @@
 """What a stopping estimator passes on to the iterate that it has chosen."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.delegation import delegated
@@ -19,7 +24,7 @@ def _estimator_has(name):
     return check
 
 
-def _fitted(name, doc):
+def _fitted(name: str, doc: str) -> Any:
     """A property: a fitted attribute of ``estimator_``."""
 
     def value(self):
@@ -49,7 +54,7 @@ class ChosenIterate:
             )
         return getattr(chosen, method)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict with the chosen iterate.
 
         Parameters
@@ -63,7 +68,7 @@ class ChosenIterate:
         return self._chosen().predict(X)
 
     @delegated(_estimator_has)
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Decision function of the chosen iterate, for classifiers.
 
         Parameters
@@ -76,7 +81,7 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of the chosen iterate, if it has them.
 
         Parameters
@@ -89,7 +94,7 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities of the chosen iterate, if it has them.
 
         Parameters
@@ -101,7 +106,7 @@ class ChosenIterate:
         ndarray of shape (n_samples, n_classes)
         """
 
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Any:
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
 
         Nothing is refitted, and this object keeps the iterate that it has chosen.
@@ -126,7 +131,7 @@ class ChosenIterate:
         """
         return self._recorded("at_iteration")(t)
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every iterate of the chosen trajectory.
 
         Parameters
@@ -145,7 +150,9 @@ class ChosenIterate:
         yield from self._recorded("staged_predict")(X)
 
     @delegated(_estimator_has)
-    def predict_interval(self, X, coverage=0.9, method="auto"):
+    def predict_interval(
+        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+    ) -> np.ndarray:
         """Prediction intervals of the chosen iterate.
 
         Parameters
@@ -177,7 +184,9 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
-    def coef_interval(self, columns=None, coverage=0.95, **settings):
+    def coef_interval(
+        self, columns: ArrayLike | None = None, coverage: float = 0.95, **settings: Any
+    ) -> np.ndarray:
         """Confidence intervals of the chosen iterate's coefficients.
 
         Parameters
@@ -205,7 +214,7 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
-    def coef_table(self, columns=None, **settings):
+    def coef_table(self, columns: ArrayLike | None = None, **settings: Any) -> Any:
         """Estimates, standard errors, tests and intervals of coefficients.
 
         Parameters
@@ -230,7 +239,9 @@ class ChosenIterate:
         """
 
     @delegated(_estimator_has)
-    def predict_mean_interval(self, X, coverage=0.95, **settings):
+    def predict_mean_interval(
+        self, X: Any, coverage: float = 0.95, **settings: Any
+    ) -> np.ndarray:
         """Confidence intervals for the mean of the target, given rows of X.
 
         Parameters

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from .._estimator.estimates.readers import ESTIMATES
-from .criteria import PathJudge
+from .criteria import PathCriterion
 from .optimism import RecordedLosses, corrected_score
 from .rules import place_of_least
 from .splits import take_back
@@ -30,25 +30,25 @@ RESULTS = (
 )
 
 
-def on_common_rows(runs, judge, between):
+def on_common_rows(runs, criterion, between):
     """Runs judged by the rows that all of them have held out, and their judges.
 
     Parameters
     ----------
-    runs : list of JudgedFit
-    judge : PathJudge or ScorerJudge
-    between : ScorerJudge or None
+    runs : list of EvaluatedFit
+    criterion : PathCriterion or ScorerCriterion
+    between : ScorerCriterion or None
 
     Returns
     -------
-    runs : list of JudgedFit
+    runs : list of EvaluatedFit
         With other paths where some run has held out fewer rows.
     judge, between
     """
     estimators = [run.estimator for run in runs]
-    common = judge.on_common_rows(estimators)
-    if common is judge:
-        return runs, judge, between
+    common = criterion.on_common_rows(estimators)
+    if common is criterion:
+        return runs, criterion, between
     runs = [run._replace(path=common.path(run.estimator)) for run in runs]
     return runs, common, between and between.on_common_rows(estimators)
 
@@ -60,10 +60,10 @@ class Comparison:
     Attributes
     ----------
     candidates : list of Candidate
-    runs : list of JudgedFit
-    judge : PathJudge or ScorerJudge
+    runs : list of EvaluatedFit
+    criterion : PathCriterion or ScorerCriterion
     rule : callable
-    between : ScorerJudge or None
+    between : ScorerCriterion or None
         What compares the choices of members whose losses differ; None where the judge
         does.
     left_out : dict of str to str
@@ -72,7 +72,7 @@ class Comparison:
 
     candidates: list
     runs: list
-    judge: object
+    criterion: object
     rule: object
     between: object = None
     left_out: dict = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Comparison:
     def choices(self):
         """The iterate that the rule picks from every run."""
         return [
-            choice_of(run.estimator, run.path, self.judge, self.rule)
+            choice_of(run.estimator, run.path, self.criterion, self.rule)
             for run in self.runs
         ]
 
@@ -100,7 +100,7 @@ class Comparison:
         places = {}
         for place, candidate in enumerate(self.candidates):
             places.setdefault(candidate.member, []).append(place)
-        losses = [self.judge.sign * choice.score for choice in self.choices]
+        losses = [self.criterion.sign * choice.score for choice in self.choices]
         return {
             name: own[place_of_least([losses[place] for place in own])]
             for name, own in places.items()
@@ -115,9 +115,9 @@ class Comparison:
         ValueError
             If no iterate of any candidate has a score.
         """
-        judge = self.judge if self.between is None else self.between
+        criterion = self.criterion if self.between is None else self.between
         places = list(self._bests().values())
-        best = places[place_of_least([judge.sign * self.scores[p] for p in places])]
+        best = places[place_of_least([criterion.sign * self.scores[p] for p in places])]
         if np.isnan(self.choices[best].score):
             raise ValueError(
                 f"criterion={self.judge.name} is undefined (NaN) for every iterate of "
@@ -196,28 +196,28 @@ class Comparison:
             NaN where the losses of single rows are not known.
         """
         best = self.best[0].member
-        judged = [
-            self._judged(run.estimator)
+        recorded = [
+            self._recorded_losses(run.estimator)
             for candidate, run in zip(self.candidates, self.runs)
             if self.between is None or candidate.member == best
         ]
-        if not self._are_all_known(judged):
+        if not self._are_all_known(recorded):
             return np.nan, np.nan
-        return corrected_score(judged, self.rule, rng)
+        return corrected_score(recorded, self.rule, rng)
 
     @staticmethod
-    def _are_all_known(judged):
+    def _are_all_known(recorded):
         """Whether the losses of single rows are known, and not too many."""
-        losses = [each.losses for each in judged]
+        losses = [each.losses for each in recorded]
         return all(each is not None and each.size <= MOST_LOSSES for each in losses)
 
-    def _judged(self, estimator):
+    def _recorded_losses(self, estimator):
         rows = estimator.recorded_iterations()
 
         def error(place):
-            return self.judge.standard_error(estimator, rows[place])
+            return self.criterion.standard_error(estimator, rows[place])
 
-        return RecordedLosses(self.judge.losses(estimator), rows, error)
+        return RecordedLosses(self.criterion.losses(estimator), rows, error)
 
     def results(self):
         """A row for every candidate and every criterion that it has computed.
@@ -231,10 +231,10 @@ class Comparison:
         for place, (member, params, *_) in enumerate(self.candidates):
             run, choice = self.runs[place], self.choices[place]
             estimator, weight = run.estimator, bests.get(place, 0.0)
-            chosen = {self.judge.name: (*choice, self.scores[place], weight)}
+            chosen = {self.criterion.name: (*choice, self.scores[place], weight)}
             for name, estimate in ESTIMATES.items():
-                if hasattr(estimator, estimate.path) and name != self.judge.name:
-                    own = PathJudge(estimate)
+                if hasattr(estimator, estimate.path) and name != self.criterion.name:
+                    own = PathCriterion(estimate)
                     path = own.path(estimator)
                     other = choice_of(estimator, path, own, self.rule)
                     chosen[name] = (*other, np.nan, np.nan)
@@ -245,7 +245,7 @@ class Comparison:
             ]
         nothing = (np.nan,) * (len(RESULTS) - 4)
         rows += [
-            (member, {}, self.judge.name, *nothing, why)
+            (member, {}, self.criterion.name, *nothing, why)
             for member, why in self.left_out.items()
         ]
         return dict(zip(RESULTS, map(list, zip(*rows))))

@@ -1,6 +1,7 @@
 """An estimator that is made of members: which they are, and what is passed to them."""
 
 from numbers import Integral
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
@@ -145,7 +146,7 @@ class ComposedOfMembers(Composition):
         is_scored = method == "score" and receiver != "criterion"
         return routed(self, "score" if is_scored else "fit", receiver, method, params)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Metadata routing of this object.
 
         Returns

@@ -85,7 +85,7 @@ def computed(estimator, estimate, attribute):
     return getattr(estimator, attribute)
 
 
-class Judge:
+class Criterion:
     """What both judges have: the rows that they judge by.
 
     Attributes
@@ -122,7 +122,7 @@ class Judge:
 
 
 @dataclass(frozen=True, eq=False)
-class PathJudge(Judge):
+class PathCriterion(Criterion):
     """Judges iterates by a path that the estimator has computed.
 
     Attributes
@@ -202,7 +202,7 @@ def scorer_of(scoring):
 
 
 @dataclass(frozen=True, eq=False)
-class ScorerJudge(Judge):
+class ScorerCriterion(Criterion):
     """Judges iterates by a scorer on their pooled held-out predictions.
 
     Attributes

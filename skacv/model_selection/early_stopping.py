@@ -1,9 +1,12 @@
 """The estimator that runs once and keeps the best iterate."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 from numbers import Integral
+from typing import Any, Literal, Self
 
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier
 from sklearn.utils import check_random_state
@@ -20,19 +23,22 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.run.fit import shape_of
+from .._typing import RandomState
+from ..optim.threads import threads_for
 from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
-from .criteria import PathJudge, ScorerJudge, automatic
+from .criteria import PathCriterion, ScorerCriterion, automatic
 from .members import (
     are_alike,
     by_member,
     check_collections,
     check_losses,
-    judge_alike,
     losses_of,
+    share_folds,
     usual_scorer,
 )
 from .portfolios import PORTFOLIOS
@@ -263,17 +269,17 @@ class TrajectoryEarlyStoppingCV(
     @names_keywords
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        criterion="auto",
-        cv=None,
-        rule="auto",
-        patience="auto",
-        param_grid=None,
-        task="auto",
-        n_jobs=None,
-        random_state=None,
-    ):
+        criterion: str | Callable[..., Any] = "auto",
+        cv: Any = None,
+        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
+        patience: Literal["auto"] | int | None = "auto",
+        param_grid: dict[Any, Any] | list[Any] | None = None,
+        task: Literal["auto", "classification", "regression"] = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.criterion = criterion
         self.cv = cv
@@ -286,7 +292,7 @@ class TrajectoryEarlyStoppingCV(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, **params):
+    def fit(self, X: Any, y: ArrayLike | None = None, **params: Any) -> Self:
         """Run every trajectory once and keep the best iterate.
 
         Parameters
@@ -333,22 +339,25 @@ class TrajectoryEarlyStoppingCV(
             check_collections(self, losses_of(candidates, X, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
-            judge_alike(candidates, rng)
-        judge = self._judge(candidates, X, y, params)
+            share_folds(candidates, rng)
+        criterion = self._criterion(candidates, X, y, params)
         comparison = Comparison
         if rule == "blend":
             weights = fit_params[candidates[0].member].get("sample_weight")
-            comparison = blending_of(candidates, judge, X, y, weights)
-        self._prepare(members, candidates, judge.estimate, X, y, fit_params)
-        runs = self._run(judge, candidates, X, y, fit_params, params)
+            comparison = blending_of(candidates, criterion, X, y, weights)
+        self._prepare(members, candidates, criterion.estimate, X, y, fit_params)
+        runs = self._run(criterion, candidates, X, y, fit_params, params)
         losses = losses_of(candidates, X, y)
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
-            runs, judge, between = on_common_rows(runs, judge, between)
+            runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
-        compared = comparison(candidates, runs, judge, rule, between, left_out=left_out)
+        compared = comparison(
+            candidates, runs, criterion, rule, between, left_out=left_out
+        )
         found = self._found(compared, losses, partial(on_device_of, X, passed_y))
-        corrected = compared.corrected_score(rng)
+        with threads_for(shape_of(X)):
+            corrected = compared.corrected_score(rng)
         found["best_score_corrected_"], found["best_score_corrected_se_"] = corrected
         vars(self).update(found)
         self._advise(compared, X, y, "groups" in params)
@@ -358,9 +367,9 @@ class TrajectoryEarlyStoppingCV(
         """Warn where another call is likely to do better."""
         _, run, choice = compared.best
         if self.estimator is not None:
-            warn_of_last_iterate(run, choice, compared.judge.sign)
+            warn_of_last_iterate(run, choice, compared.criterion.sign)
         folds = ESTIMATES["cv"].setting(run.estimator)
-        is_random = compared.judge.estimate.name == "cv" and folds is None
+        is_random = compared.criterion.estimate.name == "cv" and folds is None
         if is_random and not (has_groups or y is None or is_collection(X)):
             warn_of_copies(on_host(X), y)
 
@@ -413,7 +422,7 @@ class TrajectoryEarlyStoppingCV(
             "best_score_se_": error,
             "best_member_": best.member,
             "best_params_": run.parameters_at(best.params, choice.iteration),
-            "criterion_": compared.judge.name,
+            "criterion_": compared.criterion.name,
             "task_": "classification" if is_classifier(kept) else "regression",
             "path_": run.path,
             "member_paths_": compared.paths(),
@@ -421,7 +430,7 @@ class TrajectoryEarlyStoppingCV(
             "_alike": [name for name, loss in losses.items() if loss == own],
         }
 
-    def _judge(self, candidates, X, y, params):
+    def _criterion(self, candidates, X, y, params):
         """What judges the iterates of all candidates."""
         criterion, estimators = self.criterion, by_member(candidates).values()
         has_folds = self._needs_folds(params) or self._is_portfolio()
@@ -432,16 +441,16 @@ class TrajectoryEarlyStoppingCV(
             )
         if criterion in tuple(ESTIMATES):
             check_losses(candidates, X, y)
-            return PathJudge(ESTIMATES[criterion], y)
+            return PathCriterion(ESTIMATES[criterion], y)
         held_out = ESTIMATES["cv"]
         if not has_folds:
             held_out = automatic([each.estimator for each in candidates], X, y)
         if criterion == "auto":
-            return PathJudge(held_out, y)
+            return PathCriterion(held_out, y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("criterion", "score", params)
-        return ScorerJudge.of(criterion, held_out, estimators, X, y, routed)
+        return ScorerCriterion.of(criterion, held_out, estimators, X, y, routed)
 
     def _needs_folds(self, params):
         """Whether it is said how rows are to be held out.
@@ -465,7 +474,7 @@ class TrajectoryEarlyStoppingCV(
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
         scorer, members = usual_scorer(candidates[0].estimator), by_member(candidates)
-        return ScorerJudge.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
+        return ScorerCriterion.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
 
     def _rule_for(self, members, X):
         """The rule; what is left to us is a blend of the default members, if it can."""
@@ -477,7 +486,7 @@ class TrajectoryEarlyStoppingCV(
         # One member alone is kept as it is.
         return "min" if rule == "blend" and len(members) == 1 else rule
 
-    def _run(self, judge, candidates, X, y, fit_params, params):
+    def _run(self, criterion, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
         by_group = groupby(candidates, key=lambda each: (each.group, each.member))
         groups = [
@@ -486,11 +495,11 @@ class TrajectoryEarlyStoppingCV(
         ]
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
-        stages = Stages(judge, self.patience)
+        stages = Stages(criterion, self.patience)
         data = {"X": X, "y": y, "metadata": params or None}
         return run_side_by_side(self, stages.run_group, groups, data, n_jobs)
 
-    def score(self, X, y, **params):
+    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the chosen iterate, by the ``score`` of its estimator.
 
         Parameters

@@ -193,7 +193,7 @@ def candidate_of(name, member, combination):
     return Candidate(name, combination, estimator)
 
 
-def judge_alike(candidates, rng):
+def share_folds(candidates, rng):
     """Give candidates the same folds, and seeds where they have none.
 
     One that draws rows of its own (a preconditioner's subsample) then draws the same

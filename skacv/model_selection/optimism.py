@@ -23,7 +23,7 @@ class RecordedLosses(NamedTuple):
 
     Attributes
     ----------
-    losses : HeldOutCosts
+    losses : HeldOutLosses
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
@@ -82,12 +82,12 @@ class Drawn(NamedTuple):
     weights: np.ndarray
 
 
-def chosen_in_draws(judged, rule, group_of, counts):
+def chosen_in_draws(recorded, rule, group_of, counts):
     """The iterate of a candidate that a rule chooses by the rows of every draw.
 
     Parameters
     ----------
-    judged : RecordedLosses
+    recorded : RecordedLosses
     rule : callable
         What picks an iterate from every path.
     group_of, counts
@@ -97,21 +97,21 @@ def chosen_in_draws(judged, rule, group_of, counts):
     -------
     Drawn
     """
-    labels = group_of(judged.losses.rows)
-    sums, weights = judged.losses.sums(labels, counts.shape[1])
-    sums = sums[judged.iterations]
+    labels = group_of(recorded.losses.rows)
+    sums, weights = recorded.losses.sums(labels, counts.shape[1])
+    sums = sums[recorded.iterations]
     with np.errstate(invalid="ignore", divide="ignore"):
         paths = (counts @ sums.T) / (counts @ weights)[:, None]
-    places = rule(paths, judged.error)
+    places = rule(paths, recorded.error)
     return Drawn(places, paths[np.arange(N_DRAWS), places], sums, weights)
 
 
-def corrected_score(judged, rule, rng):
+def corrected_score(recorded, rule, rng):
     """The loss of choosing in this way, on rows that had no part in it.
 
     Parameters
     ----------
-    judged : list of RecordedLosses
+    recorded : list of RecordedLosses
         One for each candidate.
     rule : callable
         What picks an iterate from a path.
@@ -123,12 +123,12 @@ def corrected_score(judged, rule, rng):
         The mean over rows of their loss by the choices of the draws without them; NaN
         where no draw leaves rows to be judged by.
     """
-    all_rows = np.concatenate([each.losses.rows for each in judged])
+    all_rows = np.concatenate([each.losses.rows for each in recorded])
     group_of, counts = drawn_groups(all_rows, rng)
     least = np.full(N_DRAWS, np.inf)
     # Sums of the losses in every group by what each draw chooses, and their weights.
     losses, weights = np.zeros((2, *counts.shape))
-    for each in judged:
+    for each in recorded:
         drawn = chosen_in_draws(each, rule, group_of, counts)
         is_better = drawn.values < least
         least[is_better] = drawn.values[is_better]
@@ -172,12 +172,12 @@ def corrected_blend(members, rows, blended, rule, rng):
     return _mean_of_others(losses, np.broadcast_to(weights, counts.shape), counts)
 
 
-def _best_in_draws(judged, rule, group_of, counts):
+def _best_in_draws(recorded, rule, group_of, counts):
     """The candidate of a member and its iterate that every draw chooses, in pairs."""
-    drawn = [chosen_in_draws(each, rule, group_of, counts) for each in judged]
+    drawn = [chosen_in_draws(each, rule, group_of, counts) for each in recorded]
     bests = place_of_least(np.stack([each.values for each in drawn], axis=1))
     return [
-        (best, int(judged[best].iterations[drawn[best].places[draw]]))
+        (best, int(recorded[best].iterations[drawn[best].places[draw]]))
         for draw, best in enumerate(bests)
     ]
 
@@ -197,10 +197,10 @@ def _mean_of_others(losses, weights, counts):
     losses, weights = (
         np.sum(values, axis=0, where=is_out) for values in (losses, weights)
     )
-    judging = weights > 0
-    if not judging.any():
+    counted = weights > 0
+    if not counted.any():
         return np.nan, np.nan
     # Groups that are left out by more draws count no more for that.
-    share = weights[judging] / is_out.sum(axis=0)[judging]
-    mean, error = mean_with_error((losses[judging] / weights[judging])[None], share)
+    share = weights[counted] / is_out.sum(axis=0)[counted]
+    mean, error = mean_with_error((losses[counted] / weights[counted])[None], share)
     return float(mean[0]), float(error[0])

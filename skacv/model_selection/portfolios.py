@@ -22,7 +22,7 @@ SAY_WHICH = (
 )
 # At one strength of several an iterate need not be more exact than that: the next
 # strength goes on from there. Where rows are many this saves updates.
-SETTLED = 1e-4
+TOLERANCE = 1e-4
 # Boosted trees and extra trees.
 REGRESSORS = ensemble.HistGradientBoostingRegressor, ensemble.ExtraTreesRegressor
 CLASSIFIERS = ensemble.HistGradientBoostingClassifier, ensemble.ExtraTreesClassifier
@@ -77,7 +77,7 @@ def classification(table=None):
     -------
     list of (str, estimator)
     """
-    settings = {"max_iter": 30, "tol": SETTLED, **COLUMNS}
+    settings = {"max_iter": 30, "tol": TOLERANCE, **COLUMNS}
     return [
         ("logistic", TrajectoryLogisticRegression("path", **settings)),
         ("kernel", KernelEigenProClassifier(**COLUMNS)),

@@ -1,6 +1,10 @@
 """The front door: a regressor and a classifier that need no settings."""
 
+from collections.abc import Callable
+from typing import Any, Literal
+
 from .._estimator.docstrings import CLASSIFIERS, SELF_STOPPING, documented
+from .._typing import RandomState
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
@@ -17,16 +21,16 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
     @names_keywords
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        criterion="auto",
-        cv=None,
-        rule="auto",
-        patience="auto",
-        param_grid=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        criterion: str | Callable[..., Any] = "auto",
+        cv: Any = None,
+        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
+        patience: Literal["auto"] | int | None = "auto",
+        param_grid: dict[Any, Any] | list[Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.criterion = criterion
         self.cv = cv

@@ -69,7 +69,7 @@ def _n_rows(X):
     return len(X) if isinstance(X, RowSummary) else _num_samples(X)
 
 
-class JudgedFit(NamedTuple):
+class EvaluatedFit(NamedTuple):
     """A candidate that has been run.
 
     Attributes
@@ -99,15 +99,15 @@ class Choice(NamedTuple):
     standard_error: float
 
 
-def choice_of(estimator, path, judge, rule):
+def choice_of(estimator, path, criterion, rule):
     """What the rule picks from a judge's path, of the rows that are kept."""
     rows = estimator.recorded_iterations()
     kept = path[rows]
 
     def error(place):
-        return judge.standard_error(estimator, rows[place])
+        return criterion.standard_error(estimator, rows[place])
 
-    place = rule(judge.sign * kept, error)
+    place = rule(criterion.sign * kept, error)
     return Choice(int(rows[place]), float(kept[place]), float(error(place)))
 
 
@@ -117,12 +117,12 @@ class Stages:
 
     Attributes
     ----------
-    judge : PathJudge or ScorerJudge
+    criterion : PathCriterion or ScorerCriterion
     patience : "auto", int or None
         "auto" is the :meth:`~RecordsTrajectory._default_patience` of every estimator.
     """
 
-    judge: object
+    criterion: object
     patience: object
 
     def run(self, estimator, X, y, fit_params):
@@ -130,13 +130,13 @@ class Stages:
 
         Returns
         -------
-        JudgedFit
+        EvaluatedFit
         """
         begun = perf_counter()
-        path, warned = self._judged_path(estimator, X, y, fit_params)
+        path, warned = self._evaluated_path(estimator, X, y, fit_params)
         estimator._release()
         _warn_again(warned)
-        return JudgedFit(in_numpy(estimator), path, perf_counter() - begun)
+        return EvaluatedFit(in_numpy(estimator), path, perf_counter() - begun)
 
     def run_group(self, estimators, X, y, fit_params):
         """Fit estimators of which one will be kept: the worse ones only begin.
@@ -145,7 +145,7 @@ class Stages:
 
         Returns
         -------
-        list of JudgedFit
+        list of EvaluatedFit
         """
         if len(estimators) == 1 or self._wanted(estimators[0]) is not None:
             return [self.run(each, X, y, fit_params) for each in estimators]
@@ -155,9 +155,9 @@ class Stages:
             begun, estimator = perf_counter(), estimators[number]
             with collected_warnings() as warned[number]:
                 is_over = estimator.fit_up_to(n_updates, X, y, **fit_params)
-            paths[number] = self.judge.path(in_numpy(estimator))
+            paths[number] = self.criterion.path(in_numpy(estimator))
             seconds[number] += perf_counter() - begun
-            return np.nanmin(self.judge.sign * paths[number]), is_over
+            return np.nanmin(self.criterion.sign * paths[number]), is_over
 
         best, _, is_over = halved(
             len(estimators), go_on, lambda number: estimators[number]._release()
@@ -167,7 +167,7 @@ class Stages:
         estimators[best]._release()
         _warn_again(warned[best])
         return [
-            JudgedFit(in_numpy(each), paths[number], float(seconds[number]))
+            EvaluatedFit(in_numpy(each), paths[number], float(seconds[number]))
             for number, each in enumerate(estimators)
         ]
 
@@ -177,26 +177,26 @@ class Stages:
             return estimator._default_patience()
         return self.patience
 
-    def _judged_path(self, estimator, X, y, fit_params):
+    def _evaluated_path(self, estimator, X, y, fit_params):
         """The path of the whole run, and what it has warned of where it ended."""
         n_wanted = self._wanted(estimator)
         if n_wanted is None:
             with collected_warnings() as warned:
                 estimator.fit(X, y, **fit_params)
-            return self.judge.path(in_numpy(estimator)), warned
+            return self.criterion.path(in_numpy(estimator)), warned
         n_updates, has_ended = n_wanted, False
         while not has_ended:
             with collected_warnings() as warned:
                 is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
             # The run may have chosen its solver by the data.
             n_wanted = self._wanted(estimator)
-            path = self.judge.path(in_numpy(estimator))
+            path = self.criterion.path(in_numpy(estimator))
             # The whole path: a longer run may estimate its beginning otherwise.
-            patience = Patience(n_wanted).follow(self.judge.sign * path)
+            patience = Patience(n_wanted).follow(self.criterion.sign * path)
             has_ended = is_whole or patience.has_ended
             # As far as it takes to end, if nothing improves.
             n_more = patience.n_left if np.isfinite(patience.n_left) else 0
-            n_updates = max(n_updates + n_more, ceil(self.judge.stage * n_updates))
+            n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
         return path, warned
 
 
@@ -224,7 +224,7 @@ def run_side_by_side(owner, run, groups, data, n_jobs):
 
     Returns
     -------
-    list of JudgedFit
+    list of EvaluatedFit
     """
     parallel = Parallel(n_jobs=n_jobs)
     if not has_callbacks(owner):

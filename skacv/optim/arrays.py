@@ -1,16 +1,21 @@
 """The design of the data that a user passes."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from .dense import DenseDesign
+from .design import ColumnDesign
 from .device import DeviceDesign
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
 
 
-def design_of(X, center=None, row_scale=None):
+def design_of(
+    X: Any, center: np.ndarray | None = None, row_scale: np.ndarray | None = None
+) -> ColumnDesign:
     """The design of an array or of a CSR matrix.
 
     Parameters

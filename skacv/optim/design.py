@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -90,7 +91,7 @@ class Design(ABC):
     def is_zero(self) -> bool:
         """Whether all predictors are zero, whatever the coefficients."""
 
-    def are_settled(
+    def have_converged(
         self, changes: np.ndarray, coefs: np.ndarray, tol: float
     ) -> np.ndarray:
         """Which updates change no coefficient by more than ``tol`` times the largest.
@@ -209,25 +210,25 @@ class ColumnDesign(Design):
         """Consecutive rows, as pairs (slice, ColumnDesign)."""
 
     @property
-    def side(self):
+    def side(self) -> str:
         """The smaller side of the matrix."""
         return "columns" if self.shape[1] <= self.shape[0] else "rows"
 
     @property
-    def n_stored(self):
+    def n_stored(self) -> int:
         """Number of entries that a product goes through."""
         return sum(block.n_stored for _, block in self.blocks())
 
     @property
-    def n_bytes(self):
+    def n_bytes(self) -> int:
         """Memory that the entries take."""
         return self.n_stored * np.dtype(self.dtype).itemsize
 
-    def gram(self):
+    def gram(self) -> np.ndarray:
         """Inner products of the columns, dense, (n_columns, n_columns)."""
         return sum(block.gram() for _, block in self.blocks())
 
-    def weighted_gram(self, weights):
+    def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """The design' diag(weights) design, dense, (n_columns, n_columns).
 
         Parameters
@@ -237,19 +238,19 @@ class ColumnDesign(Design):
         """
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
-    def weighted_grams(self, weights):
+    def weighted_grams(self, weights: np.ndarray) -> np.ndarray:
         """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns)."""
         return np.stack([self.weighted_gram(each[:, None]) for each in weights.T])
 
-    def outer_gram(self):
+    def outer_gram(self) -> np.ndarray:
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         return self.dot(self.t_dot(np.eye(self.shape[0], dtype=self.dtype)))
 
-    def squared_row_norms(self):
+    def squared_row_norms(self) -> np.ndarray:
         """Squared Euclidean norm of every row, (n_rows,)."""
         return np.concatenate([block.squared_row_norms() for _, block in self.blocks()])
 
-    def column_sizes(self):
+    def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Euclidean norm and largest absolute entry of every column.
 
         Exact where X is dense; upper bounds where it is sparse, the centre being
@@ -262,16 +263,16 @@ class ColumnDesign(Design):
         norms, largest = zip(*(block.column_sizes() for _, block in self.blocks()))
         return np.linalg.norm(norms, axis=0), np.max(largest, axis=0)
 
-    def dense_columns(self, index, dtype):
+    def dense_columns(self, index: np.ndarray, dtype: Any) -> np.ndarray:
         """The columns in ``index`` as an array, (n_rows, n)."""
         parts = [block.dense_columns(index, dtype) for _, block in self.blocks()]
         return np.concatenate(parts)
 
-    def is_zero(self):
+    def is_zero(self) -> bool:
         """Whether all entries are zero."""
         return not self.column_sizes()[1].any()
 
-    def directions(self, vectors, norms):
+    def directions(self, vectors: np.ndarray, norms: np.ndarray) -> np.ndarray:
         """Unit coefficients from eigenvectors of :meth:`smaller_gram`.
 
         Parameters

@@ -8,6 +8,7 @@ Add a penalty of groups here, and to ``tests/optim/test_families.py``.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -36,35 +37,35 @@ class Weighted(ComparesArrays, Penalty):
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
 
     @property
-    def strength(self):
+    def strength(self) -> float:
         return self.penalty.strength
 
     @property
-    def is_linear(self):
+    def is_linear(self) -> bool:
         return self.penalty.is_linear
 
     @property
-    def is_rotation_invariant(self):
+    def is_rotation_invariant(self) -> bool:
         return self.penalty.is_rotation_invariant and np.ptp(self.weights) == 0
 
     @property
-    def curvature(self):
+    def curvature(self) -> float:
         return self.penalty.curvature * float(self.weights.max(initial=0))
 
-    def with_strength(self, strength):
+    def with_strength(self, strength: float) -> Self:
         return replace(self, penalty=self.penalty.with_strength(strength))
 
-    def unpenalized(self, n_columns):
+    def unpenalized(self, n_columns: int) -> np.ndarray:
         return self.weights == 0
 
-    def check(self, n_columns):
+    def check(self, n_columns: int) -> None:
         if not isinstance(self.penalty, Uniform):
             raise ValueError(
                 f"Weights are for uniform penalties, {self.penalty} is not one."
             )
         _check_weights(self, len(self.weights), n_columns)
 
-    def common_curvature(self):
+    def common_curvature(self) -> float | None:
         """The curvature, where all weights are alike; else None."""
         is_common = self.penalty.curvature == 0 or np.ptp(self.weights) == 0
         return super().common_curvature() if is_common else None
@@ -74,32 +75,34 @@ class Weighted(ComparesArrays, Penalty):
         weights = self.weights.astype(coef.dtype, copy=False)
         return weights.reshape(-1, *(1,) * (coef.ndim - 1))
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         return self._beside(coef) * self.penalty.cost(coef)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         if self.is_linear:
             return point
         return self.penalty.prox(point, step_size * self._beside(point))
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         return self.penalty.prox_derivative(coef, step_size * self._beside(coef))
 
-    def smooth_gradient(self, coef):
+    def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
         return self._beside(coef) * self.penalty.smooth_gradient(coef)
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         return self._beside(coef) * self.penalty.gradient(coef)
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         return self._beside(coef) * self.penalty.hessian_diagonal(coef)
 
-    def largest_strength(self, gradient, smoothness):
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         held = self.weights > 0
         relative = gradient[held] / self._beside(gradient)[held]
         return self.penalty.largest_strength(relative, smoothness)
 
-    def on(self, index):
+    def on(self, index: np.ndarray) -> Penalty:
         return Weighted(self.penalty, self.weights[index])
 
 
@@ -146,7 +149,7 @@ class Grouped(ComparesArrays, Penalty):
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=int))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=float))
 
-    def unpenalized(self, n_columns):
+    def unpenalized(self, n_columns: int) -> np.ndarray:
         return self.weights[self.groups] == 0
 
     @cached_property
@@ -157,7 +160,7 @@ class Grouped(ComparesArrays, Penalty):
         shape = len(self.weights), n_columns
         return sparse.csr_matrix((np.ones(n_columns), places), shape=shape)
 
-    def check(self, n_columns):
+    def check(self, n_columns: int) -> None:
         if self.groups.max(initial=-1) + 1 != len(self.weights):
             raise ValueError(
                 f"{type(self).__name__} needs a weight for each of the groups, "
@@ -178,19 +181,19 @@ class Grouped(ComparesArrays, Penalty):
         weights = self.weights.reshape(-1, *(1,) * (ndim - 1))
         return step_size * self.strength * weights
 
-    def on(self, index):
+    def on(self, index: np.ndarray) -> Penalty:
         """The penalty of the coefficients in ``index``, which has whole groups."""
         kept, groups = np.unique(self.groups[index], return_inverse=True)
         return replace(self, groups=groups, weights=self.weights[kept])
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"{type(self).__name__} is not a sum over coefficients, which an expansion "
             "of a converged model asks for: leave-one-out is exact along the run "
             "(loo=True)."
         )
 
-    def whole(self, mask):
+    def whole(self, mask: np.ndarray) -> np.ndarray:
         touched = np.zeros(len(self.weights), dtype=bool)
         touched[self.groups[mask]] = True
         return touched[self.groups]
@@ -199,16 +202,18 @@ class Grouped(ComparesArrays, Penalty):
 class GroupL2(Grouped):
     """g(b) = strength sum_g weights_g ||b_g||, the group lasso (Yuan & Lin 2006)."""
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         return self._threshold(1.0, coef.ndim) * self.norms(coef)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         norms, threshold = self.norms(point), self._threshold(step_size, point.ndim)
         share = threshold / np.where(norms > 0, norms, 1)
         kept = np.where(norms > threshold, 1 - share, threshold == 0)
         return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
 
-    def prox_tangent(self, coef, step_size, tangents):
+    def prox_tangent(
+        self, coef: np.ndarray, step_size: float | np.ndarray, tangents: np.ndarray
+    ) -> np.ndarray:
         """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
         norms, threshold = self.norms(coef), self._threshold(step_size, coef.ndim)
         moves = norms > 0
@@ -223,11 +228,11 @@ class GroupL2(Grouped):
         found += direction * (threshold / length * along)[self.groups]
         return found.astype(tangents.dtype, copy=False)
 
-    def support(self, coef, step_size):
+    def support(self, coef: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
         return moves[self.groups]
 
-    def largest_strength(self, gradient, smoothness):
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         held = self.weights > 0
         weights = self.weights[held].reshape(-1, *(1,) * (gradient.ndim - 1))
         return float((self.norms(gradient)[held] / weights).max(initial=0))

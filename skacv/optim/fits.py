@@ -16,6 +16,7 @@ from .column_maps import ColumnMaps
 from .matrix import slices
 from .problem import SINGULAR
 from .quadratic import pays, quadratic_forms
+from .threads import LARGE
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
 # neither fetched from memory nor asked of the system anew.
@@ -23,8 +24,8 @@ MOST_AT_ONCE = 1 << 21
 ENTRIES_PER_BLOCK = 1 << 17
 # Numbers that eigenvectors of all fits take together, while they are kept.
 MOST_KEPT = 1 << 25
-# Updates that are taken at once where X has fewer entries than LARGE.
-AT_ONCE, LARGE = 32, 1 << 17
+# Updates that are taken at once where X is small.
+AT_ONCE = 32
 
 
 class Iterate(NamedTuple):

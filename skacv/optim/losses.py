@@ -126,16 +126,16 @@ class SquaredError(Loss):
     is_of_residual = True
     cost_factor = 2.0  # the squared error itself
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return 0.5 * (target - predictor) ** 2
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return predictor - target
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.ones_like(predictor)
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 1.0
 
 
@@ -146,16 +146,16 @@ class Logistic(Loss):
     name = "log loss"
     labels = 0.0, 1.0
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return _softplus(predictor) - target * predictor
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return _sigmoid(predictor) - target
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return _sigmoid(predictor) * _sigmoid(-predictor)
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 0.25
 
 
@@ -183,19 +183,19 @@ class Multinomial(Loss):
     labels = 0.0, 1.0
     is_coupled = True
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         chosen = np.einsum("nk...,nk...->n...", target, predictor)
         largest, _, total = _exponentials(predictor)
         return (largest + np.log(total) - chosen)[:, None]
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return _shares(predictor) - target
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         share = _shares(predictor)
         return share[:, :, None] * (np.eye(share.shape[1]) - share[:, None, :])
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 0.5
 
 
@@ -212,23 +212,23 @@ class Huber(Loss):
     threshold: float = 1.35
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """The length on which the derivative rises."""
         return self.threshold
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = target - predictor
         inside = np.clip(residual, -self.threshold, self.threshold)
         return inside * (residual - 0.5 * inside)
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.clip(predictor - target, -self.threshold, self.threshold)
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         inside = np.abs(target - predictor) <= self.threshold
         return inside.astype(predictor.dtype)
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 1.0
 
 
@@ -244,23 +244,23 @@ class PseudoHuber(Loss):
     threshold: float = 1.0
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """The length on which the derivative rises."""
         return self.threshold
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = (target - predictor) / self.threshold
         # r^2 / (1 + sqrt(1 + r^2)): small residuals keep their digits.
         return self.threshold**2 * residual**2 / (1 + np.hypot(1, residual))
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = predictor - target
         return residual / np.hypot(1, residual / self.threshold)
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.hypot(1, (target - predictor) / self.threshold) ** -3.0
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 1.0
 
 
@@ -270,16 +270,16 @@ class SquaredHinge(Loss):
 
     name = "squared hinge loss"
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.maximum(0, 1 - target * predictor) ** 2
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return -2 * target * np.maximum(0, 1 - target * predictor)
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return 2 * (target * predictor < 1).astype(predictor.dtype)
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 2.0
 
 
@@ -295,25 +295,25 @@ class SmoothedHinge(Loss):
     smoothing: float = 0.5
 
     @property
-    def scale(self):
+    def scale(self) -> float:
         """The length on which the derivative rises."""
         return self.smoothing
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         margin = 1 - target * predictor
         inside = np.clip(margin, 0, self.smoothing)
         return inside / self.smoothing * (margin - 0.5 * inside)
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         margin = 1 - target * predictor
         return -target * np.clip(margin / self.smoothing, 0, 1)
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         margin = 1 - target * predictor
         inside = (margin > 0) & (margin < self.smoothing)
         return inside.astype(predictor.dtype) / self.smoothing
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         return 1 / self.smoothing
 
 
@@ -324,17 +324,17 @@ class Poisson(Loss):
     name = "half Poisson deviance"
     target_range = 0.0, np.inf
 
-    def mean(self, predictor):
+    def mean(self, predictor: np.ndarray) -> np.ndarray:
         return np.exp(predictor)
 
-    def predictor(self, mean):
+    def predictor(self, mean: np.ndarray) -> np.ndarray:
         return np.log(mean)
 
-    def spread(self, mean):
+    def spread(self, mean: np.ndarray) -> np.ndarray:
         """The standard deviation of counts, positive also where a mean underflows."""
         return np.sqrt(np.maximum(mean, np.finfo(mean.dtype).tiny))
 
-    def check_target(self, target):
+    def check_target(self, target: np.ndarray) -> None:
         if (target < 0).any():
             raise ValueError(
                 "Some values of y are negative: a Poisson target is a count, or a rate "
@@ -345,17 +345,17 @@ class Poisson(Loss):
                 "All of y is zero: the Poisson model then has no finite minimum."
             )
 
-    def value(self, target, predictor):
+    def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         constant = xlogy(target, target) - target
         return np.exp(predictor) - target * predictor + constant
 
-    def derivative(self, target, predictor):
+    def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.exp(predictor) - target
 
-    def curvature(self, target, predictor):
+    def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.exp(predictor)
 
-    def curvature_bound(self, target):
+    def curvature_bound(self, target: np.ndarray) -> float:
         """The largest mean that the data show; no bound holds everywhere."""
         return max(1.0, float(np.max(target)))
 

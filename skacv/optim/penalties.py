@@ -180,14 +180,14 @@ class Zero(Uniform):
     is_linear = True
     is_rotation_invariant = True
 
-    def with_strength(self, strength):
+    def with_strength(self, strength: float) -> Self:
         """Itself: there is nothing to be multiplied."""
         return self
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         return np.zeros_like(coef)
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         return np.zeros_like(coef)
 
 
@@ -201,19 +201,19 @@ class SquaredL2(Uniform):
     is_rotation_invariant = True
 
     @property
-    def curvature(self):
+    def curvature(self) -> float:
         return self.strength
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         return 0.5 * self.strength * coef**2
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * coef
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         return np.full_like(coef, self.strength)
 
-    def largest_strength(self, gradient, smoothness):
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         """The curvature of the loss: no finite strength keeps zero at zero."""
         return float(smoothness)
 
@@ -231,20 +231,22 @@ class L1(Uniform):
 
     strength: float
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.abs(coef)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         return soft_threshold(point, step_size * self.strength)
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         # Without a threshold the prox is the identity, at zero too.
         return ((coef != 0) | (step_size * self.strength == 0)).astype(coef.dtype)
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.sign(coef)
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         return np.zeros_like(coef)
 
 
@@ -255,29 +257,31 @@ class ElasticNet(Uniform):
     strength: float
     l1_ratio: float = 0.5
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         ridge = (1 - self.l1_ratio) * coef**2 / 2
         return self.strength * (self.l1_ratio * np.abs(coef) + ridge)
 
     def _shrinkage(self, step_size):
         return 1 + step_size * self.strength * (1 - self.l1_ratio)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         threshold = step_size * self.strength * self.l1_ratio
         return soft_threshold(point, threshold) / self._shrinkage(step_size)
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         moves = (coef != 0) | (step_size * self.strength * self.l1_ratio == 0)
         return (moves / self._shrinkage(step_size)).astype(coef.dtype)
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         slope = self.l1_ratio * np.sign(coef) + (1 - self.l1_ratio) * coef
         return self.strength * slope
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         return np.full_like(coef, self.strength * (1 - self.l1_ratio))
 
-    def largest_strength(self, gradient, smoothness):
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         # A pure ridge has no finite one; 1e-3 is what scikit-learn takes there.
         return super().largest_strength(gradient, smoothness) / max(self.l1_ratio, 1e-3)
 
@@ -293,7 +297,7 @@ class MCP(Uniform):
     strength: float
     gamma: float = 3.0
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         size = np.minimum(np.abs(coef), self.gamma * self.strength)
         return self.strength * size - size**2 / (2 * self.gamma)
 
@@ -305,7 +309,7 @@ class MCP(Uniform):
             )
         return 1 / (1 - step_size / self.gamma)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         inner = soft_threshold(point, step_size * self.strength)
         return np.where(
             np.abs(point) <= self.gamma * self.strength,
@@ -313,17 +317,19 @@ class MCP(Uniform):
             point,
         )
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         size = np.abs(coef)
         slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
         moves = (coef != 0) | (step_size * self.strength == 0)
         return (slope * moves).astype(coef.dtype)
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         slope = np.maximum(self.strength - np.abs(coef) / self.gamma, 0)
         return slope * np.sign(coef)
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         falls = np.abs(coef) < self.gamma * self.strength
         return -falls.astype(coef.dtype) / self.gamma
 
@@ -339,7 +345,7 @@ class SCAD(Uniform):
     strength: float
     a: float = 3.7
 
-    def cost(self, coef):
+    def cost(self, coef: np.ndarray) -> np.ndarray:
         size, strength, a = np.abs(coef), self.strength, self.a
         middle = (2 * a * strength * size - size**2 - strength**2) / (2 * (a - 1))
         outer = strength**2 * (a + 1) / 2
@@ -357,7 +363,7 @@ class SCAD(Uniform):
             )
         return (self.a - 1) / (self.a - 1 - step_size)
 
-    def prox(self, point, step_size):
+    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
         size, strength = np.abs(point), self.strength
         inner = soft_threshold(point, step_size * strength)
         threshold = step_size * strength * self.a / (self.a - 1)
@@ -368,18 +374,20 @@ class SCAD(Uniform):
             np.where(size <= self.a * strength, middle, point),
         )
 
-    def prox_derivative(self, coef, step_size):
+    def prox_derivative(
+        self, coef: np.ndarray, step_size: float | np.ndarray
+    ) -> np.ndarray:
         size, strength = np.abs(coef), self.strength
         in_middle = (size > strength) & (size <= self.a * strength)
         slope = np.where(in_middle, self._slope(step_size), 1.0)
         moves = (coef != 0) | (step_size * strength == 0)
         return (slope * moves).astype(coef.dtype)
 
-    def gradient(self, coef):
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
         falling = (self.a * self.strength - np.abs(coef)) / (self.a - 1)
         return np.clip(falling, 0, self.strength) * np.sign(coef)
 
-    def hessian_diagonal(self, coef):
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
         size = np.abs(coef)
         falls = (size > self.strength) & (size < self.a * self.strength)
         return -falls.astype(coef.dtype) / (self.a - 1)

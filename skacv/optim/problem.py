@@ -83,14 +83,14 @@ class Problem:
         norms = [self.design.squared_norm(*iterate).sum() for iterate in iterates]
         return values + 0.5 * curvature * np.array(norms)
 
-    def as_costs(self, values):
+    def reported_losses(self, values):
         """What the paths report, for values summed over the outputs."""
         n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
         return self.loss.cost_factor * values / n_outputs
 
-    def average_cost(self, predictor):
+    def mean_loss(self, predictor):
         """Average cost of the (weighted) rows and of the targets."""
-        return float(self.as_costs(self.value(predictor)))
+        return float(self.reported_losses(self.value(predictor)))
 
     def path_values(self, predictor, iterates=slice(None)):
         """The :meth:`value` of many iterates, whose Predictors these are."""

@@ -205,7 +205,9 @@ class LiveRun:
         )
         size = 1 if progress is not None else self._follower.fits.n_at_once
         coef = self._record["coef"]
-        converged = self.t > first and self._settled(coef[[self.t]], coef[self.t - 1])
+        converged = self.t > first and self._n_until_converged(
+            coef[[self.t]], coef[self.t - 1]
+        )
         while not (converged or self.is_stopped):
             some = islice(planned, size)
             states = [self._follower.state for _ in iterate(some, self._follower)]
@@ -224,8 +226,8 @@ class LiveRun:
         coef = np.stack([self.carried.own(state.current.coef) for state in states])
         if not np.isfinite(coef).all():
             raise divergence(self.problem, phase)
-        n_kept = self._settled(coef, self._record["coef"][self.t])
-        has_settled, n_kept = n_kept > 0, n_kept or len(states)
+        n_kept = self._n_until_converged(coef, self._record["coef"][self.t])
+        has_converged, n_kept = n_kept > 0, n_kept or len(states)
         states = states[:n_kept]
         self._follower.state = states[-1]
         rows = slice(self.t + 1, self.t + 1 + n_kept)
@@ -235,16 +237,16 @@ class LiveRun:
             self._record["predictor"][rows] = predictors
         self.t += n_kept
         self.carried.take(states)
-        return has_settled
+        return has_converged
 
-    def _settled(self, coef, before):
+    def _n_until_converged(self, coef, before):
         """How many updates there are up to the first that moves nothing more, or 0.
 
         ``coef`` are the iterates that they lead to, from the one before.
         """
         changes = np.diff(coef, axis=0, prepend=before[None])
-        settled = self.problem.design.are_settled(changes, coef, self.tol)
-        return int(settled.argmax()) + 1 if settled.any() else 0
+        converged = self.problem.design.have_converged(changes, coef, self.tol)
+        return int(converged.argmax()) + 1 if converged.any() else 0
 
     def _last(self, phase):
         """Number, coefficients and objective of the last iterate."""

@@ -40,6 +40,7 @@ import numpy as np
 
 from .equality import ComparesArrays
 from .preconditioner import Preconditioner
+from .problem import Problem
 from .updates import (
     NewtonStep,
     Pass,
@@ -82,11 +83,11 @@ class GradientDescent:
 
     step_size: float
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         return repeat(ProximalGradient(self.step_size))
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         """Largest step that converges on a quadratic of this curvature."""
         return 2 / smoothness
 
@@ -102,7 +103,7 @@ class Nesterov:
 
     step_size: float
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         yield ProximalGradient(self.step_size)
         s = 1.0
         while True:
@@ -112,7 +113,7 @@ class Nesterov:
             s = following
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         # Roots of r^2 - (1 + w)(1 - x) r + w (1 - x) stay in the unit disc for
         # x < (2 + 2w) / (1 + 2w), which falls to 4/3 as the momentum w -> 1.
         return 4 / (3 * smoothness)
@@ -125,10 +126,10 @@ class HeavyBall:
     step_size: float
     momentum: float = 0.9
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         return repeat(ProximalGradient(self.step_size, self.momentum))
 
-    def largest_stable_step(self, smoothness):
+    def largest_stable_step(self, smoothness: float) -> float:
         return 2 * (1 + self.momentum) / smoothness
 
 
@@ -153,7 +154,7 @@ class StochasticGradient:
     batch_size: int
     seed: int
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         rng = np.random.default_rng(self.seed)
         n_batches = -(-self.n_rows // self.batch_size)
         for number in count(1):
@@ -162,7 +163,7 @@ class StochasticGradient:
             yield Pass(step, tuple(batches))
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         """Largest stable step of a batch of all rows: smaller ones bear no more."""
         return 2 / smoothness
 
@@ -184,14 +185,14 @@ class RandomBatches:
     batch_size: int
     seed: int
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         rng = np.random.default_rng(self.seed)
         step = ProximalGradient(self.step_size)
         while True:
             yield Pass(step, (rng.permutation(self.n_rows)[: self.batch_size],))
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         """Largest stable step of a batch of all rows: smaller ones bear no more."""
         return 2 / smoothness
 
@@ -219,16 +220,16 @@ class EigenPro(ComparesArrays):
     top_eigenvalue: float = 0.0
     batches: tuple = ()
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         step = ProximalGradient(self.step_size, preconditioner=self.preconditioner)
         return repeat(Pass(step, self.batches) if self.batches else step)
 
-    def smoothness(self, problem):
+    def smoothness(self, problem: Problem) -> float:
         """What takes the place of the smoothness of the problem: that under P."""
         return self.top_eigenvalue
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         return 2 / smoothness if smoothness > 0 else np.inf
 
 
@@ -258,16 +259,16 @@ class Newton:
 
     step_size: float
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         return repeat(NewtonStep(self.step_size))
 
     @staticmethod
-    def largest_stable_step(smoothness):
+    def largest_stable_step(smoothness: float) -> float:
         """Largest step that converges on a quadratic, whatever its curvature."""
         return 2.0
 
     @staticmethod
-    def automatic_step(smoothness):
+    def automatic_step(smoothness: float) -> float:
         """The one that ends at the minimum of a quadratic."""
         return 1.0
 
@@ -276,7 +277,7 @@ class Newton:
 class SimplifiedNewton(Newton):
     """Newton's method with the Hessian of the iterate where a phase begins."""
 
-    def updates(self):
+    def updates(self) -> Iterator[Update]:
         return repeat(SimplifiedNewtonStep(self.step_size))
 
 

@@ -25,6 +25,7 @@ in an eigenbasis.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -140,14 +141,14 @@ class ProximalGradient(Update):
     is_affine = has_tangent = True
 
     @property
-    def is_elementwise(self):
+    def is_elementwise(self) -> bool:
         return self.preconditioner is None
 
     @property
-    def is_rotation_invariant(self):
+    def is_rotation_invariant(self) -> bool:
         return self.preconditioner is None
 
-    def check(self, penalty):
+    def check(self, penalty: Penalty) -> None:
         if self.preconditioner is not None and not penalty.is_linear:
             raise ValueError(
                 f"A preconditioned gradient step cannot take the prox of "
@@ -156,11 +157,11 @@ class ProximalGradient(Update):
             )
 
     @property
-    def has_memory(self):
+    def has_memory(self) -> bool:
         """Whether the iterate before the last one matters."""
         return bool(self.momentum or self.lookahead)
 
-    def point(self, current, earlier):
+    def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
         """The point y at which the gradient is taken.
 
         It is affine in the iterates, so it serves their linear predictors,
@@ -182,7 +183,14 @@ class ProximalGradient(Update):
             ahead += _extrapolated(current, earlier, self.momentum)
         return ahead
 
-    def apply(self, current, earlier, gradient, penalty, scale=1.0):
+    def apply(
+        self,
+        current: np.ndarray,
+        earlier: np.ndarray,
+        gradient: np.ndarray,
+        penalty: Penalty,
+        scale: float | np.ndarray = 1.0,
+    ) -> np.ndarray:
         """The iterate after ``current``, which followed ``earlier``.
 
         Parameters
@@ -197,7 +205,14 @@ class ProximalGradient(Update):
         ahead = self._forward(current, earlier, gradient, penalty, scale)
         return penalty.prox(ahead, self.step_size * scale)
 
-    def tangent(self, current, earlier, d_gradient, penalty, coef):
+    def tangent(
+        self,
+        current: np.ndarray,
+        earlier: np.ndarray,
+        d_gradient: np.ndarray,
+        penalty: Penalty,
+        coef: np.ndarray,
+    ) -> np.ndarray:
         """The derivative of :meth:`apply`: how tangents of iterates go on.
 
         Parameters
@@ -213,7 +228,7 @@ class ProximalGradient(Update):
         ahead = self._forward(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, ahead)
 
-    def multipliers(self, curvature):
+    def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The factors of this iterate and of the one before in an affine update.
 
         Parameters
@@ -225,7 +240,7 @@ class ProximalGradient(Update):
         own = (1 + self.momentum) - (1 + self.lookahead) * slope
         return own, self.lookahead * slope - self.momentum
 
-    def advance(self, fits, penalty, state):
+    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         current, earlier = state.current, state.earlier
         gradient = fits.gradient_at(self.point_between(current, earlier))
@@ -233,7 +248,7 @@ class ProximalGradient(Update):
         coef = self.apply(current.coef, earlier.coef, gradient, penalty, scale)
         return State(fits.iterate(coef), current)
 
-    def point_between(self, current, earlier):
+    def point_between(self, current: Iterate, earlier: Iterate) -> Iterate:
         """The point of two iterates at which the gradient is taken, an Iterate."""
         predictor = current.predictor
         if predictor is not None:
@@ -253,14 +268,14 @@ class NewtonStep(Update):
 
     is_rotation_invariant = True
 
-    def check(self, penalty):
+    def check(self, penalty: Penalty) -> None:
         if not penalty.is_linear:
             raise ValueError(
                 "A Newton step needs a smooth penalty, and "
                 f"{type(penalty).__name__} has a prox: use gradient steps."
             )
 
-    def advance(self, fits, penalty, state):
+    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         current = state.current
         coef = current.coef - self.step_size * fits.newton_direction(penalty, current)
@@ -276,7 +291,7 @@ class SimplifiedNewtonStep(NewtonStep):
 
     goes_on_from_iterates = False
 
-    def advance(self, fits, penalty, state):
+    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
         current, inverses = state.current, state.memory
         if inverses is None:
@@ -320,42 +335,49 @@ class Pass(ComparesArrays, Update):
             )
 
     @property
-    def step_size(self):
+    def step_size(self) -> float:
         return self.update.step_size
 
     @property
-    def preconditioner(self):
+    def preconditioner(self) -> Preconditioner | None:
         return self.update.preconditioner
 
     @property
-    def is_elementwise(self):
+    def is_elementwise(self) -> bool:
         return self.update.is_elementwise
 
     @property
-    def is_rotation_invariant(self):
+    def is_rotation_invariant(self) -> bool:
         return self.update.is_rotation_invariant
 
     @property
-    def n_batches(self):
+    def n_batches(self) -> int:
         return len(self.batches)
 
-    def check(self, penalty):
+    def check(self, penalty: Penalty) -> None:
         self.update.check(penalty)
 
-    def point(self, current, earlier):
+    def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
         """Where the gradient of a step is taken: without momentum, where it starts."""
         return self.update.point(current, earlier)
 
-    def tangent(self, current, earlier, d_gradient, penalty, coef):
+    def tangent(
+        self,
+        current: np.ndarray,
+        earlier: np.ndarray,
+        d_gradient: np.ndarray,
+        penalty: Penalty,
+        coef: np.ndarray,
+    ) -> np.ndarray:
         """The derivative of the step on one batch, as of :class:`ProximalGradient`."""
         return self.update.tangent(current, earlier, d_gradient, penalty, coef)
 
-    def multipliers(self, curvature):
+    def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, float]:
         """Multipliers of a pass whose batches are all alike."""
         own, _ = self.update.multipliers(curvature)
         return own**self.n_batches, 0.0
 
-    def advance(self, fits, penalty, state):
+    def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after a step on every batch, of all fits."""
         if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
@@ -396,7 +418,9 @@ class Pass(ComparesArrays, Update):
         following = Iterate(following, predictor.reshape(shape))
         return State(following, state.current, visited.reshape(shape))
 
-    def parts(self, fits, penalty, coef):
+    def parts(
+        self, fits: Fits, penalty: Penalty, coef: np.ndarray
+    ) -> "Iterator[BatchStep]":
         """The steps on the batches, from ``coef`` on.
 
         Yields

@@ -8,13 +8,13 @@ from ..optim.matrix import slices
 ENTRIES = 2**16
 
 
-def mean_with_error(costs, weights):
+def mean_with_error(losses, weights):
     """Weighted mean of every iterate's costs, and its standard error.
 
     Parameters
     ----------
-    costs : ndarray of shape (n_iterates, n_costs)
-    weights : ndarray of shape (n_costs,)
+    losses : ndarray of shape (n_iterates, n_losses)
+    weights : ndarray of shape (n_losses,)
         Where they are zero it is as if the cost were not there.
 
     Returns
@@ -23,12 +23,12 @@ def mean_with_error(costs, weights):
     """
     weights = weights / weights.sum()
     # Not by BLAS: it rounds as the number of iterates has it.
-    mean = np.einsum("ti,i->t", costs, weights)
-    n_costs = np.count_nonzero(weights)
+    mean = np.einsum("ti,i->t", losses, weights)
+    n_losses = np.count_nonzero(weights)
     variance = np.empty_like(mean)
     # From the deviations: a difference of squares has half of the digits where costs
     # are nearly the same.
-    for some in slices(len(costs), 1 + ENTRIES // (1 + len(weights))):
-        deviation = np.subtract(costs[some], mean[some, None], order="C")
+    for some in slices(len(losses), 1 + ENTRIES // (1 + len(weights))):
+        deviation = np.subtract(losses[some], mean[some, None], order="C")
         variance[some] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)
-    return mean, np.sqrt(variance * n_costs / max(n_costs - 1, 1))
+    return mean, np.sqrt(variance * n_losses / max(n_losses - 1, 1))

@@ -2,8 +2,10 @@
 
 from copy import copy
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
@@ -21,7 +23,7 @@ from .._compat import (
 )
 from .._estimator.delegation import routed
 from .._estimator.estimates.folds import splitter_of
-from .._estimator.estimates.held_out_costs import costs_of_held_out
+from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
@@ -33,7 +35,7 @@ from .growing import last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
 from .prediction import PredictsByStages
-from .run import Judging, StagedRun
+from .run import Evaluation, StagedRun
 
 
 class Staged(
@@ -133,13 +135,20 @@ class Staged(
     # Rows are not kept.
     _data = None
 
-    def __init__(self, estimator, *, cv=None, n_jobs=None, verbose=False):
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = False,
+    ) -> None:
         self.estimator = estimator
         self.cv = cv
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters of this object, or of its estimator.
 
         Parameters
@@ -201,7 +210,13 @@ class Staged(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, sample_weight=None, **params):
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit all stages that the estimator is asked for, and its folds along with it.
 
         Parameters
@@ -231,7 +246,14 @@ class Staged(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit_up_to(self, n_updates, X, y=None, sample_weight=None, **params):
+    def fit_up_to(
+        self,
+        n_updates: int,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> bool:
         """Begin a run, or continue it, up to a given total number of stages.
 
         Parameters
@@ -313,21 +335,21 @@ class Staged(
         known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
         target = target_of(np.asarray(y), known)
         rows, loss = np.arange(len(target)), known["_loss"]
-        judged_by = target, weights, known.get("classes_")
-        training = Judging(loss, [(rows, rows)], *judged_by, most_kept=0)
-        judging = None
+        evaluated_on = target, weights, known.get("classes_")
+        training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
+        evaluation = None
         if splitter is not None:
             check_enough(y)
             splits = list(splitter.split(X, y, **of_split))
             folds = folds_of(splits, np.where(weights > 0, rows, -1))
             # Rows of no weight are fitted too: others are drawn with them.
             folds = [
-                (rows[fit], judged) for (fit, _), (_, judged) in zip(splits, folds)
+                (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
             most_kept = held_out.MOST_KEPT
-            judging = Judging(loss, folds, *judged_by, most_kept=most_kept)
+            evaluation = Evaluation(loss, folds, *evaluated_on, most_kept=most_kept)
         passed = X, y, params
-        return StagedRun.of(self.estimator, passed, of_fit, training, judging, known)
+        return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 
     def _parted(self, y, params):
         """The splitter, what its ``split`` is to get, and what the estimator's fit."""
@@ -364,7 +386,7 @@ class Staged(
         path = vars(self).get(ESTIMATES[name].predictions)
         if path is None or not path.has_all:
             return None
-        return costs_of_held_out(self, ESTIMATES[name], y)
+        return held_out_losses_of(self, ESTIMATES[name], y)
 
     def _target(self, y):
         return target_of(y, vars(self))
@@ -377,7 +399,7 @@ class Staged(
         run.go_on(self._kind().n_next(1), 1)
         check_enough(y)
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Metadata routing of this object: fit passes on to the estimator and folds.
 
         Returns

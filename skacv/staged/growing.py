@@ -118,7 +118,7 @@ class Growing:
     before : Before
     X, y, params
         What the last step is fitted to.
-    judged : rows or None
+    held_out : rows or None
         Rows that are left out, as the last step takes them.
     """
 
@@ -127,15 +127,15 @@ class Growing:
     X: object
     y: object
     params: dict
-    judged: object = None
+    held_out: object = None
 
     @classmethod
-    def of(cls, estimator, X, y, params, judged=None):
+    def of(cls, estimator, X, y, params, held_out=None):
         """Nothing has grown yet; the steps before the last are fitted."""
         before, inner, params = Before.fitted(estimator, X, y, params)
-        judged = None if judged is None else before.applied(judged)
+        held_out = None if held_out is None else before.applied(held_out)
         stages = kind_of(last_of(estimator)).begun()
-        return cls(stages, before, inner, y, params, judged)
+        return cls(stages, before, inner, y, params, held_out)
 
     def grown(self, n_stages):
         """The same with so many stages."""
@@ -152,11 +152,11 @@ class Growing:
         self.stages = self.stages.keep(stages)
 
     @property
-    def n_judged(self):
+    def n_held_out(self):
         """How many rows are left out."""
-        return _num_samples(self.judged)
+        return _num_samples(self.held_out)
 
-    def judged_by(self, first, last, classes, carried=None):
+    def held_out_predictions(self, first, last, classes, carried=None):
         """What stages ``first + 1`` to ``last`` predict of the rows left out.
 
         Parameters
@@ -169,13 +169,13 @@ class Growing:
 
         Returns
         -------
-        predictions : ndarray of shape (last - first, n_judged, ...)
+        predictions : ndarray of shape (last - first, n_held_out, ...)
         carried : object
         """
         # One that has ended goes on as it is.
         stages = np.minimum(np.arange(first, last), self.stages.n_stages - 1)
         found, carried = self.stages.predictions(
-            self.judged,
+            self.held_out,
             stages[0],
             stages[-1] + 1,
             carried if stages[0] == first else None,
@@ -233,7 +233,7 @@ class Growing:
 
     def without_rows(self):
         """What predicts, without any rows."""
-        return replace(self.without_training_rows(), judged=None)
+        return replace(self.without_training_rows(), held_out=None)
 
 
 def _blocks(stages, last, size):

@@ -35,7 +35,7 @@ class HeldOutStages(ArrayPath):
         self._folds, self._classes = folds, classes
         self._most_kept = most_kept
         first = self._made(slice(1, 2))[0]
-        numbers = np.repeat(constants, [fold.n_judged for fold in folds], axis=0)
+        numbers = np.repeat(constants, [fold.n_held_out for fold in folds], axis=0)
         self._constant = numbers.reshape(first.shape)
         self._kept, self._n = self._constant[None].astype(np.float64), 1
         self.dtype = self._kept.dtype
@@ -98,7 +98,9 @@ class HeldOutStages(ArrayPath):
         if place != stages.start:
             carried = [None] * len(self._folds)
         found = [
-            fold.judged_by(stages.start - 1, stages.stop - 1, self._classes, own)
+            fold.held_out_predictions(
+                stages.start - 1, stages.stop - 1, self._classes, own
+            )
             for fold, own in zip(self._folds, carried)
         ]
         self._next = stages.stop, [own for _, own in found]

@@ -1,16 +1,18 @@
 """What can be done with the stages of a fitted estimator, each of them."""
 
+from collections.abc import Iterator
 from copy import copy
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._compat import _check_sample_weight
+from .._compat import _check_sample_weight, available_if
 from .._estimator.delegation import delegated, routed
-from .._estimator.estimates.held_out_costs import costs_of
+from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.prediction.decisions import label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.predictions import checked_iterate
@@ -27,7 +29,7 @@ def _inner_has(name):
 class PredictsByStages:
     """Predictions by the stages in use, and by every number of stages."""
 
-    def recorded_iterations(self):
+    def recorded_iterations(self) -> np.ndarray:
         """Stages that :meth:`at_iteration` can give: as a rule all, from the first.
 
         Estimators that forget earlier stages, such as networks, are copied after every
@@ -43,7 +45,7 @@ class PredictsByStages:
         stages = self._model.stages.recorded()
         return stages[stages <= self.n_iter_]
 
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Self:
         """A fitted copy that uses the first ``t`` stages.
 
         Nothing is refitted, and the copy shares the stages.
@@ -73,7 +75,7 @@ class PredictsByStages:
         return stopped
 
     @delegated(_inner_has)
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict with the stages in use.
 
         Parameters
@@ -86,7 +88,7 @@ class PredictsByStages:
         """
 
     @delegated(_inner_has)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities by the stages in use.
 
         Parameters
@@ -99,7 +101,7 @@ class PredictsByStages:
         """
 
     @available_if(_inner_has("predict_proba"))
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities by the stages in use.
 
         Parameters
@@ -114,7 +116,7 @@ class PredictsByStages:
             return np.log(self.predict_proba(X))
 
     @delegated(_inner_has)
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Decision function of the stages in use.
 
         Parameters
@@ -126,7 +128,7 @@ class PredictsByStages:
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
 
         Parameters
@@ -145,7 +147,7 @@ class PredictsByStages:
             yield label_of(each, self.classes_) if is_labelled else each
 
     @available_if(_inner_has("predict_proba"))
-    def staged_predict_proba(self, X):
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities by every number of stages, from the first.
 
         Parameters
@@ -160,7 +162,9 @@ class PredictsByStages:
         check_is_fitted(self)
         yield from self._model.staged(X, self.n_iter_)
 
-    def staged_loss(self, X, y, sample_weight=None):
+    def staged_loss(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> np.ndarray:
         """Mean loss of every number of stages on other rows, as that of ``cv_path_``.
 
         Parameters
@@ -179,12 +183,12 @@ class PredictsByStages:
         target = target_of(np.asarray(y), vars(self))
         weights = _check_sample_weight(sample_weight, target, dtype=np.float64)
         found = (
-            costs_of(self._loss, target, each[None])[0]
+            row_losses(self._loss, target, each[None])[0]
             for each in self._model.staged(X, self.n_iter_)
         )
-        return np.array([np.average(costs, weights=weights) for costs in found])
+        return np.array([np.average(losses, weights=weights) for losses in found])
 
-    def score(self, X, y, **params):
+    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the stages in use, by the ``score`` of the estimator.
 
         Parameters
@@ -203,7 +207,9 @@ class PredictsByStages:
         return self.estimator_.score(X, y, **params)
 
     @available_if(is_regressor)
-    def predict_interval(self, X, coverage=0.9, method="auto"):
+    def predict_interval(
+        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+    ) -> np.ndarray:
         """Prediction intervals from the residuals of rows held out in folds.
 
         Parameters

@@ -9,7 +9,7 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _num_samples, _safe_indexing
-from .._estimator.estimates.held_out_costs import costs_of
+from .._estimator.estimates.held_out_losses import row_losses
 from ..risk.averages import mean_with_error
 from .growing import Growing, rows_of
 from .held_out import HeldOutStages
@@ -17,7 +17,7 @@ from .losses import WrongLabel
 
 
 @dataclass
-class Judging:
+class Evaluation:
     """The rows that folds leave out, and the losses of stages on them.
 
     Attributes
@@ -51,16 +51,16 @@ class Judging:
     @property
     def rows(self):
         """The rows that are left out, fold after fold."""
-        return np.concatenate([judged for _, judged in self.splits])
+        return np.concatenate([held_out for _, held_out in self.splits])
 
     def read(self, folds, n_stages):
         """Judge the stages that have grown."""
         if self.path is None:
             constants = [self._constant(fitted) for fitted, _ in self.splits]
             self.path = HeldOutStages(folds, self.classes, constants, self.most_kept)
-            self._judge(self.path[:1])
+            self._evaluate(self.path[:1])
         for predictions in self.path.first_read(n_stages):
-            self._judge(predictions)
+            self._evaluate(predictions)
 
     def _constant(self, fitted):
         """What a fold predicts without any stage."""
@@ -76,15 +76,15 @@ class Judging:
 
     def _shares(self):
         """The weights of the folds."""
-        return np.array([self.weights[judged].sum() for _, judged in self.splits])
+        return np.array([self.weights[held_out].sum() for _, held_out in self.splits])
 
-    def _judge(self, predictions):
+    def _evaluate(self, predictions):
         rows = self.rows
         weights = self.weights[rows]
-        losses = costs_of(self.loss, self.target[rows], predictions)
+        losses = row_losses(self.loss, self.target[rows], predictions)
         # Sums are rounded as the layout has it, which the number of stages may not.
         losses = np.ascontiguousarray(losses)
-        ends = np.cumsum([len(judged) for _, judged in self.splits])[:-1]
+        ends = np.cumsum([len(held_out) for _, held_out in self.splits])[:-1]
         parts = zip(np.split(losses, ends, axis=1), np.split(weights, ends))
         found = [mean_with_error(*part) for part in parts]
         self.losses.append(np.stack([mean for mean, _ in found], axis=1))
@@ -106,7 +106,7 @@ class Judging:
             "cv_se_path_": se_path,
             "cv_fold_path_": np.concatenate(self.losses)[: n_stages + 1],
             "cv_prediction_path_": self.path.first_stages(n_stages),
-            "cv_indices_": [judged for _, judged in self.splits],
+            "cv_indices_": [held_out for _, held_out in self.splits],
             "cv_target_": np.asarray(y)[self.rows],
         }
 
@@ -126,7 +126,7 @@ class StagedRun:
     folds : list of Growing
     training : Judging or None
         The rows that the model is fitted to; None where nobody asks for their loss.
-    judging : Judging or None
+    evaluation : Judging or None
         None without folds.
     names : dict
         What is known of the data, as fitted attributes.
@@ -138,31 +138,31 @@ class StagedRun:
     y: object
     whole: Growing
     folds: list
-    training: Judging | None
-    judging: Judging | None
+    training: Evaluation | None
+    evaluation: Evaluation | None
     names: dict
     n_stages: int = 0
 
     @classmethod
-    def of(cls, estimator, passed, params, training, judging, names):
+    def of(cls, estimator, passed, params, training, evaluation, names):
         """Nothing has grown yet; ``params`` are for the estimator's ``fit``."""
         X, y, _ = passed
         X, y = indexable(X, y)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
         whole = Growing.of(estimator, X, y, params, X)
-        splits, n_rows = judging.splits if judging else [], _num_samples(X)
+        splits, n_rows = evaluation.splits if evaluation else [], _num_samples(X)
         folds = [
             Growing.of(
                 estimator,
                 _safe_indexing(X, fitted),
                 _safe_indexing(y, fitted),
                 rows_of(params, fitted, n_rows),
-                _safe_indexing(X, judged),
+                _safe_indexing(X, held_out),
             )
-            for fitted, judged in splits
+            for fitted, held_out in splits
         ]
-        return cls(passed, y, whole, folds, training, judging, names)
+        return cls(passed, y, whole, folds, training, evaluation, names)
 
     def was_passed(self, X, y, params):
         """Whether it is the run of the very same objects."""
@@ -193,7 +193,7 @@ class StagedRun:
         if self.training is not None:
             self.training.read([self.whole], self.n_stages)
         if self.folds:
-            self.judging.read(self.folds, self.n_stages)
+            self.evaluation.read(self.folds, self.n_stages)
 
     def _room(self):
         """How many stages there is room for; others than the best and last make it."""
@@ -202,7 +202,7 @@ class StagedRun:
         if not self.n_stages:
             return n_kept
         if len(self.whole.stages.recorded()) >= n_kept:
-            best = {int(self.judging.best())} if self.folds else set()
+            best = {int(self.evaluation.best())} if self.folds else set()
             for each in models:
                 each.keep(sorted(best | {self.n_stages}))
         return max(1, n_kept - len(self.whole.stages.recorded()))
@@ -218,6 +218,6 @@ class StagedRun:
         if self.training is not None:
             path, _ = self.training.path_and_error(n_stages)
             found["train_path_"] = path
-        if self.judging is not None:
-            found |= self.judging.attributes(self.y, n_stages)
+        if self.evaluation is not None:
+            found |= self.evaluation.attributes(self.y, n_stages)
         return found

@@ -1,10 +1,12 @@
 """A run of a torch optimiser, recorded, and what is read from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from numpy.typing import ArrayLike
 
 from .._any_optimiser.run import RecordedRun
 from .alongside import Alongside
@@ -73,7 +75,9 @@ class TrajectoryACV:
             self.module, self.loss, self.optimizer, self.scheduler, self.penalty
         )
 
-    def run(self, X, y, n_steps, batches=None):
+    def run(
+        self, X: Any, y: Any, n_steps: int, batches: Iterable[ArrayLike] | None = None
+    ) -> "Run":
         """Run the optimiser once, and record every iterate.
 
         Parameters
@@ -104,7 +108,7 @@ class TrajectoryACV:
         model = self._model
         return Run._of(model, model.start(), X, y, n_steps, batches)
 
-    def alongside(self, X, y, folds=5, every=1):
+    def alongside(self, X: Any, y: Any, folds: Any = 5, every: int = 1) -> Alongside:
         """Cross-validation folds that are updated along with your own training loop.
 
         The loop itself does not change: it has its own optimiser, made by the same
@@ -168,7 +172,7 @@ class Run(RecordedRun):
         Parameters of every iterate, along their first axes.
     """
 
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Any:
         """The module with the parameters of iterate ``t``.
 
         Parameters

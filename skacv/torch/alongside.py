@@ -1,5 +1,9 @@
 """Folds beside a training loop of a user's own."""
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from .._any_optimiser.alongside import ReplicatedLoop
 
 
@@ -22,7 +26,7 @@ class Alongside(ReplicatedLoop):
         Updates so far.
     """
 
-    def step(self, rows=None):
+    def step(self, rows: ArrayLike | None = None) -> None:
         """Follow an update of the loop: call it after every ``optimizer.step()``.
 
         Parameters
@@ -44,7 +48,7 @@ class Alongside(ReplicatedLoop):
         self._now = self._model.start()
         self._follow(rows)
 
-    def load_best(self):
+    def load_best(self) -> Any:
         """Load the best parameters into the module.
 
         Returns

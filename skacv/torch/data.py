@@ -44,10 +44,10 @@ def equal_weights(params, data):
     return weights_of(params, np.full(data.n_rows, 1 / data.n_rows))
 
 
-def costs_of(loss, y, predictions):
+def row_losses(loss, y, predictions):
     """What rows cost, (n_iterates, n_rows), in float64."""
     y = torch.as_tensor(y)
     predictions = torch.as_tensor(predictions).to(y.device)
     with torch.no_grad():
-        costs = torch.stack([loss(y, each) for each in predictions])
-    return costs.numpy(force=True).astype(np.float64)
+        losses = torch.stack([loss(y, each) for each in predictions])
+    return losses.numpy(force=True).astype(np.float64)

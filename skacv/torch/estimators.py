@@ -1,7 +1,9 @@
 """Estimators of scikit-learn's kind that run torch optimisers."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from typing import Any
 
 import torch
 from torch.func import functional_call
@@ -13,6 +15,7 @@ from .._any_optimiser.estimators import (
     IteratedRegressor,
 )
 from .._estimator.docstrings import documented
+from .._typing import RandomState
 from .acv import TrajectoryACV
 from .data import as_tensors
 from .model import Model
@@ -53,18 +56,18 @@ class TorchModel(IteratedModel):
 
     def __init__(
         self,
-        module=None,
+        module: Callable[..., Any] | None = None,
         *,
-        loss=None,
-        optimizer=None,
-        scheduler=None,
-        penalty=None,
-        max_iter=200,
-        batch_size=None,
-        cv=None,
-        loo=False,
-        random_state=None,
-    ):
+        loss: Callable[..., Any] | None = None,
+        optimizer: Callable[..., Any] | None = None,
+        scheduler: Callable[..., Any] | None = None,
+        penalty: Callable[..., Any] | None = None,
+        max_iter: int = 200,
+        batch_size: int | None = None,
+        cv: Any = None,
+        loo: int = False,
+        random_state: RandomState = None,
+    ) -> None:
         self.module = module
         self.loss = loss
         self.optimizer = optimizer

@@ -1,9 +1,13 @@
 """A DataLoader, gone through once."""
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 import torch
 
 
-def draw(loader):
+def draw(loader: Iterable[Any]) -> tuple[torch.Tensor, torch.Tensor, list[np.ndarray]]:
     """The rows of a DataLoader in the order of one epoch.
 
     A loader that shuffles would give different batches to the runs without a fold, and

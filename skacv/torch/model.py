@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from .._any_optimiser.backend import Backend
 from . import linearised, replicas
-from .data import Data, as_tensors, costs_of, equal_weights, rows_of
+from .data import Data, as_tensors, equal_weights, row_losses, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Model(Backend):
     # ---- what a backend supplies besides
 
     rows_of = staticmethod(rows_of)
-    losses = staticmethod(costs_of)
+    losses = staticmethod(row_losses)
     held_out = replicas.held_out
     hessian = linearised.hessian_of
     replayed = linearised.replayed

@@ -53,7 +53,7 @@ def test_blocks_are_alike_in_size_and_have_every_fold_once(most):
     assert all(len(block) <= most for block, _ in blocks)
     found = []
     for block, n_own in blocks:
-        values = block.padded(folds.most_judged)[:n_own, None]  # of one iterate
+        values = block.padded(folds.most_held_out)[:n_own, None]  # of one iterate
         found.append(block.unpadded(values))
     np.testing.assert_array_equal(np.concatenate(found, axis=1)[0], folds.indices)
 

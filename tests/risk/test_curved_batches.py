@@ -33,7 +33,7 @@ from tests.curved_runs import (
     LOSSES,
     drawn,
     held_out,
-    mean_costs,
+    mean_losses,
     read_any_loss,
     run_of,
     without_each_row,
@@ -289,7 +289,7 @@ def test_preconditioned_runs(loss, batch_size, rng):
         exact = without_each_row(problem, trajectory, others)
         found = read_any_loss(problem, trajectory, "exact")
         recorded, others = trajectory.predictor[:, others], problem.batch(others)
-        paths = [mean_costs(others, each) for each in (exact, recorded)]
+        paths = [mean_losses(others, each) for each in (exact, recorded)]
         costs.append([found.path, *paths])
     found, exact, recorded = np.mean(costs, axis=0)
     np.testing.assert_allclose(found, exact, rtol=0.02)

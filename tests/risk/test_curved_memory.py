@@ -42,7 +42,7 @@ from tests.curved_runs import (
     SCHEDULES,
     drawn,
     held_out,
-    mean_costs,
+    mean_losses,
     read_any_loss,
     run_of,
     without_each_row,
@@ -288,7 +288,7 @@ def assert_near_runs_without_each_row(loss, schedule, n_updates, rng):
         exact = without_each_row(problem, trajectory)
         found = held_out(problem, trajectory, np.ones(n))
         recorded = trajectory.predictor
-        costs.append([mean_costs(problem, z) for z in (found, exact, recorded)])
+        costs.append([mean_losses(problem, z) for z in (found, exact, recorded)])
         squares.append([np.sum((z - exact) ** 2) for z in (found, recorded)])
     found, exact, recorded = np.mean(costs, axis=0)
     lost = (exact - recorded)[-1]
@@ -308,7 +308,7 @@ def test_row_scales_read_uneven_rows(rng):
     X, y = drawn(Logistic(), 200, 60, rng)
     X *= np.sqrt(rng.gamma(0.5, 2, 200))[:, None]
     problem, trajectory = run_of(Logistic(), X, y, schedule=Nesterov, T=20)
-    exact = mean_costs(problem, without_each_row(problem, trajectory))
+    exact = mean_losses(problem, without_each_row(problem, trajectory))
     plain, scaled = (
         read_any_loss(problem, trajectory, "exact", on) for on in (False, True)
     )

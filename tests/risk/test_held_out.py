@@ -19,7 +19,7 @@ from skacv.optim.working_columns import WorkingColumns
 from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import (
     choice,
-    costs,
+    workload,
     nodes,
     row_replicas,
     screened,
@@ -27,11 +27,11 @@ from skacv.risk.left_out import (
     working_gram,
 )
 from skacv.risk.left_out.choice import leave_one_out
-from skacv.risk.left_out.costs import Workload
 from skacv.risk.left_out.methods import n_rows_worth
 from skacv.risk.left_out.replicas import replayed
 from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.left_out.working_gram import WorkingGram, largest_shift
+from skacv.risk.left_out.workload import Workload
 from skacv.risk.refit import Refit
 
 LINEAR = [Zero(), SquaredL2(0.05)]
@@ -90,7 +90,7 @@ def test_linear_updates_need_no_decomposition(shape, schedule, rng, monkeypatch)
     rows = np.arange(shape[0])
     params = {"refit": SUM}
     decomposed = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(costs, "SPECTRAL_SIZE", 5)
+    monkeypatch.setattr(workload, "SPECTRAL_SIZE", 5)
     monkeypatch.setattr(spectral, "leave_one_out", None)
     found = leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found, decomposed, rtol=0, atol=1e-10)
@@ -310,10 +310,10 @@ def test_rows_that_are_worth_leaving_out(is_linear):
     many = Workload((100_000, 500), [500], rules, is_quadratic=True)
     n_worth = n_rows_worth(many, 100)
     if is_linear:
-        assert n_worth == costs.MANY_ROWS
+        assert n_worth == workload.MANY_ROWS
     else:
         spent = n_worth * 500 * 200**2
-        allowed = costs.WORTH_REPLICAS * 500 * many.exact_cost(200)
+        allowed = workload.WORTH_REPLICAS * 500 * many.exact_work(200)
         assert 0.9 * allowed < spent <= allowed
     rules = [(ProximalGradient(1.0), L1(1.0))]
     assert n_rows_worth(Workload((40, 10**6), [500], rules, True), 20) == 40

@@ -14,7 +14,7 @@ class HeldOutPath(ArrayPath):
 
     Parameters
     ----------
-    paths : list of Predictors of shape (n_iterates, n_judged, n_outputs)
+    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
     offset : ndarray of shape (1, n_outputs)
         Means of the targets, or zeros.
     is_flat : bool

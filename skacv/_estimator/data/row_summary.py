@@ -1,10 +1,13 @@
 """RowSummary: the moments of the data, from one pass over the rows."""
 
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -97,14 +100,20 @@ class RowSummary(BaseEstimator):
         "n_sampled": [Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, n_folds=5, n_sampled=1000):
+    def __init__(self, n_folds: int = 5, n_sampled: int = 1000) -> None:
         self.n_folds = n_folds
         self.n_sampled = n_sampled
 
     # ---------------------------------------------------------------- taking rows in
 
     @classmethod
-    def from_blocks(cls, blocks, n_folds=5, n_sampled=1000, progress=None):
+    def from_blocks(
+        cls,
+        blocks: Iterable[tuple[Any, ...]],
+        n_folds: int = 5,
+        n_sampled: int = 1000,
+        progress: Callable[[int], Any] | None = None,
+    ) -> Self:
         """The summary of blocks of rows.
 
         Parameters
@@ -151,8 +160,14 @@ class RowSummary(BaseEstimator):
 
     @classmethod
     def from_arrays(
-        cls, X, y, sample_weight=None, n_folds=5, n_sampled=1000, progress=None
-    ):
+        cls,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        n_folds: int = 5,
+        n_sampled: int = 1000,
+        progress: Callable[[int], Any] | None = None,
+    ) -> Self:
         """The summary of arrays that are read a block of rows at a time.
 
         Parameters
@@ -180,7 +195,7 @@ class RowSummary(BaseEstimator):
         return cls.from_blocks(blocks, n_folds, n_sampled, progress)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Summarise these rows, discarding all previous ones.
 
         Parameters
@@ -198,7 +213,14 @@ class RowSummary(BaseEstimator):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None, *, first_row=None):
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        first_row: int | None = None,
+    ) -> Self:
         """Add a block of rows to the summary.
 
         Parameters
@@ -298,7 +320,7 @@ class RowSummary(BaseEstimator):
             fold = self.fold_of(sampled.numbers)
             add_to_groups(self._moments, fold, sampled.rows.copy(), sampled.weights)
 
-    def merge(self, other):
+    def merge(self, other: Self) -> Self:
         """Add the rows of another summary to this one.
 
         Parameters
@@ -351,7 +373,7 @@ class RowSummary(BaseEstimator):
 
     # ------------------------------------------------------------- what it is used for
 
-    def fold_of(self, numbers):
+    def fold_of(self, numbers: ArrayLike) -> np.ndarray:
         """The folds of rows.
 
         Parameters
@@ -368,12 +390,12 @@ class RowSummary(BaseEstimator):
         return (place + shift) % self.n_folds
 
     @property
-    def sampled_indices_(self):
+    def sampled_indices_(self) -> np.ndarray:
         """Indices of the rows that are kept."""
         return self._sample.numbers
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """Numbers of rows with positive weight and of columns."""
         return self._n_rows, self.n_features_in_
 
@@ -425,7 +447,7 @@ class RowSummary(BaseEstimator):
         rows = np.concatenate(rows) * varying(total, mean)
         return rows, np.concatenate(weights), np.concatenate(fold)
 
-    def standardized(self):
+    def standardized(self) -> Any:
         """The same summary for columns scaled to mean zero and variance one.
 
         Gradient methods need columns of about the same scale. An estimator fitted to

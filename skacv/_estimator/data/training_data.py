@@ -99,7 +99,7 @@ class TrainingData:
         -------
         list of Predictors
         """
-        return record.paths(self.problem.design, [judged for _, judged in folds])
+        return record.paths(self.problem.design, [held_out for _, held_out in folds])
 
     def held_out(self, estimator, paths):
         """Predictions of the samples that folds hold out, of every iterate."""
@@ -114,15 +114,17 @@ class TrainingData:
 
     def single_rows(self, folds):
         """Rows of the problem that are single samples and that folds are judged by."""
-        return [judged for _, judged in folds]
+        return [held_out for _, held_out in folds]
 
     def held_out_samples(self, folds):
         """Which samples every fold of rows of the problem is judged by."""
-        return [self.rows[judged] for judged in self.single_rows(folds)]
+        return [self.rows[held_out] for held_out in self.single_rows(folds)]
 
     def held_out_targets(self, folds):
         """The targets of these samples, fold after fold."""
-        return np.concatenate([self.y[judged] for judged in self.single_rows(folds)])
+        return np.concatenate(
+            [self.y[held_out] for held_out in self.single_rows(folds)]
+        )
 
     @property
     def observed(self):

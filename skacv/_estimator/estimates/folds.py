@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -67,8 +68,8 @@ class ShuffledFolds:
             splits = self._splits_of_groups(y[rows], _groups_of(groups, len(y))[rows])
         else:
             splits = self._splitter(y[rows]).split(rows, y[rows])
-        for fitted, judged in splits:
-            yield rows[fitted], rows[judged]
+        for fitted, held_out in splits:
+            yield rows[fitted], rows[held_out]
 
     def get_n_splits(self, X=None, y=None, groups=None):
         """How many folds there are at most."""
@@ -208,7 +209,7 @@ def asked_folds(estimator, X, y, samples, params):
 
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.
-def routing_of(self):
+def routing_of(self: Any) -> Any:
     """Metadata routing: fit passes on to the split of the splitter ``cv``.
 
     Returns

@@ -10,9 +10,9 @@ from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
 from ...risk.averages import mean_with_error
 from ...risk.left_out.choice import Folds, coefficients_without, leave_one_out
-from ...risk.left_out.costs import Workload
 from ...risk.left_out.methods import n_rows_worth
 from ...risk.left_out.rows import Request
+from ...risk.left_out.workload import Workload
 from ...risk.reader import read
 from ..parameters import plain
 
@@ -84,13 +84,13 @@ def folds_of(splits, position):
             raise ValueError(
                 f"Fold {number} of cv has rows beyond the {len(position)} samples."
             ) from error
-        fitted, judged = fold
-        for rows, purpose in ((fitted, "to fit on"), (judged, "to judge by")):
+        fitted, held_out = fold
+        for rows, purpose in ((fitted, "to fit on"), (held_out, "to judge by")):
             if not rows.size:
                 raise ValueError(
                     f"Fold {number} of cv leaves no row of positive weight {purpose}."
                 )
-        folds.append((fitted, judged))
+        folds.append((fitted, held_out))
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
@@ -233,7 +233,7 @@ def kept_run(estimator, n_updates):
         ),
         data.phases(first_updates(estimator._phases, n_updates)),
     )
-    error = data.problem.average_cost(trajectory.predictor[-1])
+    error = data.problem.mean_loss(trajectory.predictor[-1])
     if not np.isclose(error, estimator.train_path_[n_updates], rtol=CHANGED):
         raise ValueError(
             "X or y has been changed in place since fit, which has kept them as they "
@@ -323,7 +323,7 @@ def unseen_folds(folds, seen):
     ValueError
         If no fold has other rows.
     """
-    found = [(fitted, judged[~np.isin(judged, seen)]) for fitted, judged in folds]
+    found = [(fitted, held_out[~np.isin(held_out, seen)]) for fitted, held_out in folds]
     found = [fold for fold in found if len(fold[1])]
     if folds and not found:
         raise ValueError(
@@ -360,7 +360,7 @@ def _fold_path(run, fold, predictor, rows):
 
     def found(iterates):
         values = path_values(problem.loss, target, weights, predictor, iterates)
-        return problem.as_costs(values)
+        return problem.reported_losses(values)
 
     return run.so_far.first(("cv", fold), len(predictor), found)
 
@@ -375,6 +375,6 @@ def _path(predictors, rows, data):
     found = []
     for first in range(0, len(predictors), size):
         block = np.moveaxis(predictors[first : first + size], 0, 2)
-        costs = problem.loss.cost(target, block.astype(np.float64, copy=False))
-        found.append(mean_with_error(costs.mean(axis=1).T, weights))
+        losses = problem.loss.cost(target, block.astype(np.float64, copy=False))
+        found.append(mean_with_error(losses.mean(axis=1).T, weights))
     return tuple(np.concatenate(found, axis=1))

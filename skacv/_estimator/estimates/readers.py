@@ -83,7 +83,7 @@ class FinishedRun:
     @property
     def train_path(self) -> np.ndarray:
         """What the training rows cost every iterate, as paths report it."""
-        return self.data.problem.as_costs(self.values)
+        return self.data.problem.reported_losses(self.values)
 
     @cached_property
     def objective_path(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .held_out_costs import HeldOutCosts
+from .held_out_losses import HeldOutLosses
 
 
 @runtime_checkable
@@ -262,7 +262,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def _held_out_costs(self, name: str, y: Any) -> HeldOutCosts | None:
+    def _held_out_costs(self, name: str, y: Any) -> HeldOutLosses | None:
         """Loss of the held-out predictions of every iterate on every row.
 
         Asked after ``fit``, for ``best_score_corrected_``.
@@ -275,7 +275,7 @@ class RecordsTrajectory(Protocol):
 
         Returns
         -------
-        HeldOutCosts or None
+        HeldOutLosses or None
             By default nothing, and then no score is corrected.
         """
         return None

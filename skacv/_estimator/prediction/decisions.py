@@ -1,14 +1,15 @@
 """What a classifier with a recorded trajectory can do."""
 
+from collections.abc import Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..._compat import class_weights
+from ..._compat import available_if, class_weights
 from ..collections import block_by_block, staged_block_by_block
 from ..data.training_data import Coded, validated
 from ..devices import of_rows
@@ -93,7 +94,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     @block_by_block
     @of_rows
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Decision function of the iterate in use.
 
         Parameters
@@ -109,7 +110,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     @staged_block_by_block
     @of_rows
-    def staged_decision_function(self, X):
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Decision function of every iterate, from the start to the last.
 
         Parameters
@@ -125,7 +126,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     @block_by_block
     @of_rows
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict labels with the iterate in use.
 
         Parameters
@@ -140,7 +141,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     @staged_block_by_block
     @of_rows
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict labels with every iterate, from the start to the last.
 
         Parameters
@@ -176,7 +177,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
     @available_if(_has_probabilities)
     @block_by_block
     @of_rows
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, by the iterate in use.
 
         Parameters
@@ -192,7 +193,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
     @available_if(_has_probabilities)
     @block_by_block
     @of_rows
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the probabilities of the classes.
 
         Parameters
@@ -208,7 +209,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
     @available_if(_has_probabilities)
     @staged_block_by_block
     @of_rows
-    def staged_predict_proba(self, X):
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Probabilities by every iterate, from the start to the last.
 
         Parameters

@@ -1,6 +1,9 @@
 """Intervals and tests of coefficients, and of means, along a recorded run."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import is_classifier
 
@@ -18,13 +21,13 @@ class CoefficientInference:
     @of_record
     def coef_interval(
         self,
-        columns=None,
-        coverage=0.95,
+        columns: ArrayLike | None = None,
+        coverage: float = 0.95,
         *,
-        iteration=None,
-        covariance="nodewise",
-        X_unlabelled=None,
-    ):
+        iteration: int | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+    ) -> np.ndarray:
         """Confidence intervals of coefficients, from the one run.
 
         An iterate b_t is biased by the penalty and by early stopping. Let e_t be the
@@ -84,13 +87,13 @@ class CoefficientInference:
     @of_record
     def coef_table(
         self,
-        columns=None,
-        coverage=0.95,
+        columns: ArrayLike | None = None,
+        coverage: float = 0.95,
         *,
-        iteration=None,
-        covariance="nodewise",
-        X_unlabelled=None,
-    ):
+        iteration: int | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+    ) -> Any:
         """Estimates, standard errors, tests and intervals of coefficients.
 
         Parameters
@@ -122,13 +125,13 @@ class CoefficientInference:
     @of_rows
     def predict_mean_interval(
         self,
-        X,
-        coverage=0.95,
+        X: Any,
+        coverage: float = 0.95,
         *,
-        iteration=None,
-        covariance="nodewise",
-        X_unlabelled=None,
-    ):
+        iteration: int | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+    ) -> np.ndarray:
         """Confidence intervals for the mean of the target, given rows of X.
 
         The intervals are for x'b plus the intercept, debiased as in
@@ -190,13 +193,13 @@ class LogisticInference:
     @of_record
     def coef_interval(
         self,
-        columns=None,
-        coverage=0.95,
+        columns: ArrayLike | None = None,
+        coverage: float = 0.95,
         *,
-        iteration=None,
-        covariance="nodewise",
-        X_unlabelled=None,
-    ):
+        iteration: int | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+    ) -> np.ndarray:
         """Confidence intervals of the coefficients of a logistic model, from one run.
 
         A debiased iterate Z_t is about normal around c_t times the true coefficients
@@ -274,8 +277,13 @@ class CoefficientTests:
     @documented(DEBIASED)
     @of_record
     def coef_table(
-        self, columns=None, *, iteration=None, covariance="nodewise", X_unlabelled=None
-    ):
+        self,
+        columns: ArrayLike | None = None,
+        *,
+        iteration: int | None = None,
+        covariance: ArrayLike = "nodewise",
+        X_unlabelled: Any = None,
+    ) -> Any:
         """Tests of whether coefficients are zero, from the one run.
 
         If the target depends on the features only through x'b, a debiased iterate is

@@ -1,9 +1,12 @@
 """What a linear model with a recorded trajectory can do: predict with any iterate."""
 
+from collections.abc import Iterator
 from copy import copy
 from operator import index
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
@@ -57,7 +60,9 @@ class RecordedModel:
         return product.reshape(len(product), *coef.shape[1:])
 
     @of_rows
-    def staged_loss(self, X, y, sample_weight=None):
+    def staged_loss(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> np.ndarray:
         """Mean loss of every iterate on other rows, in the loss of ``train_path_``.
 
         Parameters
@@ -90,12 +95,12 @@ class RecordedModel:
         target = self._target(y)
         return np.array(
             [
-                self._mean_cost(target, predictor, weights)
+                self._mean_loss(target, predictor, weights)
                 for predictor in self._linear_predictors(X)
             ]
         )
 
-    def _mean_cost(self, target, predictor, weights):
+    def _mean_loss(self, target, predictor, weights):
         """The mean loss over outputs and rows."""
         predictor = predictor.reshape(len(target), -1)
         if predictor.shape != target.shape:
@@ -111,7 +116,7 @@ class RecordedModel:
         return y.reshape(len(y), -1)
 
     @of_record
-    def at_iteration(self, t):
+    def at_iteration(self, t: int) -> Self:
         """A fitted copy that predicts with iterate ``t``.
 
         The copy shares the recorded paths; nothing is refitted.
@@ -222,7 +227,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     @block_by_block
     @of_rows
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict with the iterate in use.
 
         Parameters
@@ -237,7 +242,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     @staged_block_by_block
     @of_rows
-    def staged_predict(self, X):
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every iterate, from the start to the last.
 
         Parameters
@@ -253,7 +258,9 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             yield self._prediction(predictor, self._loss)
 
     @of_rows
-    def predict_interval(self, X, coverage=0.9, method="auto"):
+    def predict_interval(
+        self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
+    ) -> np.ndarray:
         """Prediction intervals of the iterate in use, from the one run.
 
         Parameters

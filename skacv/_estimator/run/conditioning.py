@@ -71,10 +71,10 @@ def warn_of_far_targets(problem, trajectory):
 
     def error(constant):
         with np.errstate(over="ignore"):
-            return problem.average_cost(np.full_like(problem.target, constant))
+            return problem.mean_loss(np.full_like(problem.target, constant))
 
     best = minimize_scalar(error, bracket=(0.0, 1.0)).fun
-    if problem.average_cost(trajectory.predictor[-1]) > BETTER * best:
+    if problem.mean_loss(trajectory.predictor[-1]) > BETTER * best:
         warn(
             "The last iterate predicts worse than a constant: the intercept has not "
             "converged yet. Scale the columns (StandardScaler) and, where the loss "

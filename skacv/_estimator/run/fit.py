@@ -1,7 +1,10 @@
 """The one fit: validate -> Problem -> run -> Trajectory -> readers -> attributes."""
 
+from typing import Any, Self
+
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
 
 from ..._compat import (
@@ -13,6 +16,7 @@ from ..._compat import (
 from ..._warnings import warn
 from ...optim.growing import SoFar
 from ...optim.phases import first_updates, n_planned_updates
+from ...optim.threads import threads_for
 from ...optim.trajectory import Trajectory
 from ...risk.left_out.carried import LabelsAndFolds
 from ...risk.left_out.methods import is_cheap
@@ -21,7 +25,7 @@ from ..collections import is_collection, on_workers
 from ..data.training_data import column_data
 from ..devices import attributes_on_device_of, in_numpy, of_record
 from ..estimates.folds import routing_of
-from ..estimates.held_out_costs import costs_of_held_out
+from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read, setting_of
 from ..parameters import keeps_data
@@ -73,7 +77,13 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, **params):
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Run the algorithm once and estimate the risk of every iterate.
 
         Parameters
@@ -107,7 +117,14 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_up_to(self, n_updates, X, y=None, sample_weight=None, **params):
+    def fit_up_to(
+        self,
+        n_updates: int,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> bool:
         """Start a run, or continue it, up to a given total number of updates.
 
         Parameters
@@ -282,12 +299,12 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
         Returns
         -------
-        HeldOutCosts or None
+        HeldOutLosses or None
             None if this fit has no such predictions.
         """
         if self._row_weights is None:  # of a summary, or of rows on workers
             return None
-        return costs_of_held_out(self, ESTIMATES[name], y)
+        return held_out_losses_of(self, ESTIMATES[name], y)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "coef_")
@@ -345,9 +362,10 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     run = _begun(former, passed, params, resume, n_updates)
     planned = first_updates(run.plan, n_updates)
     progress = _progress(estimator, run, planned, (X, y, passed[2]))
-    is_over = estimator._go_on(run, planned, progress)
-    finished = run.finished(former)
-    attributes = read(finished)
+    with threads_for(run.data.problem.design.shape):
+        is_over = estimator._go_on(run, planned, progress)
+        finished = run.finished(former)
+        attributes = read(finished)
     attributes["step_size_"] = run.plan[0].schedule.step_size
     progress.finish(run.trajectory.coef[-1], attributes)
     run.warn(finished)

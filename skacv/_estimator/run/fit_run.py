@@ -83,8 +83,8 @@ class FitRun:
     def finished(self, estimator):
         """What estimates are read from."""
         run = self.trajectory, self.data, self.folds, self.carried
-        judged = self.best, self.known, self.so_far or SoFar()
-        return FinishedRun(estimator, *run, *judged)
+        held_out = self.best, self.known, self.so_far or SoFar()
+        return FinishedRun(estimator, *run, *held_out)
 
     def warn(self, finished):
         """What a user should know of the run."""

@@ -12,8 +12,8 @@ from ...optim.penalties import SquaredL2
 from ...optim.phases import Phase, smoothness_under
 from ...optim.schedules import GradientDescent, Nesterov, Newton
 from ...optim.trajectory import Trajectory
-from ...risk.left_out.costs import Workload
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
+from ...risk.left_out.workload import Workload
 from ...risk.refit import Refit, stays_in
 from .strengths import Strengths
 

@@ -23,22 +23,22 @@ def halved(n_runs, go_on, give_up):
     -------
     best : int
         The run that is left. Among equals the first is kept.
-    costs : ndarray of shape (n_runs,)
+    losses : ndarray of shape (n_runs,)
         The least of each, as far as it has gone.
     is_over : bool
         Whether that run is.
     """
-    costs, n_updates = np.empty(n_runs), FIRST_UPDATES
+    losses, n_updates = np.empty(n_runs), FIRST_UPDATES
     left, is_over = np.arange(n_runs), np.zeros(n_runs, dtype=bool)
     while len(left) > 1:
         for number in left[~is_over[left]]:
-            costs[number], is_over[number] = go_on(number, n_updates)
-        order = np.argsort(costs[left], kind="stable")
+            losses[number], is_over[number] = go_on(number, n_updates)
+        order = np.argsort(losses[left], kind="stable")
         n_kept = len(left) - len(left) // 2
         for number in left[order[n_kept:]]:
             give_up(number)
         left, n_updates = np.sort(left[order[:n_kept]]), 2 * n_updates
-    return int(left[0]), costs, bool(is_over[left[0]])
+    return int(left[0]), losses, bool(is_over[left[0]])
 
 
 class Patience:

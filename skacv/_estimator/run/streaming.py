@@ -1,11 +1,12 @@
 """Estimators that can be fitted block by block, by ``partial_fit``."""
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
+from numpy.typing import ArrayLike
 
-from ..._compat import _fit_context
+from ..._compat import _fit_context, available_if
 from ..._warnings import warn
 from ..collections import is_collection, on_workers
 from ..data.row_summary import RowSummary
@@ -109,7 +110,9 @@ class TakesSummaries:
 
     @available_if(_is_of_moments)
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None):
+    def partial_fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Add a block of rows; the model is fitted when it is first used.
 
         Rows are added to a :class:`RowSummary`, and need not be kept. The fit to all

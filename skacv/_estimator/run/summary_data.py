@@ -36,14 +36,14 @@ class SummaryData(ColumnData):
         """Linear predictors of every fold for the sampled rows that it is judged by."""
         paths = super().held_out_paths(record, folds)
         return [
-            path.on_rows(judged < self.problem.n_single)
-            for path, (_, judged) in zip(paths, folds)
+            path.on_rows(held_out < self.problem.n_single)
+            for path, (_, held_out) in zip(paths, folds)
         ]
 
     def single_rows(self, folds):
         """The sampled rows that every fold holds out."""
         n_single = self.problem.n_single
-        return [judged[judged < n_single] for _, judged in folds]
+        return [held_out[held_out < n_single] for _, held_out in folds]
 
     @property
     def sample_weights(self):

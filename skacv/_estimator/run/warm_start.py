@@ -99,6 +99,6 @@ def _has_run_on(estimator, problem, path):
     if estimator._has_intercept != bool(estimator.fit_intercept):
         return False
     train = estimator.train_path_
-    ends = [problem.average_cost(problem.design.dot(path[t])) for t in (0, -1)]
+    ends = [problem.mean_loss(problem.design.dot(path[t])) for t in (0, -1)]
     tolerance = np.sqrt(np.finfo(path.dtype).eps) * train[0]
     return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)

@@ -74,12 +74,12 @@ def randomized_leverages(model, probes):
         step = found / probed * local.derivative[:, 0] + drift
         return model.predictor[:, 0] + step / (1 - share), share
 
-    def mean_cost(mean, n_probes):
+    def mean_loss(mean, n_probes):
         cost = model.cost(held_out(mean, n_probes)[0][:, None])
         return float(probes.averaging @ cost[:, 0])
 
     predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
-    correction = _debiasing(mean_cost, samples, probes.rng)
+    correction = _debiasing(mean_loss, samples, probes.rng)
     own = samples.mean(axis=1) / probed * local.derivative[:, 0]
     moved = relative_drift(model, whole, own)
     return HeldOut(predictor[:, None], share[:, None], moved, correction)
@@ -102,7 +102,7 @@ def _diagonal_samples(local, solver, root, probes):
     return signs * root[:, None] * moved
 
 
-def _debiasing(mean_cost, samples, rng):
+def _debiasing(mean_loss, samples, rng):
     """The mean cost at infinitely many probes, less that at all of them.
 
     The cost of random subsets of half the probes to all is linear in one over
@@ -114,8 +114,8 @@ def _debiasing(mean_cost, samples, rng):
     for subset, size in zip(chosen.T, sizes):
         subset[rng.permutation(n_probes)[:size]] = 1 / size
     means = (samples @ chosen).T
-    costs = [mean_cost(mean, size) for mean, size in zip(means, sizes)]
-    slope = np.polyfit(1 / sizes, costs, 1)[0]
+    losses = [mean_loss(mean, size) for mean, size in zip(means, sizes)]
+    slope = np.polyfit(1 / sizes, losses, 1)[0]
     return -float(slope) / n_probes
 
 

@@ -22,7 +22,7 @@ from .scores import shocks_of_scores, step_points
 # them is in every interval, so it should be less than the random signs miss.
 MISSED, FLOOR = 1e-3, 0.05
 # Slopes are known once no entry changes by as much as this.
-SETTLED = 1e-12
+CONVERGED = 1e-12
 # Smaller modes of a family, beside the largest, are rounding.
 RESOLUTION = 1e-10
 
@@ -77,7 +77,7 @@ class LabelEffects:
         loss, target = problem.loss, problem.target[:, 0]
         held_out = predictor - memory.of_slopes(-loss.derivative(target, predictor))
         first, second = (
-            memory.settled(held_out, lambda z, y=label: -loss.derivative(y, z))
+            memory.fixed_point(held_out, lambda z, y=label: -loss.derivative(y, z))
             for label in loss.labels
         )
         return cls(run, signs, held_out, second - first)
@@ -139,7 +139,7 @@ class _Memory:
         """W times slopes, (n_updates + 1, n_rows); those at the end move nothing."""
         return self.response @ (self.inverse @ (self.taken * slopes[:-1]))
 
-    def settled(self, held_out, slopes_at):
+    def fixed_point(self, held_out, slopes_at):
         """Slopes that follow from themselves, update by update.
 
         W is strictly lower triangular, so that every round settles one update at least.
@@ -148,7 +148,7 @@ class _Memory:
         for _ in held_out:
             former = slopes
             slopes = slopes_at(held_out + self.of_slopes(former))
-            if np.abs(slopes - former).max() <= SETTLED:
+            if np.abs(slopes - former).max() <= CONVERGED:
                 break
         return slopes
 

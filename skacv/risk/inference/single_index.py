@@ -33,7 +33,7 @@ N_BETWEEN = 40
 NODES = np.linspace(-8, 8, 81)
 WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 # Newton's method, by steps that are no longer.
-N_STEPS, LONGEST, SETTLED, STEEPEST = 60, 2.0, 1e-12, 100.0
+N_STEPS, LONGEST, CONVERGED, STEEPEST = 60, 2.0, 1e-12, 100.0
 TINY = np.finfo(float).tiny
 
 
@@ -192,7 +192,7 @@ def _calibrated(start, left, predictor, labels):
         step = np.linalg.lstsq(hessian, missing, rcond=None)[0]
         step *= min(1.0, LONGEST / max(np.abs(step).max(), TINY))
         found = np.clip(found + step, -STEEPEST, STEEPEST)
-        if np.abs(step).max() <= SETTLED:
+        if np.abs(step).max() <= CONVERGED:
             break
     return found
 

@@ -93,8 +93,8 @@ class LabelsAndFolds:
             )
         else:
             begun = fits.iterate(fits.start(coef))
-        judged = [rows for _, rows in self.folds]
-        self._recorded = RecordedFolds(self._problem, fits, judged)
+        held_out = [rows for _, rows in self.folds]
+        self._recorded = RecordedFolds(self._problem, fits, held_out)
         self._begun = self._ended = begun
         self._record(begun)
         return begun

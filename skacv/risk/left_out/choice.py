@@ -79,8 +79,8 @@ class Folds:
 
     def requires(self, problem, trajectory):
         """Folds judged by rows that no preconditioner was made from."""
-        for _, judged in self.folds:
-            check_unseen(judged, trajectory)
+        for _, held_out in self.folds:
+            check_unseen(held_out, trajectory)
 
     def read(self, problem, trajectory, refit):
         """The FoldRecord of all folds."""
@@ -88,9 +88,9 @@ class Folds:
         size = min(replicas_at_a_time(problem), -(-len(folds) // self.n_blocks))
         blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
         replay = partial(_folds_left_out, problem, trajectory, refit)
-        judged = [[rows for _, rows in block] for block in blocks]
+        held_out = [[rows for _, rows in block] for block in blocks]
         records = list(self.map(replay, blocks))
-        return FoldRecord.joined(records, problem.design, judged)
+        return FoldRecord.joined(records, problem.design, held_out)
 
 
 def leave_one_out(problem, trajectory, rows, refit, **settings):
@@ -155,7 +155,7 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
 
     Returns
     -------
-    list of Predictors of shape (n_iterates, n_judged, n_outputs)
+    list of Predictors of shape (n_iterates, n_held_out, n_outputs)
         Fold by fold.
 
     Raises
@@ -165,14 +165,14 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
         names the largest stable step then.
     """
     record = read(Folds(folds, **settings), problem, trajectory, refit)
-    return record.paths(problem.design, [judged for _, judged in folds])
+    return record.paths(problem.design, [held_out for _, held_out in folds])
 
 
 def _folds_left_out(problem, trajectory, refit, folds):
     """The record of one block of folds."""
     stays = stays_in(folds, len(problem.target))
-    judged = [judged for _, judged in folds]
-    _, record = record_of_replicas(problem, trajectory, refit, stays, judged)
+    held_out = [held_out for _, held_out in folds]
+    _, record = record_of_replicas(problem, trajectory, refit, stays, held_out)
     return record
 
 

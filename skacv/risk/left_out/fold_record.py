@@ -21,7 +21,7 @@ class FoldRecord:
     coef : ndarray of shape (n_iterates, n_columns, n_outputs, n_folds) or None
         For the design's own columns.
     intercept : ndarray of shape (n_iterates, n_outputs, n_folds) or None
-    values : ndarray of shape (n_iterates, n_judged, n_outputs) or None
+    values : ndarray of shape (n_iterates, n_held_out, n_outputs) or None
         Linear predictors of the rows that folds are judged by, fold after fold, where
         these are what is kept.
     """
@@ -30,50 +30,51 @@ class FoldRecord:
     intercept: np.ndarray | None
     values: np.ndarray | None
 
-    def paths(self, design, judged):
+    def paths(self, design, held_out):
         """Linear predictors of every fold for the rows that it is judged by.
 
         Parameters
         ----------
         design : Design
             That of the run, or one of other rows with the same columns.
-        judged : list of ndarray of int
+        held_out : list of ndarray of int
             Rows of the design.
 
         Returns
         -------
-        list of Predictors of shape (n_iterates, n_judged, n_outputs)
+        list of Predictors of shape (n_iterates, n_held_out, n_outputs)
         """
         if self.values is not None:
-            ends = np.cumsum([len(rows) for rows in judged])
+            ends = np.cumsum([len(rows) for rows in held_out])
             parts = np.split(self.values, ends[:-1], axis=1)
             return [StoredPredictors(part) for part in parts]
         return [
             Predictors(design, self.coef[..., k], rows, self.intercept[..., k])
-            for k, rows in enumerate(judged)
+            for k, rows in enumerate(held_out)
         ]
 
-    def predictors(self, design, judged):
-        """The same as one array, (n_iterates, n_judged, n_outputs)."""
+    def predictors(self, design, held_out):
+        """The same as one array, (n_iterates, n_held_out, n_outputs)."""
         if self.values is not None:
             return self.values
-        paths = self.paths(design, judged)
+        paths = self.paths(design, held_out)
         return np.concatenate([path.of_rows(slice(None)) for path in paths], axis=1)
 
     @classmethod
-    def joined(cls, records, design, judged):
+    def joined(cls, records, design, held_out):
         """One record of the folds of several.
 
         Parameters
         ----------
         records : list of FoldRecord
         design : Design
-        judged : list of list of ndarray of int
+        held_out : list of list of ndarray of int
             The rows that the folds of every record are judged by.
         """
         if any(record.values is not None for record in records):
             values = [
-                record.predictors(design, rows) for record, rows in zip(records, judged)
+                record.predictors(design, rows)
+                for record, rows in zip(records, held_out)
             ]
             return cls(None, None, np.concatenate(values, axis=1))
         parts = [(record.coef, record.intercept) for record in records]
@@ -91,19 +92,21 @@ class RecordedFolds:
     problem : Problem
     fits : Fits
         The last of them are the folds.
-    judged : list of ndarray of int
+    held_out : list of ndarray of int
         The rows that every fold is judged by.
     """
 
-    def __init__(self, problem, fits, judged):
-        self._design, self._fits, self._judged = problem.design, fits, judged
+    def __init__(self, problem, fits, held_out):
+        self._design, self._fits, self._held_out = problem.design, fits, held_out
         n_outputs = problem.target.shape[1]
-        n_kept = problem.design.shape[1] * len(judged)
+        n_kept = problem.design.shape[1] * len(held_out)
         # A row may stand for many samples, whose predictions a user may ask for.
-        n_judged = sum(map(len, judged)) * problem.n_samples / len(problem.target)
-        self._keeps_coef = n_kept <= n_judged and not problem.design.is_dual
-        self._rows = np.concatenate([np.empty(0, int), *judged])
-        self._fold = np.repeat(np.arange(len(judged)), [len(rows) for rows in judged])
+        n_held_out = sum(map(len, held_out)) * problem.n_samples / len(problem.target)
+        self._keeps_coef = n_kept <= n_held_out and not problem.design.is_dual
+        self._rows = np.concatenate([np.empty(0, int), *held_out])
+        self._fold = np.repeat(
+            np.arange(len(held_out)), [len(rows) for rows in held_out]
+        )
         self._n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
         self._waiting, self._kept, self._n = [], {}, 0
 
@@ -133,13 +136,13 @@ class RecordedFolds:
             return
         coef = self._fits.of_design(np.stack(self._waiting))
         intercept = self._fits.intercepts(coef)
-        first, self._waiting = coef.shape[3] - len(self._judged), []
+        first, self._waiting = coef.shape[3] - len(self._held_out), []
         coef, intercept = coef[..., first:], intercept[..., first:]
         if self._keeps_coef:
             self._keep(coef=coef, intercept=intercept)
             return
         record = FoldRecord(coef, intercept, None)
-        self._keep(values=record.predictors(self._design, self._judged))
+        self._keep(values=record.predictors(self._design, self._held_out))
 
     def _keep(self, **arrays):
         n_before = self._n

@@ -3,7 +3,7 @@
 Four methods are listed in ``METHODS`` in the order of what they cost; the first that
 can read a run, and is worth it, does. All are exact but :class:`Linearised`.
 
-A method is chosen by a :class:`~skacv.risk.left_out.costs.Workload`, which may be
+A method is chosen by a :class:`~skacv.risk.left_out.workload.Workload`, which may be
 planned only: how many rows are worth leaving out is decided before the run.
 """
 
@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from . import linearised, screened, spectral
-from .costs import MANY_ROWS
 from .replicas import record_of_replicas, replicas_at_a_time
+from .workload import MANY_ROWS
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -228,9 +228,9 @@ def _by_replicas(request):
 def _rows_left_out(problem, trajectory, refit, rows):
     stays = np.ones((len(problem.target), len(rows)), dtype=bool)
     stays[rows, np.arange(len(rows))] = False
-    judged = rows[:, None]
-    coef, record = record_of_replicas(problem, trajectory, refit, stays, judged)
-    return record.predictors(problem.design, judged), np.moveaxis(coef, 2, 0)
+    held_out = rows[:, None]
+    coef, record = record_of_replicas(problem, trajectory, refit, stays, held_out)
+    return record.predictors(problem.design, held_out), np.moveaxis(coef, 2, 0)
 
 
 def _plus_target(residuals, request):

@@ -7,8 +7,8 @@ stand for all to rounding (an interpolative decomposition).
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
-from threadpoolctl import threadpool_limits
 
+from ...optim.threads import in_one_thread
 from ..eigenbasis import NULL_DIRECTION
 
 # The functions of the eigenvalue that nodes are chosen by: responses to random
@@ -17,8 +17,6 @@ N_DRIVES = 16
 N_TIMES = 64
 N_MORE = 16
 NODE_TOLERANCE = 1e-14
-# For products so small that threads would wait for each other.
-in_one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 
 @in_one_thread

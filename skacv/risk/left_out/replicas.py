@@ -40,7 +40,7 @@ def replayed(problem, trajectory, weights):
         yield iterates.state.current
 
 
-def record_of_replicas(problem, trajectory, refit, stays, judged):
+def record_of_replicas(problem, trajectory, refit, stays, held_out):
     """Replicas that leave rows out, along a run.
 
     Parameters
@@ -50,7 +50,7 @@ def record_of_replicas(problem, trajectory, refit, stays, judged):
     refit : Refit
         As it is for a run like this one (:meth:`Refit.of_run`).
     stays : ndarray of bool, shape (n_rows, n_replicas)
-    judged : sequence of ndarray of int
+    held_out : sequence of ndarray of int
         Rows that every replica is judged by.
 
     Returns
@@ -66,7 +66,7 @@ def record_of_replicas(problem, trajectory, refit, stays, judged):
     """
     weights = refit.without(problem, stays)
     fits, begun = Fits(problem, weights), None
-    recorded = RecordedFolds(problem, fits, judged)
+    recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
         begun = last if begun is None else begun
         if last.predictor is None:

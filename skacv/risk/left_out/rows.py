@@ -9,7 +9,7 @@ from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..reader import Unreadable
 from ..refit import Refit
-from .costs import Workload
+from .workload import Workload
 
 # Arrays with an entry for every row that is left out.
 BY_ROW = ("rows", "loss_scale", "residual_scale", "penalty_scale", "sqrt_weight")

@@ -26,8 +26,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...optim.threads import in_one_thread
 from ..eigenbasis import NULL_DIRECTION, Eigenbasis
-from .nodes import in_one_thread, nodes_of
+from .nodes import nodes_of
 
 # Entries of all arrays that a block of rows needs: they stay in cache.
 ENTRIES_PER_BLOCK = 1 << 19

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..averages import mean_with_error
-from ..left_out.costs import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Workload
+from ..left_out.workload import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Workload
 from ..random_labels import random_signs
 from ..reader import Unreadable
 from .estimate import RiskEstimate
 from .gradient_points import GradientPoints, points_of
 from .modes import AlongRun, modes_of, n_leading
 from .row_scales import scales_of_rows
-from .traces import FIRST_ROUND, Accuracy, Costs, ProbedRun, by_size, is_number
+from .traces import FIRST_ROUND, Accuracy, LossPath, ProbedRun, by_size, is_number
 
 # In single precision and side by side, so many tangents take as long as a replica; but
 # only one where every row has a small matrix of curvatures.
@@ -59,11 +59,14 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
     run = CurvedRun(points_of(problem, trajectory), scales, inflation)
     modes, solution = run.solved(method, rng)
-    costs, factors = run.costs(modes, solution), run.low_rank(modes, solution)
+    mean_losses, factors = (
+        run.mean_losses(modes, solution),
+        run.low_rank(modes, solution),
+    )
     return RiskEstimate(
-        path=costs.path,
-        se_path=np.hypot(costs.row_se, costs.mc_se),
-        mc_se_path=costs.mc_se,
+        path=mean_losses.path,
+        se_path=np.hypot(mean_losses.row_se, mean_losses.mc_se),
+        mc_se_path=mean_losses.mc_se,
         temporal=factors.temporal,
         spatial=factors.spatial[:, np.setdiff1d(np.arange(n_rows), seen)],
         n_probes=solution.n_probes,
@@ -130,7 +133,7 @@ class CurvedRun(ProbedRun):
         trajectory = self.points.trajectory
         width = np.count_nonzero(trajectory.coef.any(axis=2), axis=1).max()
         run = Workload.recorded(self.problem, trajectory)
-        replica = trajectory.n_updates * run.exact_cost(int(width))
+        replica = trajectory.n_updates * run.exact_work(int(width))
         spent = max(WORTH_REPLICAS, WORTH_MULTIPLICATIONS / replica)
         is_coupled = self.problem.loss.is_coupled
         return int(spent * (COUPLED_TANGENTS if is_coupled else TANGENTS_PER_REPLICA))
@@ -179,7 +182,7 @@ class CurvedRun(ProbedRun):
         return self.in_rounds(modes, n_carried, rng, first, at_most)
 
     def missing_probes(self, modes, n_carried, found):
-        return self.costs(modes, found).missing_probes(found.n_probes)
+        return self.mean_losses(modes, found).missing_probes(found.n_probes)
 
     def held_out(self, modes, solution, iterates, rows):
         """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
@@ -196,7 +199,7 @@ class CurvedRun(ProbedRun):
             found += (self.inflation - 1) * (found - self.problem.target[rows])
         return found
 
-    def costs(self, modes, solution):
+    def mean_losses(self, modes, solution):
         """What U costs, with its errors.
 
         Returns
@@ -206,12 +209,12 @@ class CurvedRun(ProbedRun):
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
         found = [
-            self._costs(modes, solution, slice(first, first + size))
+            self._mean_losses(modes, solution, slice(first, first + size))
             for first in range(0, n_iterates, size)
         ]
-        return Costs(*map(np.concatenate, zip(*found)))
+        return LossPath(*map(np.concatenate, zip(*found)))
 
-    def _costs(self, modes, solution, iterates):
+    def _mean_losses(self, modes, solution, iterates):
         """Mean cost of some iterates, its error over rows and that of the probes."""
         problem, n_outputs = self.problem, self.problem.target.shape[1]
         weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)

@@ -29,13 +29,13 @@ from ...optim.penalties import SquaredL2
 from ...optim.problem import Problem
 from ...optim.trajectory import Trajectory
 from ..eigenbasis import Eigenbasis
-from ..left_out.costs import Workload, is_decomposed
+from ..left_out.workload import Workload, is_decomposed
 from ..random_labels import random_signs
 from .estimate import RiskEstimate
 from .modes import Modes, modes_of, n_leading, residuals_along
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
-from .traces import Accuracy, Costs, ProbedRun, Solution, is_number
+from .traces import Accuracy, LossPath, ProbedRun, Solution, is_number
 
 # Sides up to this are probed by a complete basis, so that traces are exact.
 # For the sake of memory, only while tangents have so many entries a mode.
@@ -240,8 +240,10 @@ class SquaredRun(ProbedRun):
         if not self._represents(found, modes, n_carried, IN_ROUNDS.carried):
             return 0
         squares = found.squares()
-        costs = Costs(squares, self.relative_error * squares, found.squares_error())
-        return costs.missing_probes(found.n_probes)
+        mean_losses = LossPath(
+            squares, self.relative_error * squares, found.squares_error()
+        )
+        return mean_losses.missing_probes(found.n_probes)
 
     def _equally_probed(self, modes, n_carried, n_probes, rng):
         """So many random probes for every mode: the textbook's pooled trace."""

@@ -99,7 +99,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Costs:
+class LossPath:
     """Mean cost of every iterate on rows held out, and two standard errors of it."""
 
     path: np.ndarray

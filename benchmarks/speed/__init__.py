@@ -1,0 +1,1 @@
+"""Speed and memory beside an opponent: rows of ``python -m benchmarks``."""

@@ -1,0 +1,1 @@
+"""Accuracy over repeats: tables of ``python -m benchmarks.studies``."""

@@ -1,0 +1,82 @@
+"""How accurate are estimates over repeats, beside the truth? ``make studies``.
+
+Each study prints a table; ``--output`` puts it in its section of a file, which is kept
+under ``benchmarks/results``.
+"""
+
+import warnings
+
+from ..framework import Section, arguments, write_sections
+from ..speed.lasso import alpha_and_iteration
+from ..unseen.tables import FOLDER
+from . import kernel_figures
+from .approximate_loo import converged
+from .best_score import kernel_scores, optimism
+from .coefficient_intervals import coverage, nulls
+from .criteria import criteria, many_rows, regret
+from .curved_leave_one_out import curved, published_levels
+from .curved_memory import curved_memory
+from .default_call import default_probabilities, defaults
+from .kernel_defaults import kernel_defaults
+from .patience import patience
+from .prediction_intervals import intervals
+from .random_labels import random_labels
+from .risk_estimate import designs, few_rows, probes, published_means, published_page
+from .summary_digits import summary_digits
+
+STUDIES = {
+    "published-page": published_page,
+    "published-means": published_means,
+    "designs": designs,
+    "few-rows": few_rows,
+    "probes": probes,
+    "alpha-and-iteration": alpha_and_iteration,
+    "criteria": criteria,
+    "regret": regret,
+    "many-rows": many_rows,
+    "patience": patience,
+    "defaults": defaults,
+    "default-probabilities": default_probabilities,
+    "optimism": optimism,
+    "intervals": intervals,
+    "curved": curved,
+    "curved-memory": curved_memory,
+    "coverage": coverage,
+    "nulls": nulls,
+    "published-levels": published_levels,
+    "converged": converged,
+    "reach": kernel_figures.computational_reach,
+    "batch-sizes": kernel_figures.batch_sizes,
+    "norms": kernel_figures.norms,
+    "double-descent": kernel_figures.double_descent,
+    "noisy-digits": kernel_figures.noisy_digits,
+    "noisy-probabilities": kernel_figures.noisy_probabilities,
+    "random-labels": random_labels,
+    "kernel-defaults": kernel_defaults,
+    "summary-digits": summary_digits,
+    "kernel-scores": kernel_scores,
+}
+# Without the study of tables that are no part of the project, where they are not.
+OF_ALL = [name for name in STUDIES if name != "kernel-scores" or FOLDER.exists()]
+
+
+def printed(name):
+    """Print a study as it goes on."""
+    title, *paragraphs = STUDIES[name].__doc__.split("\n\n")
+    lines = [*(" ".join(paragraph.split()) for paragraph in paragraphs), ""]
+    print(f"## {title}\n", *lines, sep="\n", flush=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tables show what runs warn of
+        for line in STUDIES[name]():
+            lines.append(line)
+            print(line, flush=True)
+    print()
+    text = "\n".join(lines)
+    return Section(title, f"python -m benchmarks.studies {name}", text)
+
+
+if __name__ == "__main__":
+    asked = arguments(__doc__, STUDIES)
+    found = [printed(name) for name in asked.names or OF_ALL]
+    if asked.output:
+        write_sections(asked.output, "Accuracy over repeats", found)

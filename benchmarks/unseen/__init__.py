@@ -1,0 +1,1 @@
+"""The default on tables that nobody tuned it to: ``python -m benchmarks.unseen``."""

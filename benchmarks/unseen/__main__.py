@@ -1,0 +1,167 @@
+"""Is the default as good as the best peer on unseen tables? ``make bench-unseen``.
+
+Tables are those of ``tables.csv``, in the folder that SKACV_TABLES names; ``--half``
+and ``--only`` take some of them. Every fit is kept in the folder that SKACV_UNSEEN
+names, so that a run that was interrupted goes on and peers are fitted once; ours are
+fitted anew each time. ``--methods`` takes names, "ours", "peers" or "none", and the
+page has all that are kept.
+"""
+
+import json
+import os
+import re
+import warnings
+import zlib
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
+
+from skacv import SelfStoppingClassifier, SelfStoppingRegressor
+
+from ..framework import arguments
+from .page import page
+from .peers import PEERS
+from .tables import HALVES, listed, read
+
+CACHE = Path(os.environ.get("SKACV_UNSEEN", "output/unseen"))
+MOST_TRAINING, MOST_TEST = 1500, 5000
+# From so many training rows on there are two splits, else three: few rows tell less.
+TWO_SPLITS = 500
+# What is set of ours, by name: the default, and what it chooses among.
+OURS = {"default": {}, "best member": {"rule": "min"}, "blend": {"rule": "blend"}}
+SCORE = "best_score_corrected_"
+
+
+def ours(task, p, **settings):
+    """Ours with nothing set but what its name says; p is not asked."""
+    kinds = {
+        "regression": SelfStoppingRegressor,
+        "classification": SelfStoppingClassifier,
+    }
+    return kinds[task](random_state=0, **settings)
+
+
+def methods(task):
+    """What is compared, by name: functions of the number of columns."""
+    own = {name: partial(ours, task, **settings) for name, settings in OURS.items()}
+    return own | {name: partial(peer, task) for name, peer in PEERS[task].items()}
+
+
+def n_training(n):
+    """Rows that train, of n."""
+    return min(n // 2, MOST_TRAINING)
+
+
+def errors_of(task, model, X, y, n_classes):
+    """Test errors by their names."""
+    predicted = np.ravel(model.predict(X))
+    if task == "regression":
+        return {"mse": float(np.mean((predicted - y) ** 2))}
+    loss = log_loss(y, model.predict_proba(X), labels=np.arange(n_classes))
+    return {"log loss": float(loss), "error rate": float(np.mean(predicted != y))}
+
+
+def fitted(task, build, X, y, seed):
+    """Fit one method on one split, classes in their shares.
+
+    Returns
+    -------
+    dict
+        Errors, seconds of a processor, and what ours tell.
+    """
+    size = n_training(len(y))
+    X_train, X_test, y_train, y_test = train_test_split(
+        X,
+        y,
+        train_size=size,
+        test_size=min(len(y) - size, MOST_TEST),
+        random_state=seed,
+        stratify=y if task == "classification" else None,
+    )
+    begun = process_time()
+    model = build(X.shape[1])
+    model.fit(X_train, y_train)
+    found = {"seconds": process_time() - begun}
+    found |= errors_of(task, model, X_test, y_test, len(np.unique(y)))
+    if hasattr(model, SCORE):
+        found[SCORE] = getattr(model, SCORE)
+    return found | {"n": size, "p": X.shape[1], "spread": float(np.var(y_test))}
+
+
+def tried(task, build, X, y, seed):
+    """The same, or why there is none; nothing where a library is not installed."""
+    try:
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore")  # peers that have not converged
+            return fitted(task, build, X, y, seed)
+    except ImportError:
+        return None
+    except (TypeError, ValueError, AttributeError) as error:
+        return {"failed": str(error).splitlines()[0]}
+
+
+def run_table(table, wanted):
+    """Fit what is wanted and not kept, and collect all that is kept.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : collection of str
+        Names of methods; of ours no kept fit will do.
+
+    Returns
+    -------
+    dict of list of dict
+        By the name of a method, what every split has found; None for nothing.
+    """
+    X, y = read(table.name, table.task == "classification")
+    same = {"fingerprint": zlib.crc32(y.tobytes(), zlib.crc32(X.tobytes()))}
+    folder = CACHE / table.name
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name, build in methods(table.task).items():
+        found[name] = []
+        for seed in range(2 if n_training(len(y)) >= TWO_SPLITS else 3):
+            path = folder / f"{re.sub(r'[^a-zA-Z0-9]+', '-', name)}-{seed}.json"
+            row = json.loads(path.read_text()) if path.exists() else None
+            if row is not None and row["fingerprint"] != same["fingerprint"]:
+                row = None
+            is_done = row is not None and "failed" not in row and name not in OURS
+            if name in wanted and not is_done:
+                row = tried(table.task, build, X, y, seed)
+                if row is not None:
+                    part = path.with_suffix(".part")
+                    part.write_text(json.dumps(row | same, indent=1) + "\n")
+                    part.replace(path)
+            found[name].append(row)
+    return found
+
+
+def names_of(chosen):
+    """Names of methods, where "ours" and "peers" are all of a kind."""
+    peers = {name for of_task in PEERS.values() for name in of_task}
+    groups = {"ours": set(OURS), "peers": peers, "none": set()}
+    if unknown := set(chosen) - set(groups) - peers - set(OURS):
+        raise SystemExit(f"no such methods: {', '.join(sorted(unknown))}")
+    return set().union(*(groups.get(name, {name}) for name in chosen))
+
+
+if __name__ == "__main__":
+    every = {"half": HALVES, "only": (), "methods": ("ours", "peers")}
+    asked = arguments(__doc__, **every)
+    wanted, found = names_of(asked.methods), {}
+    for table in listed(asked.half, asked.only):
+        begun = perf_counter()
+        found[table] = run_table(table, wanted)
+        n_complete = sum(None not in rows for rows in found[table].values())
+        taken = perf_counter() - begun
+        print(f"{table.name}: {n_complete} methods, {taken:.0f} s", flush=True)
+    text = page(found)
+    print(text)
+    if asked.output:
+        asked.output.write_text(text)

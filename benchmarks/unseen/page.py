@@ -1,0 +1,264 @@
+"""How far is the default from the best peer of a table? The page of all fits."""
+
+from itertools import product
+
+import numpy as np
+from scipy.stats import gmean
+
+from ..framework import header, heading, line
+from .peers import AUTOML, PEERS
+from .tables import HALVES
+
+LIBRARIES = ("lightgbm", "xgboost", "flaml")
+DEFAULT, MEMBER, BLEND = OURS = ("default", "best member", "blend")
+ERRORS = {"regression": ("mse",), "classification": ("log loss", "error rate")}
+MANY_ROWS = 100  # of training rows
+AS_GOOD = 1.02
+NONE = "–"
+TITLE = "On tables that nobody tuned to"
+ABOUT = """
+`make bench-unseen`, `python -m benchmarks.unseen` ({heading}){half}
+
+What nothing but a call gives, `SelfStoppingRegressor(random_state=0)` and
+`SelfStoppingClassifier(random_state=0)`, beside what users run today, on real tables
+(the last section has their sources). Half of the rows train, at most 1500, and of the
+others at most 5000 test; means of three splits, of two from 500 training rows on.
+Categories are indicators for everyone, with a level for missing ones, and missing
+numbers the median of their column. Defaults may be tuned on the half "tune"; the half
+"report" is only reported. Which half a table is in was settled before any model ran.
+
+"Over the best peer" is our test error over that of the peer that turns out best on this
+table, which nobody knows before: no single peer is at 1.00 (third section). Peers, on
+one thread: LassoCV, ElasticNetCV with 3 ratios, RidgeCV with 25 alphas, KernelRidge
+with 4 gammas x 8 alphas, SVR and SVC with 4 gammas x 4 values of C (probabilities by
+five more folds), logistic regression with 10 values of C, all on scaled columns and by
+five folds (RidgeCV by leave-one-out); random forest and extra trees of 500 trees;
+HistGradientBoosting with `early_stopping=True`, and by five folds with 4 numbers of
+trees x 2 learning rates; XGBoost and LightGBM with a learning rate of .05 and at most
+2000 rounds, stopped by a fifth of the rows after 50 rounds without gain. FLAML has 8
+seconds for each fit and is no peer but a column of its own. Probabilities are searched
+by log loss, SVC by error. Seconds are those of a processor, means of a split; those of
+peers are all together.
+"""
+
+
+def complete(rows):
+    """Whether a method has an error on every split."""
+    return all(row is not None and "failed" not in row for row in rows)
+
+
+def means(found, key):
+    """Mean of a value over splits, by the names of methods that have one on all."""
+    return {
+        name: float(np.mean([row[key] for row in rows]))
+        for name, rows in found.items()
+        if complete(rows)
+    }
+
+
+class Reading:
+    """The errors of one kind on one table, ours and those of peers.
+
+    Parameters
+    ----------
+    table : Table
+    found : dict of list of dict
+        What every method has found, as ``run_table`` has it.
+    error : {"mse", "log loss", "error rate"}
+    """
+
+    def __init__(self, table, found, error):
+        self.table = table
+        self.errors = means(found, error)
+        self.seconds = means(found, "seconds")
+        self.rows = found
+        splits = next(rows for rows in found.values() if complete(rows))
+        self.n, self.p = splits[0]["n"], splits[0]["p"]
+        spread = np.mean([row["spread"] for row in splits])
+        self.scale = spread if error == "mse" else 1.0
+        self.peers = [
+            name for name in PEERS[table.task] if name in self.errors and name != AUTOML
+        ]
+        self.best_peer = min(self.peers, key=self.errors.get, default=None)
+
+    def ratio(self, name, other):
+        """The error of one method over that of another; None without both."""
+        if name in self.errors and other in self.errors:
+            return self.errors[name] / self.errors[other]
+        return None
+
+    def over_best(self, name):
+        return self.ratio(name, self.best_peer)
+
+    def claimed(self, name):
+        """What ours says of itself over its true error."""
+        said = [row.get("best_score_corrected_") for row in self.rows[name]]
+        return np.mean(said) / self.errors[name]
+
+
+def readings(found, task, error, half=None):
+    """Of all tables of a task, and of a half."""
+    return [
+        Reading(table, rows, error)
+        for table, rows in found.items()
+        if table.task == task
+        and half in (None, table.half)
+        and any(complete(of_one) for of_one in rows.values())
+    ]
+
+
+def number(value, form=".2f"):
+    return NONE if value is None else f"{value:{form}}"
+
+
+def mean_of(ratios):
+    """Their geometric mean, of those that are there."""
+    ratios = [ratio for ratio in ratios if ratio is not None]
+    return float(gmean(ratios)) if ratios else None
+
+
+def table_cells(one):
+    """Of our error and the best peer's on a table."""
+    best = one.errors.get(one.best_peer)
+    errors = [number(e and e / one.scale, ".3g") for e in (one.errors[DEFAULT], best)]
+    return [*errors, one.best_peer or NONE, number(one.over_best(DEFAULT))]
+
+
+def of_tables(found, task):
+    """A line for every table of a task: first errors that it is judged by."""
+    first, *others = ERRORS[task]
+    best = "best peer's", "which", "over the best peer"
+    scale = ", over the variance of y" if task == "regression" else ""
+    yield from header(
+        *("table", "half", "training rows x columns"),
+        *(f"{first}{scale}", *best),
+        *("over FLAML", "blend over best member", "seconds", "peers'"),
+        *(cell for name in others for cell in (name, *best)),
+    )
+    for one in readings(found, task, first):
+        if DEFAULT not in one.errors:
+            continue
+        seconds = [one.seconds[DEFAULT], sum(one.seconds[n] for n in one.peers)]
+        yield line(
+            one.table.name,
+            one.table.half,
+            f"{one.n} x {one.p}",
+            *table_cells(one),
+            number(one.ratio(DEFAULT, AUTOML)),
+            number(one.ratio(BLEND, MEMBER)),
+            *(number(value, ".2f" if value < 10 else ".0f") for value in seconds),
+            *(
+                cell
+                for name in others
+                for cell in table_cells(Reading(one.table, one.rows, name))
+            ),
+        )
+
+
+def summary(found):
+    """Geometric means and worst, by half and error."""
+    yield from header(
+        *("half", "error", "ours", "tables", "over the best peer", "worst"),
+        f"worst, {MANY_ROWS} training rows or more",
+        *("over FLAML", f"ahead of FLAML or within {AS_GOOD - 1:.0%}"),
+        "over the best member",
+        "best_score_corrected_ over the truth",
+    )
+    for half, (task, errors) in product(HALVES, ERRORS.items()):
+        for error, name in product(errors, OURS):
+            of_one = readings(found, task, error, half)
+            yield from summary_line(name, half, error, of_one)
+
+
+def summary_line(name, half, error, of_all):
+    """The line of one of ours, if it was run."""
+    of_all = [one for one in of_all if name in one.errors and one.peers]
+    if not of_all:
+        return
+    over = {one: one.over_best(name) for one in of_all}
+    large = [ratio for one, ratio in over.items() if one.n >= MANY_ROWS]
+    automatic = [one.ratio(name, AUTOML) for one in of_all]
+    automatic = [ratio for ratio in automatic if ratio is not None]
+    claims = [one.claimed(name) for one in of_all] if error != "error rate" else []
+    good = sum(ratio <= AS_GOOD for ratio in automatic)
+    yield line(
+        *(half, error, name, len(of_all)),
+        number(mean_of(over.values()), ".3f"),
+        number(max(over.values())),
+        number(max(large, default=None)),
+        number(mean_of(automatic), ".3f"),
+        f"{good} of {len(automatic)}",
+        number(mean_of([one.ratio(name, MEMBER) for one in of_all]), ".3f"),
+        number(mean_of(claims), ".3f"),
+    )
+
+
+def single_peers(found):
+    """Each method's geometric mean over the best peer of each table."""
+    kinds = [
+        (task, e, half) for task in ERRORS for e in ERRORS[task] for half in HALVES
+    ]
+    yield from header("method", *(f"{e}, {half}" for _, e, half in kinds))
+    names = dict.fromkeys([*OURS, *PEERS["regression"], *PEERS["classification"]])
+    columns = [readings(found, *kind) for kind in kinds]
+    for name in names:
+        cells = [mean_of([one.over_best(name) for one in of_all]) for of_all in columns]
+        if any(cell is not None for cell in cells):
+            yield line(name, *(number(cell, ".3f") for cell in cells))
+
+
+def automl_seconds(found):
+    """What FLAML had of its seconds, which others may take a part of."""
+    rows = [row for of_one in found.values() for row in of_one.get(AUTOML, ()) if row]
+    had = [row["seconds"] for row in rows if "seconds" in row]
+    if had:
+        yield (
+            f"{AUTOML}, by the clock, had {np.mean(had):.1f} s of a processor in the "
+            f"mean, and {min(had):.1f} s at least."
+        )
+
+
+def left_out(found):
+    """What was not run, or not on all tables."""
+    yield from automl_seconds(found)
+    for task, peers in PEERS.items():
+        tables = {table: rows for table, rows in found.items() if table.task == task}
+        for name in (*OURS, *peers):
+            lacking = [
+                table.name
+                for table, rows in tables.items()
+                if not complete(rows.get(name, [None]))
+            ]
+            if lacking and len(lacking) == len(tables):
+                yield f"{name} was not run for {task}."
+            elif lacking:
+                yield f"{name} has no error on {', '.join(lacking)}."
+
+
+def sources(found):
+    """Where tables come from."""
+    yield from header("table", "half", "Rdatasets", "target", "without")
+    for table in found:
+        target = f"log {table.target}" if table.log else table.target
+        dropped = ", ".join(table.dropped.split())
+        yield line(table.name, table.half, table.source, target, dropped)
+
+
+def page(found):
+    """The whole page, of what ``run_table`` has found by table."""
+    halves = {table.half for table in found}
+    half = f"; only the half {halves.pop()}" if len(halves) == 1 else ""
+    about = ABOUT.format(heading=heading(LIBRARIES), half=half)
+    sections = {
+        "In the mean, and at worst": summary(found),
+        "Regression": of_tables(found, "regression"),
+        "Classification": of_tables(found, "classification"),
+        "Single peers": single_peers(found),
+        "What was run": (f"- {text}" for text in left_out(found)),
+        "Sources": sources(found),
+    }
+    text = [f"# {TITLE}\n{about}"]
+    for title, lines in sections.items():
+        if lines := list(lines):
+            text.append("\n".join([f"## {title}\n", *lines, ""]))
+    return "\n".join(text)

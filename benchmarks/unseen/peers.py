@@ -1,0 +1,210 @@
+"""What do users run today on a table, tuned as they would? Peers of the default.
+
+A peer is a function of the task and the number of columns that gives an estimator on
+one thread. Those of a library import it when called.
+"""
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+from ..studies.default_call import GAMMAS, regression_peers
+
+SEED = 0
+N_TREES = 500
+EVALUATED = 0.2  # of the training rows, by the early stopping of libraries
+ROUNDS = {"n_estimators": 2000, "learning_rate": 0.05}
+PATIENCE = 50
+STAGES = {"max_iter": [50, 100, 200, 400], "learning_rate": [0.05, 0.1]}
+STRENGTHS = np.logspace(-1, 2, 4)  # values of an SVM's C
+AUTOML_SECONDS = 8
+AUTOML = f"FLAML, {AUTOML_SECONDS} s"
+
+
+def negative_log_loss(model, X, y):
+    """A scorer that stands folds without one of the classes."""
+    return -log_loss(y, model.predict_proba(X), labels=model.classes_)
+
+
+def scaled(model):
+    return make_pipeline(StandardScaler(), model)
+
+
+class Wrapped(BaseEstimator):
+    """Predicts as its model does, which subclasses fit."""
+
+    def predict(self, X):
+        return self.model.predict(X)
+
+    def predict_proba(self, X):
+        return self.model.predict_proba(X)
+
+
+def of_task(regressor, classifier, **parameters):
+    """A peer that is a class for each task."""
+
+    def peer(task, p):
+        kind = regressor if task == "regression" else classifier
+        return kind(random_state=SEED, **parameters)
+
+    return peer
+
+
+def scaled_peer(name):
+    """A regression of the study of defaults, with its columns scaled."""
+
+    def peer(task, p):
+        return scaled(regression_peers(p)[name])
+
+    return peer
+
+
+def support_vectors(task, p):
+    """An SVM, 4 gammas x 4 values of C, five folds; probabilities are calibrated."""
+    grid = {"gamma": GAMMAS / p, "C": STRENGTHS}
+    if task == "classification":
+        return Calibrated(scaled(GridSearchCV(SVC(), grid, cv=5)))
+    search = GridSearchCV(SVR(), grid, cv=5)
+    return scaled(TransformedTargetRegressor(search, transformer=StandardScaler()))
+
+
+class Calibrated(BaseEstimator):
+    """Labels of a search, and probabilities of what it has found by five more folds."""
+
+    def __init__(self, pipeline):
+        self.pipeline = pipeline
+
+    def fit(self, X, y):
+        self.labels_ = clone(self.pipeline).fit(X, y)
+        found = scaled(clone(self.labels_[-1].best_estimator_))
+        folds = int(np.clip(np.bincount(y).min(), 2, 5))  # of each class a row in each
+        self.probabilities_ = CalibratedClassifierCV(found, cv=folds).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.labels_.predict(X)
+
+    def predict_proba(self, X):
+        return self.probabilities_.predict_proba(X)
+
+
+def logistic(task, p):
+    """Logistic regression, 10 values of C, five folds."""
+    grid = {"C": np.logspace(-4, 4, 10)}
+    model = LogisticRegression(max_iter=1000)
+    return scaled(GridSearchCV(model, grid, cv=5, scoring=negative_log_loss))
+
+
+boosting = of_task(HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+
+
+def stopped_boosting(task, p):
+    """Boosted trees that set a tenth of the rows aside."""
+    return boosting(task, p).set_params(early_stopping=True, max_iter=1000)
+
+
+def searched_boosting(task, p):
+    """Boosted trees, 4 numbers of them x 2 learning rates, five folds."""
+    model = boosting(task, p).set_params(early_stopping=False)
+    scoring = negative_log_loss if task == "classification" else None
+    return GridSearchCV(model, STAGES, cv=5, scoring=scoring)
+
+
+class Stopped(Wrapped):
+    """A library's estimator, stopped by a fifth of the training rows."""
+
+    def __init__(self, model, **options):
+        self.model = model
+        self.options = options
+
+    def fit(self, X, y):
+        labels = y if hasattr(self.model, "predict_proba") else None
+        X, aside, y, y_aside = train_test_split(
+            X, y, test_size=EVALUATED, random_state=SEED, stratify=labels
+        )
+        self.model.fit(X, y, eval_set=[(aside, y_aside)], **self.options)
+        return self
+
+
+def xgboost(task, p):
+    """XGBoost with the usual early stopping."""
+    from xgboost import XGBClassifier, XGBRegressor
+
+    peer = of_task(XGBRegressor, XGBClassifier, n_jobs=1, **ROUNDS)
+    model = peer(task, p).set_params(early_stopping_rounds=PATIENCE)
+    return Stopped(model, verbose=False)
+
+
+def lightgbm(task, p):
+    """LightGBM with the usual early stopping."""
+    from lightgbm import LGBMClassifier, LGBMRegressor, early_stopping
+
+    peer = of_task(LGBMRegressor, LGBMClassifier, n_jobs=1, verbose=-1, **ROUNDS)
+    return Stopped(peer(task, p), callbacks=[early_stopping(PATIENCE, verbose=False)])
+
+
+class Automatic(Wrapped):
+    """FLAML with a budget of time."""
+
+    def __init__(self, model, task):
+        self.model = model
+        self.task = task
+
+    def fit(self, X, y):
+        metric = "mse" if self.task == "regression" else "log_loss"
+        self.model.fit(
+            X_train=X,
+            y_train=y,
+            task=self.task,
+            metric=metric,
+            time_budget=AUTOML_SECONDS,
+            n_jobs=1,
+            seed=SEED,
+            verbose=0,
+        )
+        return self
+
+
+def flaml(task, p):
+    from flaml import AutoML
+
+    return Automatic(AutoML(), task)
+
+
+OF_BOTH = {
+    "random forest": of_task(
+        RandomForestRegressor, RandomForestClassifier, n_estimators=N_TREES
+    ),
+    "extra trees": of_task(
+        ExtraTreesRegressor, ExtraTreesClassifier, n_estimators=N_TREES
+    ),
+    "HistGB, stopped": stopped_boosting,
+    "HistGB, folds": searched_boosting,
+    "XGBoost": xgboost,
+    "LightGBM": lightgbm,
+    AUTOML: flaml,
+}
+REGRESSION = ("LassoCV", "ElasticNetCV", "RidgeCV", "KernelRidge")
+PEERS = {
+    "regression": {
+        **{name: scaled_peer(name) for name in REGRESSION},
+        "SVR": support_vectors,
+        **OF_BOTH,
+    },
+    "classification": {"logistic": logistic, "SVC": support_vectors, **OF_BOTH},
+}

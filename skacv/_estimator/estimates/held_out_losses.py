@@ -1,0 +1,153 @@
+"""Losses of held-out predictions, for every row and iterate."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils import check_array, gen_batches
+
+from ..._compat import on_host
+from ...risk.averages import mean_with_error
+
+ENTRIES_PER_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """Costs of rows that were held out, by the iterates that never saw them.
+
+    A row is there as often as it was held out.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_held_out,)
+        Which samples they are.
+    folds : ndarray of int, shape (n_held_out,)
+        With which others each was held out; one by one these are numbers of their own.
+    weights : ndarray of shape (n_held_out,)
+        Their weights in a mean.
+    n_iterates : int
+    of : callable
+        ``of(iterates)``, the costs of a slice of iterates, (n, n_held_out).
+    """
+
+    rows: np.ndarray
+    folds: np.ndarray
+    weights: np.ndarray
+    n_iterates: int
+    of: Callable
+
+    @property
+    def size(self):
+        """How many costs there are."""
+        return self.n_iterates * len(self.rows)
+
+    def within(self, samples):
+        """Those of some samples only.
+
+        Parameters
+        ----------
+        samples : ndarray of int
+
+        Returns
+        -------
+        HeldOutLosses
+        """
+        kept = np.isin(self.rows, samples)
+        return replace(
+            self,
+            rows=self.rows[kept],
+            folds=self.folds[kept],
+            weights=self.weights[kept],
+            of=lambda iterates: self.of(iterates)[:, kept],
+        )
+
+    def sums(self, labels, n_labels):
+        """Costs times weights, summed over the rows of every label, and the weights.
+
+        Parameters
+        ----------
+        labels : ndarray of int, shape (n_held_out,)
+        n_labels : int
+
+        Returns
+        -------
+        losses : ndarray of shape (n_iterates, n_labels)
+        weights : ndarray of shape (n_labels,)
+        """
+        order = np.argsort(labels, kind="stable")
+        there, first = np.unique(labels[order], return_index=True)
+        found = np.zeros((self.n_iterates, n_labels))
+        size = max(1, ENTRIES_PER_BLOCK // len(labels))
+        for block in gen_batches(self.n_iterates, size):
+            weighted = (self.of(block) * self.weights)[:, order]
+            found[block, there] = np.add.reduceat(weighted, first, axis=1)
+        return found, np.bincount(labels, self.weights, n_labels)
+
+    def averages(self):
+        """Mean cost of every iterate, and its standard error over folds.
+
+        Returns
+        -------
+        mean, standard_error : ndarray of shape (n_iterates,)
+        """
+        _, labels = np.unique(self.folds, return_inverse=True)
+        if labels.max() == 0:  # no spread over folds: that over rows
+            labels = np.arange(len(labels))
+        losses, weights = self.sums(labels, labels.max() + 1)
+        return mean_with_error(losses / weights, weights)
+
+
+def row_losses(loss, target, predictions):
+    """What predictions of some rows cost, on average over outputs.
+
+    Parameters
+    ----------
+    loss : Loss
+    target : ndarray of shape (n_rows, n_outputs)
+    predictions : ndarray of shape (n_iterates, n_rows) or (n_iterates, n_rows, n)
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_rows)
+    """
+    predictor = loss.predictor(predictions.astype(np.float64))
+    predictor = np.moveaxis(predictor.reshape(*predictions.shape[:2], -1), 0, 2)
+    return loss.cost(target[:, :, None], predictor).mean(axis=1).T
+
+
+def held_out_losses_of(estimator, estimate, y):
+    """What the held-out predictions of a fitted estimator cost.
+
+    Their weighted mean is the path: where that has been corrected for what random
+    labels add, so are they.
+
+    Parameters
+    ----------
+    estimator : fitted estimator of skacv
+    estimate : Estimate
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        As passed to fit.
+
+    Returns
+    -------
+    HeldOutLosses or None
+        None if this fit has no such predictions.
+    """
+    predictions = getattr(estimator, estimate.predictions, None)
+    if predictions is None:
+        return None
+    indices = getattr(estimator, estimate.indices)
+    rows = np.hstack(indices)
+    folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
+    weights, loss = estimator._row_weights[rows], estimator._loss
+    y = check_array(on_host(y), ensure_2d=False, dtype=None, input_name="y")
+    target = estimator._target(y)[rows]
+    path = getattr(estimator, estimate.path)
+
+    def of(iterates):
+        cost = row_losses(loss, target, predictions[iterates])
+        mean = cost @ weights / weights.sum()
+        return cost + (path[iterates] - mean)[:, None]
+
+    return HeldOutLosses(rows, folds, weights, len(path), of)
