@@ -45,7 +45,7 @@ test-oldest: $(OLDEST)/installed  ## the tests against the oldest supported vers
 
 test-extras: $(EXTRAS)/installed  ## tests and doctests of skacv.jax, .torch, .dask, boosters, arrays on a device
 	$(EXTRAS)/bin/$(PYTEST) tests/any_optimiser tests/jax tests/torch tests/dask tests/test_public_api.py
-	$(EXTRAS)/bin/$(PYTEST) tests/staged/test_boosters.py
+	$(EXTRAS)/bin/$(PYTEST) tests/staged/boosters
 	$(EXTRAS)/bin/$(PYTEST) tests/test_docs.py tests/test_examples.py -k "jax or torch or frozen_features"
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_docs.py -k arrays
 	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/$(PYTEST) tests/test_array_api.py
@@ -86,15 +86,20 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# A bare environment builds; another one has the wheel alone.
-dist:  ## sdist and wheel in dist/, and the wheel tried from outside the repository
+# A bare environment builds; another one has the wheel alone, then pytest for the sdist.
+dist:  ## sdist and wheel in dist/, both tried from outside the repository
 	rm -rf dist
 	$(PYTHON) -m venv --clear $(DIST)
-	$(DIST)/bin/python $(PIP) build
+	$(DIST)/bin/python $(PIP) build cffconvert
+	$(DIST)/bin/cffconvert --validate
 	$(DIST)/bin/python -m build
 	$(PYTHON) -m venv --clear $(DIST)
 	$(DIST)/bin/python $(PIP) dist/*.whl
-	cd / && $(CURDIR)/$(DIST)/bin/python -I $(CURDIR)/tests/try_wheel.py $(CURDIR)/dist/*.whl
+	cd / && $(CURDIR)/$(DIST)/bin/python -I -W error $(CURDIR)/tests/try_wheel.py $(CURDIR)/dist/*.whl
+	$(DIST)/bin/python $(PIP) pytest
+	mkdir $(DIST)/sdist
+	tar -x --strip-components=1 -C $(DIST)/sdist -f dist/*.tar.gz
+	cd $(DIST)/sdist && ../bin/python -m pytest -q tests/test_packaging.py tests/test_common.py -k "packaging or Lasso"
 
 # What the demo needs comes first, so that it need not wait for the rest.
 $(VENV)/installed-plot: pyproject.toml

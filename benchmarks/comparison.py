@@ -1,6 +1,6 @@
 """Every measured pair, in the manual: ``python -m benchmarks.comparison``.
 
-Writes the table of ``docs/comparison.md`` anew from what ``make bench`` and
+Writes the table of ``docs/measured_pairs.md`` anew from what ``make bench`` and
 ``make bench-peers`` have left in ``benchmarks/results``.
 """
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from .framework import Row, header, line
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "comparison.md"
-HEADING = "## Every measured pair\n"
+PAGE = ROOT / "docs" / "measured_pairs.md"
+HEADING = "# Every measured pair\n"
 # Files of results, and what prints a benchmark of theirs.
 COMMANDS = {"bench": "python -m benchmarks", "peers": "python -m benchmarks.peers"}
 COLUMNS = header("work", "against", "asked", "ratio", "outcome", "accuracy", "command")

@@ -89,8 +89,8 @@ html_theme_options = {
 }
 # Pages that are no section: their width goes to the text.
 ALONE = (
-    "index quickstart estimates theory exactness comparison references changelog "
-    "extending design contributing"
+    "index quickstart coming_from estimates theory exactness comparison "
+    "measured_pairs references changelog extending design contributing"
 )
 html_sidebars = {page: [] for page in ALONE.split()}
 

@@ -2,8 +2,8 @@
 
 ``TrajectoryEarlyStoppingCV().fit(X, y)`` runs a few models and keeps the best iterate
 of all. ``TrajectoryEarlyStoppingCV(TrajectoryLasso("path"))`` and the like stop a model
-of your choice; every model has ``risk_path_``, ``loo_path_`` or ``cv_path_``, estimates
-of what each iterate costs on unseen rows. Scale the columns first.
+of your choice. Every model has ``risk_path_``, ``loo_path_`` or ``cv_path_``, which
+estimate the loss of each iterate on unseen rows. Scale the columns first.
 """
 
 from ._estimator.data.row_summary import RowSummary

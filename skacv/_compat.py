@@ -183,7 +183,7 @@ def class_weights(class_weight, classes, y, sample_weight):
 
 
 class Resumed:
-    """Boosting of histograms that goes on, with the same rows, from fit to fit.
+    """Histogram boosting that continues, with the same rows, from fit to fit.
 
     Each fit would bin the rows anew, and sum over all earlier trees. What comes of that
     is kept here: fits add to the sums in place.
@@ -210,7 +210,7 @@ class Resumed:
                 delattr(self.boosted, name)
 
     def _once(self, name, *args, **settings):
-        """What a method of its class has returned first."""
+        """The first result of a method of its class."""
         if name not in self._known:
             found = getattr(type(self.boosted), name)(self.boosted, *args, **settings)
             self._known[name] = found, self.boosted._bin_mapper
@@ -220,11 +220,6 @@ class Resumed:
 
 def with_stages(boosted, first, last):
     """Fitted trees of boosting, of some stages alone.
-
-    Parameters
-    ----------
-    boosted : gradient boosting, plain or of histograms
-    first, last : int
 
     Returns
     -------
@@ -240,16 +235,13 @@ def with_stages(boosted, first, last):
 def staged_sums(boosted, X, sums=None):
     """Sums over the trees of boosting, stage after stage.
 
+    Shapes: returned (n_samples, n_trees_per_stage).
+
     Parameters
     ----------
     boosted : gradient boosting, plain or of histograms
-    X : rows
     sums : ndarray of shape (n_samples, n_trees_per_stage), default=None
-        Those of earlier stages. None: what the estimator begins with.
-
-    Returns
-    -------
-    iterator of ndarray of shape (n_samples, n_trees_per_stage)
+        Sums of earlier stages. None: the initial values of the estimator.
     """
     if sums is not None:
         boosted = copy(boosted)
@@ -260,12 +252,9 @@ def staged_sums(boosted, X, sums=None):
 
 
 def predicted_by(boosted, sums):
-    """What boosting predicts of rows with such sums: of classes, probabilities.
+    """Predictions of boosting from these sums; for classes, probabilities.
 
-    Parameters
-    ----------
-    boosted : gradient boosting, plain or of histograms
-    sums : ndarray of shape (n_samples, n_trees_per_stage)
+    Shapes: sums (n_samples, n_trees_per_stage).
 
     Returns
     -------

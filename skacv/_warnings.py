@@ -17,13 +17,7 @@ PACKAGES = tuple(
 
 
 def warn(message, category):
-    """Warn of the line, outside of these packages, that has called one of them.
-
-    Parameters
-    ----------
-    message : str
-    category : Warning class
-    """
+    """Warn of the line, outside of these packages, that has called one of them."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_code.co_filename.startswith(PACKAGES):
         frame, level = frame.f_back, level + 1

@@ -22,7 +22,12 @@ def test_the_version_stands_in_one_place():
 
 
 def test_the_changelog_has_this_version():
-    assert VERSION.search((ROOT / "CHANGELOG.md").read_text())
+    headings = re.findall(
+        r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert VERSION.search(headings[0])
+    # Whoever makes the release writes the date.
+    assert re.search(r" \((unreleased|\d{4}-\d\d-\d\d)\)$", headings[0])
 
 
 def test_the_citation_file_has_papers_of_the_page_on_citing():

@@ -5,7 +5,7 @@ with that wheel alone.
 """
 
 import sys
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -23,7 +23,9 @@ def check_files(wheel):
     assert packages == {"skacv", f"skacv-{skacv.__version__}.dist-info"}, packages
     strange = [name for name in names if "test" in name or "benchmark" in name]
     assert not strange, strange
-    assert "skacv/py.typed" in names
+    # Nothing is bundled that would have a licence of its own.
+    others = [n for n in names if n.startswith("skacv/") and not n.endswith(".py")]
+    assert others == ["skacv/py.typed"], others
     assert any(name.endswith("licenses/LICENSE") for name in names)
     print(f"{Path(wheel).name}: {len(names)} files")
 
@@ -32,6 +34,7 @@ def check_installed():
     """What is imported is the wheel, of the version that it says."""
     assert Path(skacv.__file__).is_relative_to(sys.prefix), skacv.__file__
     assert version("skacv") == skacv.__version__
+    assert metadata("skacv")["License-Expression"] == "BSD-3-Clause"
 
 
 def fit():

@@ -1,1 +1,1 @@
-"""What runs of any optimiser share, whatever library runs them."""
+"""Runs of any optimiser: the part that all libraries share."""

@@ -1,4 +1,4 @@
-"""Folds beside a training loop of a user's own: what iterates cost, as they come."""
+"""Folds alongside a user's training loop, with the loss of iterates as they come."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -24,7 +24,7 @@ N_REFUSED = 10
 class AlongsideLoop(ABC):
     """Replicas that are advanced with a training loop, update by update.
 
-    The folds are judged by their held-out rows after each ``every`` updates.
+    The folds are evaluated on their held-out rows after every ``every`` updates.
     """
 
     def __init__(self, folds: Any, every: int) -> None:
@@ -51,14 +51,14 @@ class AlongsideLoop(ABC):
 
     @abstractmethod
     def _held_out(self):
-        """What replicas predict of rows that they leave out, and what that costs."""
+        """Predictions of replicas for their held-out rows, and their losses."""
 
     @abstractmethod
     def _keep(self):
-        """Keep the parameters that the loop has now: they are the best so far."""
+        """Keep the loop's current parameters, the best so far."""
 
     def _follow(self, rows):
-        """Take note of an update of the loop."""
+        """Follow an update of the loop."""
         self._advance(rows)
         self.n_steps_ += 1
         self._check_followed()
@@ -100,7 +100,7 @@ class AlongsideLoop(ABC):
 
     @property
     def se_path_(self) -> np.ndarray:
-        """Its standard error over folds, (n_evaluations,)."""
+        """Standard error of ``path_`` over folds, (n_evaluations,)."""
         return np.array(self._se_path)
 
     @property
@@ -119,7 +119,7 @@ class AlongsideLoop(ABC):
         Parameters
         ----------
         patience : int
-            Number of entries of ``path_`` without an improvement.
+            Number of entries of ``path_`` without improvement.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What runs ask of a model, its optimiser and the library that both are of."""
+"""The interface between runs and a model, its optimiser and their library."""
 
 from abc import ABC, abstractmethod
 
@@ -14,11 +14,11 @@ class Backend(ABC):
     """
 
     def mean_loss(self, params, X, y, weights):
-        """Weighted sum of what the rows cost."""
+        """Weighted sum of the losses of the rows."""
         return weights @ self.loss(y, self.predict(params, X))
 
     def objective(self, params, X, y, weights):
-        """What is minimised."""
+        """The objective."""
         return self.mean_loss(params, X, y, weights) + self.penalty_of(params)
 
     def penalty_of(self, params):
@@ -27,7 +27,7 @@ class Backend(ABC):
 
     @abstractmethod
     def arrays(self, params, *values):
-        """What a user passes as arrays of the library, like those of parameters."""
+        """A user's arrays as arrays of the library, like the parameters."""
 
     @abstractmethod
     def to_numpy(self, array):
@@ -57,7 +57,7 @@ class Backend(ABC):
     @staticmethod
     @abstractmethod
     def losses(loss, y, predictions):
-        """What rows cost, (n_iterates, n_rows), in float64."""
+        """Losses of the rows, (n_iterates, n_rows), in float64."""
 
     @abstractmethod
     def predict_path(self, path, X):

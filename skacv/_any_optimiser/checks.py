@@ -1,4 +1,4 @@
-"""What models, losses and data must be, in one sentence each."""
+"""Checks of models, losses and data."""
 
 import numpy as np
 

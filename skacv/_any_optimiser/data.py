@@ -4,14 +4,13 @@ from typing import Any, NamedTuple
 
 
 class Rows(NamedTuple):
-    """What a run is on, in arrays of a library; a subclass writes ``of_batch``.
+    """Rows, targets and batches of a run; a subclass implements ``of_batch``.
 
     Attributes
     ----------
     X : array, or collection of arrays, of n_rows rows
-    y : array of n_rows rows
     batches : sequence of arrays of int, or None
-        Rows of every update, gone through again and again. None is all rows.
+        Rows of every update, repeated cyclically. None means all rows.
     """
 
     X: Any

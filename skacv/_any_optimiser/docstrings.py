@@ -1,10 +1,10 @@
-"""What estimators of any optimiser say of their parameters and attributes."""
+"""Texts of the parameters and attributes of estimators of any optimiser."""
 
 from .._estimator.docstrings import SHARED, entries
 
 OPTIMISED = SHARED | entries("""
 loss : callable, default=None
-    ``loss(y, prediction)``, one number a row. None is (y - prediction)^2.
+    ``loss(y, prediction)``, one number per row. None is (y - prediction)^2.
 max_iter : int, default=200
     Number of updates.
 batch_size : int, default=None
@@ -19,7 +19,7 @@ loo : bool or int, default=False
 train_path_ : ndarray of shape (n_iter_ + 1,)
     Mean loss of every iterate on the training rows.
 cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Mean loss of every iterate on rows that were left out, and its standard error.
+    Mean loss of every iterate on the held-out rows, and its standard error.
 cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
 (n_iter_ + 1, n_held_out)
     Held-out predictions of every iterate.
@@ -28,13 +28,13 @@ cv_indices_ : list of ndarray of int
 loo_indices_ : ndarray of int
     Indices of the rows left out one at a time.
 n_iter_, iteration_ : int
-    Number of the last iterate, and of the one in use.
+    Index of the last iterate, and of the one in use.
 """)
 
 OF_CLASSES = entries("""
 loss : callable, default=None
-    ``loss(y, decision)``, one number a row, with the classes as 0, 1, ... None is
-    the log loss, and gives probabilities.
+    ``loss(y, decision)``, one number per row, with the classes as 0, 1, ... None is
+    the log loss, which gives probabilities.
 classes_ : ndarray of shape (n_classes,)
     Labels of the classes.
 cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
@@ -48,22 +48,22 @@ optimizer : optax.GradientTransformation, default=None
 penalty : callable, default=None
     ``penalty(params)``, a number.
 random_state : int, RandomState instance or None, default=None
-    Controls the key, the batches and the rows left out.
+    Controls the key, the random batches and the choice of left-out rows.
 params_, params_path_ : pytree of ndarray
     Parameters of the iterate in use, and of all along the first axes.
 """)
 
 TORCH = OPTIMISED | entries("""
 optimizer : callable, default=None
-    ``optimizer(params)``, an optimiser of a list of tensors that works entry by
-    entry. None is ``torch.optim.Adam(params, 0.05)``.
+    ``optimizer(params)``, an elementwise optimiser of a list of tensors. None is
+    ``torch.optim.Adam(params, 0.05)``.
 scheduler : callable, default=None
     ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
 penalty : callable, default=None
     ``penalty(params)`` returns a number for a dict of tensors by name.
 random_state : int, RandomState instance or None, default=None
-    Seeds torch when the module is created, and controls the draw of batches and of
-    rows left out.
+    Seeds torch when the module is created, and controls the random batches and the
+    choice of left-out rows.
 module_ : torch.nn.Module
     The module with the parameters of the iterate in use.
 params_, params_path_ : dict of str to Tensor

@@ -1,4 +1,4 @@
-"""What every iterate costs on rows held out: the result of every reading."""
+"""The estimated loss of every iterate on held-out rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +17,8 @@ class PathEstimate:
     Attributes
     ----------
     path, se_path : ndarray of shape (n_steps + 1,)
-        Estimated mean loss of every iterate, from the start to the last, and its
-        standard error, over folds (over rows if they are left out one at a time, or if
+        Estimated mean loss of every iterate, including the starting point, and its
+        standard error over folds (over rows if they are left out one at a time, or if
         there is one fold).
     prediction_path : ndarray of shape (n_steps + 1, n_held_out, ...)
         Held-out predictions of every iterate, fold after fold.
@@ -46,7 +46,7 @@ class PathEstimate:
         predictions : ndarray of shape (n_steps + 1, n_held_out, ...)
         folds : Folds
         first : int, default=0
-            Which iterate the first is, for the message.
+            Index of the first iterate, for the message.
 
         Raises
         ------
@@ -58,8 +58,8 @@ class PathEstimate:
             t, place = np.argwhere(~finite)[0]
             raise ValueError(
                 f"The loss of row {folds.indices[place]} is not finite from iterate "
-                f"{first + t} on, where it is left out: the run without it diverges, "
-                "as the one on all rows does not. Take smaller or fewer steps."
+                f"{first + t} on: the run without it diverges, though the run on all "
+                "rows does not. Take smaller or fewer steps."
             )
         held_out = HeldOutLosses(
             rows=folds.indices,
@@ -73,5 +73,5 @@ class PathEstimate:
 
     @cached_property
     def best_iteration(self) -> int:
-        """The iterate of least estimated cost; the earliest of them."""
+        """The iterate of least estimated loss, the earliest in case of ties."""
         return Patience(None).follow(self.path).best

@@ -1,4 +1,4 @@
-"""Estimators whose run is of any optimiser: scikit-learn's side of them."""
+"""Scikit-learn estimators that run any optimiser: the part of all libraries."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -33,17 +33,17 @@ LARGEST_SEED = 2**31 - 1
 
 @dataclass(frozen=True)
 class UserLoss:
-    """What figures call a loss of the user's own."""
+    """A user's loss, with a name for figures."""
 
     name: str
 
 
 class IteratedModel(RecordedModel, RecordsTrajectory):
-    """A fit that is a run of some library, recorded.
+    """Base class of estimators whose fit is a recorded run of some library.
 
     A subclass has the parameters ``loss``, ``max_iter``, ``batch_size``, ``cv``,
     ``loo`` and ``random_state``, a ``_default_loss`` and the library's ``_model_type``,
-    and writes the two methods below.
+    and implements the two methods below.
     """
 
     _parameter_constraints = {
@@ -80,7 +80,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             Targets.
         **params : dict
             Passed on to the splitter of ``cv``, such as ``groups``; with metadata
-            routing enabled, what that requests.
+            routing enabled, as it requests.
 
         Returns
         -------
@@ -90,8 +90,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         Raises
         ------
         ValueError
-            If parameters or data are invalid, or the run or one without some rows
-            diverges.
+            If parameters or data are invalid, or if the run, or a run without some
+            rows, diverges.
         """
         X, y, target, names, n_outputs = self._coded(X, y)
         splitter, split_params = splitter_of(self, y, params)
@@ -114,7 +114,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return self
 
     def _batches(self, n_rows, seed):
-        """Rows of every update, in a new order every epoch; None is all."""
+        """Rows of every update, in a new order every epoch; None means all rows."""
         if self.batch_size is None:
             return None
         n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
@@ -158,26 +158,26 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return self._default_loss if self.loss is None else self.loss
 
     def _row_losses(self, target, predictions):
-        """What rows cost, (n_iterates, n), from predictions (n_iterates, n, ...)."""
+        """Losses of rows, (n_iterates, n), from predictions (n_iterates, n, ...)."""
         return self._model_type.losses(self._row_loss(), target, predictions)
 
     @property
     def _loss(self):
-        """The loss by the name that figures give it."""
+        """The loss, with its name for figures."""
         if self.loss is None:
             return self._named
         return UserLoss(getattr(self.loss, "__name__", "loss"))
 
     @staticmethod
     def _changes_strength():
-        """There is no path of penalties, along which all iterates matter alike."""
+        """False: there is no path of penalties."""
         return False
 
     def _mean_loss(self, target, predictor, weights):
         return np.average(self._row_losses(target, predictor[None])[0], weights=weights)
 
     def _loss_on(self, X, y):
-        """The loss of rows: with ``loss=None`` that of other models of skacv."""
+        """The loss of rows: with ``loss=None`` the usual loss of skacv."""
         return self._usual_loss(y) if self.loss is None else self.loss
 
     def _held_out_costs(self, name, y):
@@ -210,7 +210,7 @@ def _attributes(name, found):
 
 
 def _of_folds(found):
-    """Those of folds, whose rows are listed fold by fold."""
+    """Fitted attributes of folds, whose rows are listed fold by fold."""
     ends = np.flatnonzero(np.diff(found.folds)) + 1
     attributes = _attributes("cv", found)
     return {**attributes, "cv_indices_": np.split(found.indices, ends)}
@@ -222,7 +222,7 @@ def squared_error(y, prediction):
 
 
 class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
-    """Predictions are those of the model; without a loss the squared error."""
+    """A regressor: outputs of the model; the squared error by default."""
 
     _named = SquaredError()
     _default_loss = staticmethod(squared_error)
@@ -251,7 +251,7 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
         return self._linear_predictor(X)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict with every iterate, from the start to the last.
+        """Predict with every iterate, including the starting point.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
 
 
 class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEstimator):
-    """Predictions are decisions: of the second of two classes, else of every class.
+    """A classifier: outputs are decisions for the second of two, or every class.
 
     Losses see classes as 0, 1, ..., in the order of ``classes_``.
     """

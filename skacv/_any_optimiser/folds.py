@@ -1,4 +1,4 @@
-"""Which rows every replica leaves out, and what the others weigh in it."""
+"""The rows that every replica leaves out, and the weights of the others."""
 
 from dataclasses import dataclass
 
@@ -14,16 +14,16 @@ FEWEST_AT_A_TIME = 16
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Sets of rows, each fitted on and judged by a replica of its own.
+    """Folds, each with a replica fitted on its training rows.
 
     Attributes
     ----------
     n_rows : int
         Number of rows of the data.
     held_out : tuple of ndarray of int
-        Rows of every replica.
+        Held-out rows of every replica.
     fitted : tuple of ndarray of int, or None
-        The same; None is all rows that a replica is not judged by.
+        Training rows of every replica; None means all rows but the held-out ones.
     """
 
     n_rows: int
@@ -32,16 +32,16 @@ class Folds:
 
     @classmethod
     def of(cls, folds, X, y):
-        """The folds that a user has named, of X and y, at which splitters may look.
+        """The folds that a user has asked for; splitters may use X and y.
 
-        A number of folds drawn at random, always the same; a splitter of scikit-learn;
-        or pairs of rows to fit on and rows to judge by.
+        A number of random folds with a fixed seed; a splitter of scikit-learn; or pairs
+        of training rows and held-out rows.
 
         Raises
         ------
         ValueError
-            If there are no folds, or one has no rows to fit on or to judge by, has
-            the same row in both, or rows that the data do not have.
+            If there are no folds, or a fold has no training or held-out rows, has a row
+            in both, or has rows beyond the data.
         """
         n_rows = len(y)
         if isinstance(folds, int | np.integer):
@@ -59,14 +59,14 @@ class Folds:
         for number, (fitted, held_out) in enumerate(pairs):
             if len(np.intersect1d(fitted, held_out)):
                 raise ValueError(
-                    f"Fold {number} is judged by rows that it is fitted on."
+                    f"Fold {number} has rows that are both training and held-out rows."
                 )
         fitted, held_out = zip(*pairs)
         return cls(n_rows, held_out, fitted)
 
     @classmethod
     def of_rows(cls, rows, n_rows):
-        """Each of some rows left out by itself; None is all rows."""
+        """Folds of single rows; None means all rows."""
         rows = np.arange(n_rows) if rows is None else rows
         rows = _checked(rows, n_rows, "rows")
         return cls(n_rows, tuple(rows[:, None]))
@@ -76,7 +76,7 @@ class Folds:
 
     @property
     def indices(self):
-        """The rows that are judged by, fold after fold, (n_held_out,)."""
+        """The held-out rows, fold after fold, (n_held_out,)."""
         return np.concatenate(self.held_out)
 
     @property
@@ -85,7 +85,7 @@ class Folds:
         return np.repeat(np.arange(len(self)), [len(rows) for rows in self.held_out])
 
     def weights(self):
-        """What rows weigh in the mean loss of every replica, (n_folds, n_rows)."""
+        """Weights of the rows in the mean loss of every replica, (n_folds, n_rows)."""
         is_rest = self.fitted is None
         found = np.full((len(self), self.n_rows), float(is_rest))
         for own, rows in zip(found, self.held_out if is_rest else self.fitted):
@@ -94,17 +94,17 @@ class Folds:
 
     @property
     def most_held_out(self):
-        """Rows that a fold is judged by, at most."""
+        """The largest number of held-out rows of a fold."""
         return max(len(rows) for rows in self.held_out)
 
     def padded(self, size):
-        """The rows that are judged by, (n_folds, size): their last one fills up."""
+        """The held-out rows, (n_folds, size), padded by repeating the last one."""
         return np.stack(
             [np.pad(rows, (0, size - len(rows)), mode="edge") for rows in self.held_out]
         )
 
     def unpadded(self, found):
-        """What the first replicas say of :meth:`padded` rows, fold after fold.
+        """Values of the first replicas for :meth:`padded` rows, fold after fold.
 
         From (n_first, n_iterates, size, ...) to (n_iterates, n_held_out, ...).
         """
@@ -138,7 +138,7 @@ class Folds:
             yield Folds(self.n_rows, held_out, fitted), n_own
 
     def by_block(self, held_out, most=None):
-        """Predictions of all rows that are judged by, (n_iterates, n_held_out, ...).
+        """Predictions for all held-out rows, (n_iterates, n_held_out, ...).
 
         Those of a block, (n_block, n_iterates, size, ...), are ``held_out(weights,
         rows)``, of weights (n_block, n_rows) and rows (n_block, size).
@@ -151,7 +151,7 @@ class Folds:
 
 
 def at_a_time(n_rows, n_bytes=BLOCK_BYTES):
-    """How many replicas predict all rows within some bytes, a few at least."""
+    """Number of replicas whose predictions fit in memory, a few at least."""
     return max(FEWEST_AT_A_TIME, n_bytes // (8 * n_rows))
 
 

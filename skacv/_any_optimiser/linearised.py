@@ -95,11 +95,8 @@ class Expansion:
 
     Attributes
     ----------
-    by : Derivatives
-    model : Backend
     unravel : callable
         From a vector to the parameters.
-    data : Rows
     weights : array of shape (n_rows,)
         Those of the recorded run, all equal.
     rows : array of int, shape (n_replicas,)
@@ -123,7 +120,7 @@ class Expansion:
         return self._gradient(*of) + point @ hessian
 
     def of_own(self, theta, point):
-        """The same of what the row costs that each leaves out."""
+        """The same for the loss of the row that each leaves out."""
 
         def expanded(d, X, y):
             def gradient(theta):
@@ -134,7 +131,7 @@ class Expansion:
         return self.by.each(expanded)(point, *self.own)
 
     def missed(self, theta, point, own):
-        """What expanding misses of the gradients over all rows but the one left out."""
+        """Error of the expanded gradients over all rows but the left-out one."""
         everything = self.data.X, self.data.y, self.weights
 
         def exact(d):
@@ -159,7 +156,7 @@ class Expansion:
         return (found + missed) / (1 - self.weights[0]) + exact
 
     def predicted(self, thetas):
-        """What every replica predicts of the row that it leaves out."""
+        """Prediction of every replica for its left-out row."""
 
         def one(theta, X):
             return self.model.predict(self.unravel(theta), X)[0]
@@ -184,7 +181,7 @@ class Expansion:
 
 
 def scaled(missed, at, point):
-    """What was missed at some deviations, at others: it is of second order in them."""
+    """The error at other deviations, of second order in them."""
     squares = (at**2).sum(axis=1)
     # Where the first are zero, so is the product.
     ratio = (at * point).sum(axis=1) / (squares + (squares == 0))

@@ -69,8 +69,8 @@ def blocks_of_modes(temporal, n_probes, n_entries):
 def estimate_of(losses, predictions, by_group, folds):
     """The estimate, with the error that random signs leave in it.
 
-    That is from mean costs by the probes of each group alone, (n_groups, n_steps + 1).
-    The folds are all rows, one by one.
+    The error comes from mean losses by the probes of each group, (n_groups, n_steps +
+    1). The folds are all rows, one by one.
     """
     found = PathEstimate.of(losses, predictions, folds)
     n_groups = len(by_group)

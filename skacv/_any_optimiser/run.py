@@ -18,7 +18,7 @@ METHODS = "exact", "linearised"
 
 @dataclass(frozen=True, eq=False)
 class RecordedRun:
-    """What runs of all libraries have; a subclass documents its attributes."""
+    """A recorded run of any library; a subclass documents its attributes."""
 
     _model: Backend
     _data: Rows
@@ -77,7 +77,7 @@ class RecordedRun:
         ----------
         folds : int, cross-validation splitter or iterable, default=5
             A number of random folds, a splitter of scikit-learn, or pairs of rows to
-            fit on and rows to judge by.
+            fit on and held-out rows.
         block_size : int, default=None
             Largest number of runs computed side by side; None is what fits in cache.
 

@@ -1,1 +1,1 @@
-"""What every estimator of this package shares."""
+"""The common part of all estimators of this package."""

@@ -16,16 +16,7 @@ def is_collection(array):
 
 
 def on_workers(module):
-    """A module of the layer that works on collections.
-
-    Parameters
-    ----------
-    module : str
-
-    Returns
-    -------
-    module
-    """
+    """A module of the layer that works on collections."""
     return import_module(f"skacv.dask.{module}")
 
 

@@ -1,4 +1,4 @@
-"""What an estimator passes on to those that it holds: methods, and metadata."""
+"""Delegation of methods and metadata to inner estimators."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,10 +21,6 @@ def delegated(
     ----------
     has : callable
         ``has(name)`` is a function that says of an object whether it has the method.
-
-    Returns
-    -------
-    callable
     """
 
     def decorate(method):
@@ -42,16 +38,14 @@ def delegated(
 
 
 def routed(owner, caller, receiver, method, params):
-    """What a method of an inner object is to get of what the owner was passed.
+    """The metadata that an owner passes on to a method of an inner object.
 
     Parameters
     ----------
-    owner : estimator
     caller : str
         The method of the owner.
     receiver, method : str
         The inner object, as the owner's routing calls it, and its method.
-    params : dict
 
     Returns
     -------

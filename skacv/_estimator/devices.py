@@ -28,7 +28,6 @@ def converted(estimator, converter):
 
     Parameters
     ----------
-    estimator : estimator
     converter : callable
         ``converter(array)`` is the array where it is to be.
 
@@ -53,15 +52,10 @@ def attributes_on_device_of(X, y, estimator, attributes):
 
     Parameters
     ----------
-    X, y : as passed to fit
     estimator : estimator
         Those of some stay in NumPy.
     attributes : dict
         Arrays in NumPy, numbers and anything else.
-
-    Returns
-    -------
-    dict
     """
     follows = _can_follow(estimator) and is_foreign(X)
 
@@ -86,13 +80,8 @@ def placed(attributes, place):
 
     Parameters
     ----------
-    attributes : dict
     place : callable
         ``place(name, value)`` is an array of NumPy where it is to be.
-
-    Returns
-    -------
-    dict
     """
     moved = {
         name: place(name, value)

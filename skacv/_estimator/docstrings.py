@@ -1,4 +1,4 @@
-"""What classes and methods say of parameters and attributes, each text once.
+"""Texts of parameters and attributes of classes and methods, each written once.
 
 A docstring lists names in braces, alone on a line, such as ``{cv, keep_data}``. The
 decorator :func:`documented` puts the entries of these names there when the class is
@@ -28,10 +28,6 @@ def documented(
         Entries by name; those of later tables take precedence.
     **values : str
         What stands in entries for names in braces.
-
-    Returns
-    -------
-    callable
     """
     texts = {name: text for table in tables for name, text in table.items()}
 
@@ -86,31 +82,31 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 
 LINEAR = SHARED | entries("""
 standardize : bool, default=False
-    Whether the run is on columns of mean zero and variance one, so that the penalty
-    weighs coefficients in units of standard deviations. ``coef_``, paths and
-    intervals are in units of X all the same. Folds of ``cv`` standardise by their
-    own rows, as a refit would; single rows that are left out, and ``risk_path_``,
-    have the scales of all rows. Sparse columns are scaled and not centred; constant
-    columns stay as they are.
+    Whether to scale the columns to mean zero and variance one before the run, so
+    that the penalty applies to coefficients in units of standard deviations.
+    ``coef_``, paths and intervals are still in units of X. Folds of ``cv`` are
+    standardised by their training rows, as in a refit; leave-one-out and
+    ``risk_path_`` use the scales of all rows. Sparse columns are scaled but not
+    centred; constant columns are left unchanged.
 max_iter : int, default=200
     Maximum number of updates at each value of alpha. Reaching it is normal.
 tol : float, default=1e-6
     Updates at a value of {strength} stop when no coefficient changes by more than
     ``tol`` times the largest coefficient in absolute value.
 loo : {"auto"}, bool or int, default="auto"
-    Leave-one-out along the path: of every row (True), of a given number of rows
-    drawn at random, or of none (False). "auto": every row if that costs about as
-    much as folds, otherwise as many random rows as do, or none if these are too
-    few.
+    Rows to leave out, one at a time, along the path: every row (True), a given
+    number of rows drawn at random, or none (False). "auto": every row if that takes
+    about as long as folds, otherwise as many random rows as fit into that time, or
+    none if these are too few.
 cv : int, splitter or iterable, default=None
     Cross-validation folds, as in scikit-learn. All folds are fitted side by side
-    with the one run. None: no ``cv_path_``.
+    with the run on all rows. None: no ``cv_path_``.
 keep_data : bool, default=False
     Whether to keep the training data, which :meth:`predict_interval` needs
     for the jackknife+.
 n_jobs : int, default=None
-    Number of blocks of held-out rows, or of folds, computed in parallel. None means
-    1 unless in a :func:`joblib.parallel_config` context.
+    Number of blocks of held-out rows, or of folds, that are computed in parallel.
+    None means 1 unless in a :func:`joblib.parallel_config` context.
 verbose : int or bool, default=0
     Whether to print progress messages.
 coef_ : ndarray of shape (n_features,)
@@ -118,8 +114,8 @@ coef_ : ndarray of shape (n_features,)
 intercept_ : float
     Intercept of the iterate in use.
 coef_path_ : ndarray of shape (n_iter_ + 1, n_features)
-    Coefficients of every iterate: row 0 is the start, row t follows t updates,
-    or in batches t passes.
+    Coefficients of every iterate: row 0 is the starting point, row t the result of
+    t updates, or of t passes with batches.
 intercept_path_ : ndarray of shape (n_iter_ + 1,)
     Intercept of every iterate.
 objective_path_ : ndarray of shape (n_iter_ + 1,)
@@ -127,24 +123,24 @@ objective_path_ : ndarray of shape (n_iter_ + 1,)
 train_path_ : ndarray of shape (n_iter_ + 1,)
     Mean {loss} on the training rows.
 risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows)
-    Estimated prediction of every row by the iterates fitted without it. It is
+    Estimated prediction for every row by the iterates fitted without it. It is
     indexed like an array; an iterate is computed from low-rank factors when it is
-    read.
+    accessed.
 risk_indices_ : ndarray of shape (n_rows,)
     Indices in X of the rows of ``risk_prediction_path_``.
 risk_target_ : ndarray of shape (n_rows,)
     Targets of these rows.
 loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out)
-    Prediction of every left-out row by the iterates fitted without it.
+    Prediction for every left-out row by the iterates fitted without it.
 cv_path_ : ndarray of shape (n_iter_ + 1,)
-    Cross-validation error of every iterate: (weighted) mean {loss} on all rows held
-    out. Exact.
+    Cross-validation error of every iterate: the (weighted) mean {loss} on all
+    held-out rows. Exact.
 cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
-    Predictions of the held-out rows, fold after fold.
+    Predictions for the held-out rows, fold after fold.
 cv_indices_ : list of ndarray of int
     Indices of the rows that every fold holds out.
 n_iter_ : int
-    Number of updates recorded; in batches, of passes.
+    Number of recorded updates, or of passes with batches.
 iteration_ : int
     Index of the iterate in use, as a row of the paths.
 step_size_ : float
@@ -158,8 +154,8 @@ alpha : float, array-like or "path", default=1.0
     trajectory, with ``max_iter`` updates at each value and the momentum restarted
     at each.
 penalty_weights : array-like of shape (n_features,), default=None
-    Factors, not negative, by which the penalty of every coefficient is multiplied.
-    A coefficient with weight zero is not penalised; "path" then starts where all
+    Nonnegative factors that multiply the penalty of every coefficient. A
+    coefficient with weight zero is not penalised; "path" then starts where all
     others are zero. None: all weights are one.
 fit_intercept : bool, default=True
     Whether to fit an intercept, by centring X and y by their (weighted) means. X is
@@ -173,26 +169,26 @@ step_size : float or "auto", default="auto"
     the estimates do not hold for a step size that depends on y.
 risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
     How the traces in ``risk_path_`` are computed: exactly; with random probes,
-    added until their standard error is below that of the estimate ("hutchinson");
-    or with a given number of random probes. "auto" and True: exactly if X has at
-    most 100 rows or columns (and few enough active columns for memory), otherwise
-    with probes. False: no ``risk_path_``.
+    added until their standard error is below the standard error of the estimate
+    ("hutchinson"); or with a given number of random probes. "auto" and True:
+    exactly if X has at most 100 rows or columns (and few enough active columns for
+    memory), otherwise with probes. False: no ``risk_path_``.
 risk_row_scales : bool, default=True
     Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
-    norm. False: every row gets the leverage of an average row, as in the published
+    norm. False: every row has the leverage of an average row, as in the published
     estimate [1]_, which is too low for heavy-tailed rows.
 warm_start : bool, default=False
     Whether fitting again continues the recorded trajectory. With a larger
-    ``max_iter`` (and a single alpha, or further ones), all paths equal those of one
-    longer run; with another alpha, solver or step size, the trajectory continues
-    with the new setting. With other data (which do not reproduce the recorded
-    training errors) or another ``fit_intercept``, a new trajectory starts from
-    ``coef_``, with a warning.
+    ``max_iter`` (and a single alpha, or further values), all paths equal those of
+    one longer run; with another alpha, solver or step size, the trajectory
+    continues with the new setting. With other data (which do not reproduce the
+    recorded training errors) or another ``fit_intercept``, a new trajectory starts
+    from ``coef_``, with a warning.
 random_state : int, RandomState instance or None, default=None
-    Controls the draw of the probes and of the rows left out.
+    Controls the random probes and the choice of left-out rows.
 risk_path_ : ndarray of shape (n_iter_ + 1,)
-    Estimated mean squared prediction error of every iterate on unseen rows, in
-    squared units of y, noise included [1]_.
+    Estimated mean squared prediction error of every iterate on unseen rows, noise
+    included, in squared units of y [1]_.
 loo_path_ : ndarray of shape (n_iter_ + 1,)
     Leave-one-out error of every iterate, exact: the (weighted) mean over rows of
     the squared error on the row of iterate t fitted without it, with the same step
@@ -215,31 +211,30 @@ fit_intercept : bool, default=True
 risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
     How the traces in ``risk_path_`` are computed: exactly, which takes one
     derivative of the whole run for every row; with random signs of the rows, added
-    until their standard error is below that over the rows ("hutchinson", or True);
-    or with a given number of random signs. "auto": with random signs if that costs
-    about as much as folds, otherwise no ``risk_path_``. False: no ``risk_path_``.
+    until their standard error is below the standard error over the rows
+    ("hutchinson", or True); or with a given number of random signs. "auto": with
+    random signs if that takes about as long as folds, otherwise no ``risk_path_``.
+    False: no ``risk_path_``.
 risk_row_scales : bool, default=True
     Whether ``risk_path_`` accounts for the larger leverage of rows with a larger
-    norm, if norms vary more than those of Gaussian rows. False: every row gets the
+    norm, if norms vary more than for Gaussian rows. False: every row has the
     leverage of an average row.
 loo_correction : bool, default=True
-    Whether to correct, at some iterates, the error made by linearising the iterates
-    without a row around the recorded ones [1]_, which is done if there are more
-    rows than columns. False is the published method.
+    Whether to correct, at some iterates, the error of linearising the iterates
+    without a row around the recorded ones [1]_. Iterates are linearised if there
+    are more rows than columns. False is the published method.
 risk_path_ : ndarray of shape (n_iter_ + 1,)
-    Estimated mean {loss} of every iterate on unseen rows, from the one run and
-    without leaving out a row: by the memory matrix [2]_ of this loss, the same for
-    all rows.
+    Estimated mean {loss} of every iterate on unseen rows, from the memory matrix
+    [2]_ of this loss, which is the same for all rows. No row is left out.
 risk_se_path_ : ndarray of shape (n_iter_ + 1,)
     Standard error of ``risk_path_``, from the spread over rows and from the random
     signs.
 risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Part of ``risk_se_path_`` that is due to the random signs; zero if traces are
-    exact.
+    Part of ``risk_se_path_`` due to the random signs; zero if traces are exact.
 n_probes_ : int
     Number of random signs used for every row; 0 if traces are exact.
 row_scale_share_ : float
-    Share, between 0 and 1, of the spread of the rows' norms by which leverages are
+    Share, between 0 and 1, of the spread of the row norms by which leverages are
     scaled.
 loo_path_ : ndarray of shape (n_iter_ + 1,)
     Leave-one-out error of every iterate: the (weighted) mean over rows of the
@@ -247,7 +242,7 @@ loo_path_ : ndarray of shape (n_iter_ + 1,)
     number of updates at every {strength}, and the same batches, if any, except for
     that row. Exact where linearising would save little time (few rows per column,
     short runs, small batches). Otherwise the iterates without a row are linearised
-    around the recorded ones and corrected, and computed exactly for rows where that
+    around the recorded ones and corrected, or computed exactly for rows where that
     is not accurate enough.
 .. [1] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
        ICML, arXiv:2303.02732.
@@ -272,22 +267,22 @@ step_size : float or "auto", default="auto"
 batch_size : int, default=32
     Number of rows in a batch of "sgd". Batches are drawn anew for each pass.
 power_t : float, default=0.0
-    The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant
-    step it ends in a neighbourhood of the optimum.
+    The step of pass k of "sgd" is ``step_size / k**power_t``. With a constant step
+    the iterates stay in a neighbourhood of the optimum.
 warm_start : bool, default=False
     Whether fitting again continues the recorded trajectory: with a larger
     ``max_iter`` as one longer run, with another {strength} as along a sequence of
-    values. A run in batches cannot be continued with updates on all rows, nor the
-    reverse.
+    values. A run in batches cannot be continued with updates on all rows, nor vice
+    versa.
 random_state : int, RandomState instance or None, default=None
-    Controls the draw of the batches and of the rows left out.
+    Controls the random batches and the choice of left-out rows.
 .. [3] Gower et al. (2019), "SGD: general analysis and improved rates", ICML,
        section 3.1.
 """)
 
 CLASSIFIERS = entries("""
 class_weight : dict, "balanced" or None, default=None
-    Weights of the classes, as in scikit-learn. They stay the same when rows are
+    Weights of the classes, as in scikit-learn. They do not change when rows are
     left out.
 keep_data : bool, default=False
     Whether to keep the training data, which :meth:`coef_table` needs.
@@ -303,13 +298,13 @@ coef_path_ : ndarray of shape (n_iter_ + 1, n_outputs, n_features)
 intercept_path_ : ndarray of shape (n_iter_ + 1, n_outputs)
     Intercepts of every iterate.
 risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows[, n_classes])
-    Estimated decision function of every row, by the iterates fitted without it. It
+    Estimated decision function for every row, by the iterates fitted without it. It
     is indexed like an array; an iterate is computed from low-rank factors when it
-    is read.
+    is accessed.
 loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
-    Decision function of every left-out row, by the iterates fitted without it.
+    Decision function for every left-out row, by the iterates fitted without it.
 cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_classes])
-    Decision function of the held-out rows, fold after fold.
+    Decision function for the held-out rows, fold after fold.
 """)
 
 # Classifiers with C times the sum of the losses.
@@ -342,26 +337,26 @@ penalty : {"l1", "l2", "elasticnet", "mcp", "scad"}, Penalty or None, \
 default="{penalty}"
     The l1 norm, half the squared Euclidean norm, their mean, the minimax concave
     penalty (gamma=3) or the smoothly clipped absolute deviation (a=3.7). Or a
-    penalty, such as those of ``skacv.optim.penalties``, weighted or of groups
-    (``skacv.optim.families``), or one of your own; ``alpha`` multiplies its
+    penalty from ``skacv.optim.penalties``, or a weighted or grouped one from
+    ``skacv.optim.families``, or one of your own; ``alpha`` multiplies its
     ``strength``. None: no penalty.
 schedule : {"nesterov", "gd", "heavy_ball", "newton"} or schedule, \
 default="nesterov"
-    Accelerated gradient descent, gradient descent, Polyak's heavy ball
-    (momentum .9), or Newton's method, which takes smooth penalties only. Or a
-    schedule, such as those of ``skacv.optim.schedules`` or one of your own: a
-    frozen dataclass whose ``step_size`` is replaced by that of this estimator.
+    Accelerated gradient descent, gradient descent, Polyak's heavy ball (momentum
+    0.9), or Newton's method, for smooth penalties only. Or a schedule from
+    ``skacv.optim.schedules`` or one of your own: a frozen dataclass whose
+    ``step_size`` is replaced by the one of this estimator.
 step_size : float or "auto", default="auto"
     "auto" is 1 / L (1 with "newton"), where L is the largest eigenvalue of X'WX
     times the largest curvature of the loss, plus that of the penalty; or the
     largest step at which the run without any single row is stable, if that is less.
     It depends on X only: the estimates do not hold for a step size that depends on
-    y. The concave penalties, "mcp" and "scad", take steps below gamma and a - 1:
+    y. The concave penalties "mcp" and "scad" need steps below gamma and a - 1:
     scale the columns to unit variance.
 ValueError
-    From ``fit``, if a loss, penalty or schedule does not do what it declares, or
-    two of them cannot be combined, such as a Newton step and a penalty with a prox.
-    The message says which.
+    Raised by ``fit`` if a loss, penalty or schedule does not do what it declares,
+    or if two of them cannot be combined, such as a Newton step and a penalty with a
+    prox. The message says which.
 """)
 
 # Kernel machines.
@@ -385,12 +380,12 @@ degree : float, default=3
 coef0 : float, default=1.0
     Constant term of the polynomial kernel.
 standardize : bool, default=False
-    Whether the kernel is one of columns with mean zero and variance one (sparse
-    ones are scaled and not centred), those of all rows. Rows are passed in units of
-    X in any case. Not with "precomputed".
+    Whether to scale the columns to mean zero and variance one over all rows before
+    the kernel is computed (sparse columns are scaled but not centred). Rows are
+    passed in units of X in any case. Not available with "precomputed".
 solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
-    EigenPro; kernel gradient descent; or Nesterov's acceleration. The last two use
-    all rows in every update, and no subsample. "auto" is "nesterov" where
+    EigenPro, kernel gradient descent, or Nesterov's acceleration. The last two use
+    all rows in every update, and no subsample. "auto" is "nesterov" if
     leave-one-out is exact (up to 3000 rows, within ``memory_budget``). Otherwise,
     or if ``n_components``, ``subsample_size`` or ``batch_size`` is set, it is
     "eigenpro".
@@ -400,15 +395,15 @@ n_components : int or "auto", default="auto"
     subsample up to 3000 rows, else a tenth, at most 100. Eigenvectors with
     eigenvalue zero are not used.
 subsample_size : int or "auto", default="auto"
-    Number of rows that the preconditioner is computed from; they cannot be left
+    Number of rows from which the preconditioner is computed; they cannot be left
     out. "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000
     from 100,000 rows on, if they fit in the memory budget), and never more than a
     third of the rows.
 batch_size : int, "auto" or "full", default="auto"
-    Largest number of rows in a batch; batches are of about equal size. "auto" is
-    all rows up to 3000, otherwise the critical batch size, below which smaller
-    batches do not converge faster. Batches are drawn once; all epochs use them in
-    the same order.
+    Largest number of rows in a batch; batches have about equal sizes. "auto" is all
+    rows up to 3000, otherwise the critical batch size, below which smaller batches
+    do not converge faster. Batches are drawn once; all epochs use them in the same
+    order.
 step_size : float or "auto", default="auto"
     "auto" is 1 / L if updates use all rows, where L is the largest eigenvalue of
     the (preconditioned) kernel matrix divided by n. With batches it is the step of
@@ -418,45 +413,44 @@ max_iter : int, default=200
 patience : int, default=5
     The run stops when its best iterate, by leave-one-out or otherwise by the folds,
     has been followed by this number of epochs and by as many as came before it. The
-    best iterate is then used. With several values of alpha it waits instead for all
-    epochs at one sixth of these values (rounded up), or for ``patience`` epochs if
-    that is more. None, or no estimate: the run has ``max_iter`` epochs at every
-    alpha, and the last iterate is used.
+    best iterate is then used. With several values of alpha the run waits instead
+    for all epochs at one sixth of these values (rounded up), or for ``patience``
+    epochs if that is more. With None, or without an estimate, the run has
+    ``max_iter`` epochs at every alpha, and the last iterate is used.
 tol : float, default=1e-3
-    For ``patience`` an iterate counts as better than another only if its estimate
-    is lower by more than this fraction, and by more than ``loo_mc_se_path_``.
+    For ``patience``, an iterate is better than another only if its estimate is
+    lower by more than this fraction and by more than ``loo_mc_se_path_``.
 loo : {"auto"}, bool or int, default="auto"
-    Leave-one-out along the run: of every row outside of the subsample (True, and
-    "auto" from 3 rows on), of a given number of them drawn at random, with one run
-    for each, or of none (False).
+    Rows to leave out, one at a time, along the run: every row outside the subsample
+    (True, and "auto" with 3 rows or more), a given number of them drawn at random,
+    with one run for each, or none (False).
 n_probes : int, default=40
-    Number of random label vectors from which leave-one-out is estimated where it is
+    Number of random label vectors from which leave-one-out is estimated if it is
     not exact.
 cv : int, splitter or iterable, default=None
     Cross-validation folds, as in scikit-learn. All folds are fitted as further
     outputs of the one run. None: no ``cv_path_``.
 store_every : int, default=1
-    Dual coefficients are kept for one in this number of epochs, and for the best
-    and the last. Paths have all epochs.
+    Dual coefficients are kept for one in ``store_every`` epochs, and for the best
+    and the last one. Paths cover all epochs.
 warm_start : bool, default=False
     Whether fitting the same data again with a larger ``max_iter`` continues the
     run, so that all paths equal those of one longer run. With other data or
-    parameters a new run starts, with a warning. The kernel matrix is kept in
-    memory.
+    parameters a new run starts, with a warning. The kernel matrix stays in memory.
 memory_budget : float, default=1000
-    Megabytes that the kernel matrix may take. A larger matrix is recomputed in
+    Megabytes available for the kernel matrix. A larger matrix is recomputed in
     blocks in every epoch. Beyond 3000 rows it is in single precision.
 n_jobs : int, default=None
     Number of threads that compute blocks of the kernel.
 random_state : int, RandomState instance or None, default=None
-    Controls the draw of the batches, the subsample, the random labels and the rows
-    left out.
+    Controls the random batches, subsample and labels, and the choice of left-out
+    rows.
 verbose : bool or int, default=0
     Whether to print about ten lines of progress messages.
 X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
     The training rows; None with a precomputed kernel.
 stored_iterations_ : ndarray of shape (n_stored,)
-    Indices of these iterates.
+    Indices of the iterates whose dual coefficients are kept.
 objective_path_ : ndarray of shape (n_iter_ + 1,)
     Value of the objective at every iterate, with the mean of the losses.
 train_path_ : ndarray of shape (n_iter_ + 1,)
@@ -464,16 +458,16 @@ train_path_ : ndarray of shape (n_iter_ + 1,)
 rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
     Norm of the function, sqrt(alpha' K alpha), over all outputs.
 loo_path_ : ndarray of shape (n_iter_ + 1,)
-    Leave-one-out error of every iterate: the mean over rows outside of the
-    subsample of the squared error on the row of iterate t of the same run (same
-    batches, preconditioner, step and divisor m) without the gradient of that row.
-    It is exact, by an eigendecomposition of the preconditioned kernel, if there is
-    one batch of at most 3000 rows and three matrices of that size are within
-    ``memory_budget``. Otherwise it is estimated from random labels, corrected for
-    their bias.
+    Leave-one-out error of every iterate: the mean over rows outside the subsample
+    of the squared error, on that row, of iterate t of the same run (same batches,
+    preconditioner, step and divisor m) without the gradient of the row. It is
+    exact, from an eigendecomposition of the preconditioned kernel, if there is one
+    batch of at most 3000 rows and three matrices of that size fit in
+    ``memory_budget``. Otherwise it is estimated from random labels and corrected
+    for their bias.
 loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Part of the standard error of ``loo_path_`` that is due to the random labels; 0
-    where leave-one-out is exact. Not available if ``loo`` is a number.
+    Part of the standard error of ``loo_path_`` due to the random labels; 0 if
+    leave-one-out is exact. Not available if ``loo`` is a number.
 cv_path_ : ndarray of shape (n_iter_ + 1,)
     Cross-validation error of every iterate, exact: the mean over the held-out rows
     that are not in the subsample.
@@ -493,10 +487,10 @@ gamma_scores_ : ndarray of shape (n_scales,)
 n_components_ : int
     Number of eigenvectors in the preconditioner.
 subsample_indices_ : ndarray of int
-    Indices of the rows of X that the preconditioner was computed from; empty if it
+    Indices of the rows of X from which the preconditioner was computed; empty if it
     has no eigenvectors.
 batch_size_ : int
-    Number of rows in a batch, m, by which its gradient is divided.
+    Number m of rows in a batch, by which its gradient is divided.
 batch_indices_ : list of ndarray of int
     Indices of the rows of every batch.
 critical_batch_size_ : float
@@ -511,9 +505,9 @@ top_eigenvalue_ : float
 n_iter_ : int
     Number of epochs recorded.
 iteration_ : int
-    Index of the iterate in use. After ``fit`` it is the best by leave-one-out or
-    otherwise by the folds, and the last with ``patience=None`` or without these
-    estimates.
+    Index of the iterate in use. After ``fit`` it is the best one by leave-one-out
+    or otherwise by the folds, or the last one with ``patience=None`` or without
+    these estimates.
 .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
        large batch training", MLSys, arXiv:1806.06144.
 """)
@@ -522,22 +516,22 @@ iteration_ : int
 SELF_STOPPING = SHARED | entries("""
 estimator : estimator that records its trajectory, list of (str, estimator), \
 default=None
-    A model, or several that are compared, as in
-    :class:`TrajectoryEarlyStoppingCV`; they take X as it is. None combines
-    {linear}, boosted trees, a kernel machine (up to 10,000 rows) and extra trees
-    (up to 5000); linear models and kernels standardise the columns inside. Where X
-    has missing values or categories trees are left.
+    A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
+    passed to them unscaled. None combines {linear}, boosted trees, a kernel machine
+    (up to 10,000 rows) and extra trees (up to 5000); linear models and kernels
+    standardise the columns themselves. If X has missing values or categories, only
+    trees are used.
 criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-    The estimate that is minimised, or a scorer that is maximised.
+    The estimate to minimise, or a scorer to maximise.
 rule : {"auto", "blend", "min", "one_se"}, default="auto"
     "blend" keeps a weighted mean of the predictions of all models, each at its best
-    iterate, "min" the best iterate of all, and "one_se" the earliest one within one
-    standard error of the best. "auto" is "blend" where ``estimator=None``, else
-    "min".
+    iterate, "min" the best iterate of all, and "one_se" the earliest iterate within
+    one standard error of the best. "auto" is "blend" if ``estimator=None``,
+    otherwise "min".
 patience : {"auto"}, int or None, default="auto"
-    Updates without an improvement after which a run stops.
+    Number of updates without improvement after which a run stops.
 param_grid : dict or list of dicts, default=None
-    Values of parameters of ``estimator`` that are compared.
+    Values of parameters of ``estimator`` to compare.
 n_jobs : int, default=None
     Number of runs in parallel.
 random_state : int, RandomState instance or None, default=None
@@ -545,50 +539,52 @@ random_state : int, RandomState instance or None, default=None
 estimator_ : estimator
     The chosen model, set to the chosen iterate, or the blend of several.
 members_ : dict of str to estimator
-    The models that are kept: all with ``rule="blend"``, otherwise the chosen one.
+    The models kept: all with ``rule="blend"``, otherwise the chosen one.
 weights_ : dict of str to float
     Weight of every model in ``estimator_``.
 best_member_ : str
-    Name of the chosen model, in a blend that of largest weight.
+    Name of the chosen model, or of the model with the largest weight in a blend.
 best_iter_ : int
-    Index of its chosen iterate.
+    Index of the chosen iterate of ``best_member_``.
 best_score_corrected_ : float
-    The same, corrected for having been chosen: what to expect of new rows.
+    ``best_score_``, corrected for the optimism of the choice: what to expect on new
+    rows.
 best_score_se_ : float
     Standard error of ``best_score_``.
 best_score_corrected_se_ : float
     Standard error of ``best_score_corrected_``.
 best_params_ : dict
-    Parameters of the chosen model that were compared, or change along its run.
+    Parameters of the chosen model that were compared or that change along its run.
 criterion_ : str
-    The estimate that has judged.
+    The criterion that was used.
 task_ : {"regression", "classification"}
     The task.
 path_ : ndarray of shape (n_iter_ + 1,)
     The estimate of every iterate of the chosen run.
 member_paths_ : dict of str to ndarray
-    The same of every model.
+    The same for every model.
 results_ : dict of lists
-    What was compared, and what was left out and why.
+    What was compared, and what was left out and why, as in
+    :class:`TrajectoryEarlyStoppingCV`.
 coef_ : ndarray of the shape of ``estimator_.coef_``
-    Coefficients of the chosen iterate in units of X, if it is linear.
+    Coefficients of the chosen iterate in units of X, if the model is linear.
 intercept_ : float or ndarray of shape (n_outputs,)
-    Intercept of the chosen iterate, if it is linear.
+    Intercept of the chosen iterate, if the model is linear.
 """)
 
 # Methods of debiased coefficients.
 DEBIASED = entries("""
 columns : array-like of int, str or bool, default=None
-    The columns of X to return; None means all. With "nodewise" each column
-    takes one lasso.
+    The columns of X to return; None means all. "nodewise" fits one lasso per
+    column.
 coverage : float, default=0.95
     Nominal probability that an interval contains the true coefficient.
 iteration : int, default=None
-    The iterate to debias; None takes the one in use.
+    The iterate to debias; None means the one in use.
 covariance : "nodewise" or array-like of shape (n_features, n_features), \
 default="nodewise"
     The covariance matrix of the features, if it is known.
 X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
     Rows without a target. The covariance is then estimated from these and the
-    training rows, which must together be more than the features.
+    training rows; together they must be more than the features.
 """)

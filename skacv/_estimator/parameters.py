@@ -65,7 +65,6 @@ def set_parameters(estimator, arguments):
 
     Parameters
     ----------
-    estimator : estimator
     arguments : dict
         The ``locals()`` of ``__init__``.
     """

@@ -1,4 +1,4 @@
-"""What workers sum over a block of rows: slopes, losses, moments.
+"""Sums over a block of rows on a worker: slopes, losses, moments.
 
 Rows are taken in slices that stay in cache, products in the precision of X, and sums of
 slices in double precision.
@@ -97,7 +97,6 @@ def slopes_of(block, coef, intercept, loss, left_out):
         With targets as the loss takes them, (n_rows, n_outputs).
     coef : ndarray of shape (n_features, n_outputs, n_fits)
     intercept : ndarray of shape (n_outputs, n_fits)
-    loss : Loss
     left_out : Nothing, FoldsOut or RowsOut
 
     Returns
@@ -120,15 +119,10 @@ def slopes_of(block, coef, intercept, loss, left_out):
 
 
 def values_of(block, coef, intercept, loss, left_out):
-    """What rows cost by every iterate, times their weights, summed over the rows.
+    """Losses of every iterate times the weights of the rows, summed over the rows.
 
-    Parameters
-    ----------
-    block : Block
-    coef : ndarray of shape (n_features, n_outputs, n_iterates, n_fits)
-    intercept : ndarray of shape (n_outputs, n_iterates, n_fits)
-    loss : Loss
-    left_out : Nothing, FoldsOut or RowsOut
+    Shapes: coef (n_features, n_outputs, n_iterates, n_fits); intercept (n_outputs,
+    n_iterates, n_fits).
 
     Returns
     -------
@@ -147,15 +141,10 @@ def values_of(block, coef, intercept, loss, left_out):
 
 
 def path_values_of(block, coef, intercept, loss, n_folds):
-    """What rows cost by the run, and by the fold that has not seen them.
+    """Weighted sums of the losses of the run, and of folds on their held-out rows.
 
-    Parameters
-    ----------
-    block : Block
-    coef : ndarray of shape (n_features, n_outputs, n_iterates, 1 + n_folds)
-    intercept : ndarray of shape (n_outputs, n_iterates, 1 + n_folds)
-    loss : Loss
-    n_folds : int
+    Shapes: coef (n_features, n_outputs, n_iterates, 1 + n_folds); intercept (n_outputs,
+    n_iterates, 1 + n_folds).
 
     Returns
     -------

@@ -65,7 +65,7 @@ class DataOnWorkers(ColumnData):
 
     @property
     def sample_weights(self):
-        """None: those of single rows are on the workers."""
+        """None: weights of single rows are on the workers."""
         return None
 
 
@@ -74,7 +74,6 @@ def data_of(estimator, X, y, sample_weight):
 
     Parameters
     ----------
-    estimator : TrajectoryModel
     X, y, sample_weight
         As :class:`RowGroups` takes them.
 
@@ -85,7 +84,7 @@ def data_of(estimator, X, y, sample_weight):
     Raises
     ------
     ValueError
-        If these are no data that the estimator takes.
+        If the estimator does not support these data.
     """
     groups = RowGroups(X, y, sample_weight)
     if groups.n_rows < 2:
@@ -213,7 +212,7 @@ def _names_of(groups):
 
 
 def _check_moments(moments, loss, n_folds):
-    """Raise where rows have no weight, or targets are none of the loss."""
+    """Raise if rows have no weight, or targets are invalid for the loss."""
     if not moments.n_positive >= 2:
         raise ValueError(
             "sample_weight must be positive on at least two rows, it is on "
@@ -222,7 +221,7 @@ def _check_moments(moments, loss, n_folds):
     for fold in range(n_folds):
         for weight, purpose in (
             (moments.weight.sum() - moments.weight[fold], "to fit on"),
-            (moments.weight[fold], "to judge by"),
+            (moments.weight[fold], "to hold out"),
         ):
             if not weight > 0:
                 raise ValueError(
@@ -274,7 +273,6 @@ class ClassCoder:
     ----------
     classes : ndarray of shape (n_classes,), sorted
     class_weight : ndarray of shape (n_classes,)
-    loss : Loss
     """
 
     classes: np.ndarray
@@ -337,17 +335,7 @@ def _targets(estimator, groups):
 
 
 def loss_on(estimator, y):
-    """The loss that rows cost, with these targets.
-
-    Parameters
-    ----------
-    estimator : TrajectoryModel
-    y : dask array, dataframe or series, or ndarray
-
-    Returns
-    -------
-    Loss
-    """
+    """The loss of rows with these targets."""
     if is_classifier(estimator):
         parts = dask.compute(*map(delayed(np.unique), _parts(y)))
         return estimator._class_loss(len(np.unique(np.concatenate(parts))))

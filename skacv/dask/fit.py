@@ -42,26 +42,27 @@ class RowsOnWorkers:
         return FitRunOnWorkers
 
     def were_passed(self, passed):
-        """Whether they are those of the very same objects: their token says it."""
+        """Whether these rows come from the very same objects, by their token."""
         return False
 
     def is_same_as(self, other):
-        """Whether another fit is to the same rows."""
+        """Whether another fit has the same rows."""
         return isinstance(other, RowsOnWorkers) and other.token == self.token
 
     def problem(self, estimator, params, seed, resume):
-        """The problem that they make; its folds run beside.
+        """The problem of these rows, with its folds side by side.
 
         Raises
         ------
         ValueError
-            If more is asked for than can be read from such a run.
+            If parameters ask for more than such a run provides.
         """
         check_asked(estimator, params)
         if resume and hasattr(estimator, "coef_path_"):
             raise ValueError(
-                "A recorded run cannot go on with Dask input: set warm_start=False, or "
-                "run it in stages by fit_up_to on the same collections."
+                "A recorded run cannot be continued with Dask input: set "
+                "warm_start=False, or run it in stages with fit_up_to on the same "
+                "collections."
             )
         data = data_of(estimator, *self.passed)
         check_loo(estimator.loo, data.n_samples)
@@ -74,11 +75,11 @@ class FitRunOnWorkers(FitRun):
     live_type = RunOnWorkers
 
     def beside(self, estimator):
-        """What runs beside: folds."""
+        """The folds that run side by side."""
         return FoldsBeside(self.data.fits)
 
     def finished(self, estimator):
-        """What estimates are read from; those that are left to us are off."""
+        """The run from which estimates are computed; automatic ones are off."""
         values = self.carried.values[: len(self.trajectory.coef)]
         losses = self.data.problem.reported_losses(values)
         self.so_far = self.so_far or SoFar()
@@ -93,7 +94,7 @@ class FitRunOnWorkers(FitRun):
         return super().finished(estimator)
 
     def warn(self, finished):
-        """What a user should know of the run, by a few of its rows."""
+        """Warn about the run, from a few of its rows."""
         data = self.data
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
@@ -117,18 +118,17 @@ def _folds_read(losses, weights):
 
 
 def check_asked(estimator, params):
-    """Raise where more is asked for than a run of rows on workers gives.
+    """Raise if parameters ask for more than a run on workers provides.
 
     Parameters
     ----------
-    estimator : TrajectoryModel
     params : dict
         What else ``fit`` was passed.
 
     Raises
     ------
     ValueError
-        One sentence that says what to ask for instead.
+        The message says what to use instead.
     """
     if params:
         raise ValueError(
@@ -140,9 +140,9 @@ def check_asked(estimator, params):
     update = spec.solver.update(2)
     if type(update) is not ProximalGradient or update.preconditioner is not None:
         raise ValueError(
-            "Dask input is run by gradient steps on all rows at a time: take a solver, "
-            "or schedule, without batches, Hessian or preconditioner, such as gradient "
-            "descent or Nesterov's acceleration."
+            "Dask input needs gradient steps on all rows: use a solver, or schedule, "
+            "without batches, Hessian or preconditioner, such as gradient descent or "
+            "Nesterov's acceleration."
         )
     if keeps_data(estimator):
         raise ValueError(
@@ -153,8 +153,9 @@ def check_asked(estimator, params):
         setting = plain(estimate.setting(estimator))
         if estimate.name == "loo" and setting is True:
             raise ValueError(
-                "loo=True leaves out every row, a refit each: for Dask input say how "
-                "many rows to leave out, such as loo=100, or judge by folds: cv=5."
+                "loo=True leaves out every row, with a refit for each: for Dask input "
+                "set the number of rows to leave out, such as loo=100, or use folds: "
+                "cv=5."
             )
         if estimate.name == "risk" and spec.is_quadratic:
             continue
@@ -162,12 +163,12 @@ def check_asked(estimator, params):
             asked = f"{estimate.parameter}={setting!r}"
             raise ValueError(
                 f"{asked} needs single rows, which stay on their workers with Dask "
-                f"input: set {estimate.parameter}=False, and cv=5 to judge iterates by "
-                "folds."
+                f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
+                "on folds."
             )
 
 
 def _asks_for_risk(estimator):
-    """Whether the memory matrix is asked for in so many words."""
+    """Whether parameters ask for the memory matrix explicitly."""
     risk = plain(ESTIMATES["risk"].setting(estimator))
     return risk not in (False, None, "auto")

@@ -1,4 +1,4 @@
-"""Folds of rows on workers: by which of them every row is judged.
+"""Folds of rows on workers: the fold that holds out every row.
 
 Consecutive folds are those of scikit-learn's ``KFold`` and ``StratifiedKFold``, the
 same as in memory. Shuffled ones are drawn block by block, so that no worker needs to
@@ -64,14 +64,13 @@ class Consecutive:
     Attributes
     ----------
     labels : Labels or OneLabel
-    n_folds : int
     """
 
     labels: object
     n_folds: int
 
     def numbers(self, block):
-        """By which fold every row of a block is judged."""
+        """The fold that holds out every row of a block."""
         label, counts = self.labels.numbers(block), self.labels.counts
         ends = np.cumsum(self._sizes(), axis=0)
         before = counts[: block.number].sum(axis=0)
@@ -108,7 +107,6 @@ class DrawnByBlock:
     Attributes
     ----------
     labels : Labels or OneLabel
-    n_folds : int
     seed : int
         With the number of a block it draws the folds of its rows.
     """
@@ -118,7 +116,7 @@ class DrawnByBlock:
     seed: int
 
     def numbers(self, block):
-        """By which fold every row of a block is judged."""
+        """The fold that holds out every row of a block."""
         label = self.labels.numbers(block)
         rng = np.random.default_rng([self.seed, block.number])
         found = np.empty(len(label), np.int32)
@@ -130,7 +128,7 @@ class DrawnByBlock:
 
 
 def folds_of(cv, labels, sizes):
-    """What numbers the folds of rows, None without any.
+    """The numbering of the folds of rows, None without folds.
 
     Parameters
     ----------

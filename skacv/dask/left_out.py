@@ -1,8 +1,8 @@
 """Single rows left out of a run on workers: refits as further columns of its rounds.
 
-Each row that is left out is a fit of its own. They take the updates of the run side by
-side, as many at a time as the client holds; a round costs the workers a product of all
-of their coefficients.
+Each left-out row has its own fit. The fits take the updates of the run side by side, as
+many at a time as the client holds; a round takes one product with all of their
+coefficients.
 """
 
 import numpy as np
@@ -19,15 +19,14 @@ REFIT_BYTES, ARRAYS_PER_REFIT = 1 << 28, 8
 
 
 class RowsFollowed:
-    """Refits without one row each, and what each predicts for its row.
+    """Refits without one row each, and their predictions for this row.
 
     Parameters
     ----------
-    fits : FitsOnWorkers
     X : {ndarray, CSR matrix} of shape (n_fits, n_features)
-        The row that every fit is without.
+        The row that every fit leaves out.
     coef : ndarray of shape (n_columns, n_outputs)
-        Where they start.
+        Starting point.
     """
 
     def __init__(self, fits, X, coef):
@@ -53,16 +52,6 @@ class RowsFollowed:
 
 def read_rows(estimator, trajectory, data):
     """Fitted attributes of leave-one-out, for as many rows as ``loo`` says.
-
-    Parameters
-    ----------
-    estimator : TrajectoryModel
-    trajectory : Trajectory
-    data : DataOnWorkers
-
-    Returns
-    -------
-    dict
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The memory matrix of runs with the squared error whose rows stay on workers.
 
-A column that no update has moved has no part in the derivatives of the iterates. So the
+A column that no update has moved does not enter the derivatives of the iterates. So the
 moments of the other columns and of the targets, from one more pass over the rows, are
-enough: the run is read from them as it is from a :class:`RowSummary`.
+enough: estimates are computed from them as from a :class:`RowSummary`.
 """
 
 from dataclasses import replace
@@ -26,24 +26,19 @@ def read_risk(estimator, trajectory, data):
         With the squared error.
     trajectory : Trajectory
         The record of the run.
-    data : DataOnWorkers
-
-    Returns
-    -------
-    dict
 
     Raises
     ------
     ValueError
-        If the run has moved more columns than moments are taken of.
+        If the run has moved more columns than moments are computed for.
     """
     moved = trajectory.whole(trajectory.coef.any(axis=(0, 2)))
     columns = np.flatnonzero(moved) if moved.any() else np.arange(1)
     if len(columns) > MOST_COLUMNS:
         raise ValueError(
-            f"The run has moved {len(columns)} columns, and risk_path_ of Dask input "
-            f"takes moments of at most {MOST_COLUMNS}: set risk=False, and cv=5 to "
-            "judge iterates by folds."
+            f"The run has moved {len(columns)} columns, but risk_path_ of Dask input "
+            f"uses moments of at most {MOST_COLUMNS}: set risk=False, and cv=5 to "
+            "evaluate iterates on folds."
         )
     found = (columns, data.offset, data.is_flat)
     summary = data.problem.groups.sum(_summarised, *found, combine=_both)

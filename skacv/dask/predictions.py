@@ -11,11 +11,10 @@ KEPT = ("_live", "_data", "_replicas")
 
 
 def mapped(estimator, method, X):
-    """What a method of a fitted estimator says of the rows of every block.
+    """The result of a method of a fitted estimator, block by block.
 
     Parameters
     ----------
-    estimator : fitted estimator
     method : str
         It takes X alone, and gives an array with a row for each of its rows.
     X : dask array or dataframe of shape (n_samples, n_features)
@@ -44,7 +43,7 @@ def _applied(estimator, method, block):
 
 
 def _example(X):
-    """One row like those of X, which says what predictions look like."""
+    """One row like those of X, to find the shape and dtype of predictions."""
     if not hasattr(X, "columns"):
         return np.zeros((1, X.shape[1]), X.dtype)
     # A row of numbers, of the columns that X has.

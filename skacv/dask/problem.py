@@ -2,8 +2,8 @@
 
 Linear predictors are linear in the coefficients, and so is every point at which an
 update takes a gradient. On the client a predictor is represented by its coefficients,
-which costs nothing, and a gradient is one round: workers form the predictors of their
-rows and their slopes, and sum the products with X.
+for free, and a gradient is one round: workers form the predictors of their rows and
+their slopes, and sum the products with X.
 """
 
 from dataclasses import dataclass
@@ -34,20 +34,16 @@ from .rows import RowGroups
 ROUND_BYTES = 1 << 25
 
 SINGLE_ROWS = (
-    "Single rows stay on their workers, and what needs them cannot be read there: "
-    "judge iterates by folds, such as cv=5."
+    "Single rows stay on their workers, and estimates that need them are not "
+    "available: evaluate iterates on folds, such as cv=5."
 )
 
 
 class RepresentedDesign(Design):
     """Linear predictors that are represented by their coefficients.
 
-    These are in double precision whatever X is: they are small beside the rows, and the
-    roundings of hundreds of updates add up where those of one product do not.
-
-    Parameters
-    ----------
-    n_columns : int
+    These are in double precision for any X: they are small compared with the rows, and
+    rounding errors add up over hundreds of updates.
     """
 
     side, dtype = "columns", np.dtype(np.float64)
@@ -107,7 +103,7 @@ class Means:
         return Means(self.weight, self.X, self.target - offset)
 
     def part(self, fits):
-        """Those of some of the fits."""
+        """The means of some of the fits."""
         return Means(self.weight[fits], self.X[:, fits], self.target[:, fits])
 
 
@@ -195,13 +191,12 @@ class ProblemOnWorkers(Problem):
 
 
 class FitsOnWorkers:
-    """Fits side by side, as updates ask for them; a gradient is a round.
+    """Fits side by side, for updates; a gradient takes a round.
 
     Parameters
     ----------
-    problem : ProblemOnWorkers
     left_out : Nothing, FoldsOut or RowsOut
-        What every fit is without.
+        The rows that every fit leaves out.
     means : Means or None
         Means of every fit; None takes those of the problem.
     """
@@ -278,7 +273,7 @@ class FitsOnWorkers:
         return np.concatenate(found) / self.problem.means.weight[0]
 
     def _chunks(self, coef):
-        """Coefficients and intercepts of so many iterates that a round bears them."""
+        """Coefficients and intercepts in chunks of iterates, one chunk per round."""
         n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
         size = max(1, ROUND_BYTES // n_bytes)
         for first in range(0, coef.shape[2], size):
@@ -313,11 +308,10 @@ class FitsOnWorkers:
 
 
 def fold_fits(problem, means_of_folds):
-    """The run, and beside it a fit without each fold.
+    """The run, and side by side a fit without each fold.
 
     Parameters
     ----------
-    problem : ProblemOnWorkers
     means_of_folds : Means
         Means of the rows of every fold.
     """

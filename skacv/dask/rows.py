@@ -29,14 +29,14 @@ class Block(NamedTuple):
     Attributes
     ----------
     number : int
-        Which block it is.
+        Number of the block.
     first : int
-        Which row of all is its first.
+        Number of its first row among all rows.
     X : {ndarray, CSR matrix} of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
     weight : ndarray of shape (n_rows,) or None
     fold : ndarray of int, shape (n_rows,), or None
-        By which fold every row is judged.
+        Fold that holds out every row.
     """
 
     number: int
@@ -63,7 +63,6 @@ class RowGroups:
     ----------
     sizes : ndarray of int
         Rows of every block.
-    n_rows, n_columns, n_blocks : int
     target_shape : tuple of int
         That of y.
     dtype : dtype
@@ -76,7 +75,7 @@ class RowGroups:
     ------
     ValueError
         If blocks do not fit together, or hold what is no finite number, or no row: the
-        message says which block.
+        message names the block.
     """
 
     def __init__(self, X, y, sample_weight=None):
@@ -128,7 +127,6 @@ class RowGroups:
         ----------
         function : callable
             ``function(block, *args)`` gives another :class:`Block`, of the same X.
-        *args : object
 
         Returns
         -------
@@ -143,10 +141,6 @@ class RowGroups:
 
     def take(self, rows):
         """Some rows, brought together.
-
-        Parameters
-        ----------
-        rows : ndarray of int, increasing
 
         Returns
         -------

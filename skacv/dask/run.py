@@ -1,8 +1,8 @@
 """A run on workers with its folds, and losses of its iterates, in few rounds.
 
-An objective is not needed for the next update, and would be a round of its own. So many
-iterates are judged side by side, at the end of a phase or once they fill some memory:
-one pass over X for all of them.
+An objective is not needed for the next update, and would take a round. So iterates are
+evaluated in groups, at the end of a phase or once they fill some memory, with one pass
+over X per group.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from ..optim.run import LiveRun
 from .problem import FitsOnWorkers
 
-# Coefficients of iterates that wait to be judged, in bytes.
+# Coefficients of iterates that wait for their evaluation, in bytes.
 WAITING_BYTES = 1 << 28
 
 
 class FoldsBeside:
-    """What runs beside on workers, as :class:`skacv.optim.run.Alone` says it: folds.
+    """Folds beside a run on workers, in place of :class:`skacv.optim.run.Alone`.
 
     Parameters
     ----------
@@ -24,10 +24,9 @@ class FoldsBeside:
 
     Attributes
     ----------
-    fits_beside : FitsOnWorkers
     values : ndarray of shape (n_held_out, 1 + n_folds)
-        Loss of every iterate on all rows, and of folds on those that they leave out,
-        times weights of sum one.
+        Loss of every iterate on all rows, and of folds on their held-out rows, times
+        weights of sum one.
     """
 
     def __init__(self, fits):
@@ -46,11 +45,11 @@ class FoldsBeside:
         return fits.iterate(self.begun)
 
     def own(self, array):
-        """The outputs of the problem, of those of all fits."""
+        """The outputs of the problem, among those of all fits."""
         return array[:, :, 0]
 
     def take(self, states):
-        """Take note of the states that updates have led to, one after the other."""
+        """Record the states after some updates, one after the other."""
         for state in states:
             self._wait(state.current.coef)
 
@@ -61,7 +60,7 @@ class FoldsBeside:
             self.evaluate()
 
     def evaluate(self):
-        """What all iterates cost that have not been judged yet."""
+        """Losses of all iterates that have not been evaluated yet."""
         if self._waiting:
             coef = np.stack(self._waiting, axis=2)
             found = self.fits_beside.path_values(coef)
@@ -88,7 +87,7 @@ class FoldsBeside:
 
 
 def _check_step(fits, fold, phases):
-    """Raise where a step is too large for one of the folds."""
+    """Raise if a step is too large for one of the folds."""
     problem = fits.problem
     alone = FitsOnWorkers(problem, _Alone(fits.left_out, fold), fits.means.part([fold]))
     bound = problem.loss.curvature_bound(problem.target_range)
@@ -107,7 +106,7 @@ def _check_step(fits, fold, phases):
 
 
 class _Alone:
-    """What one of several fits is without."""
+    """The rows that one of several fits leaves out."""
 
     n_fits = 1
 
@@ -122,16 +121,10 @@ class RunOnWorkers(LiveRun):
     """A run that is recorded, and can go on, its rows on workers."""
 
     def go_on(self, planned, progress=None):
-        """Take the updates of a plan that have not been taken yet.
-
-        Parameters
-        ----------
-        planned : sequence of Phase
-        progress : callable, optional
-        """
+        """Take the updates of a plan that have not been taken yet."""
         super().go_on(planned, progress)
         self.carried.check_stable(self.phases)
 
     def _objective(self, t, penalty):
-        """The objective at an iterate: all that wait are judged in one round."""
+        """The objective at an iterate; all that wait are evaluated in one round."""
         return self.carried.evaluate()[t, 0] + penalty.value(self._record["coef"][t])

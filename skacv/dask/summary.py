@@ -21,11 +21,6 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
     X, y, sample_weight
         As :class:`~skacv.dask.rows.RowGroups` takes them. Where the sizes of the blocks
         are not known they are computed first, which is a pass of its own.
-    n_folds, n_sampled : int
-
-    Returns
-    -------
-    RowSummary
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What all displays share: axes, colours, and the estimator to draw."""
+"""Helpers of all displays: axes, colours, and the estimator to draw."""
 
 from sklearn.utils.validation import check_is_fitted
 

@@ -62,7 +62,7 @@ class RiskPathDisplay:
     test_path : ndarray of shape (n_tested,), default=None
         Mean loss on test rows.
     tested : ndarray of int, shape (n_tested,), default=None
-        The iterates that ``test_path`` belongs to; None means all.
+        The iterates of ``test_path``; None means all.
     estimator_name : str, default=None
         Name of the estimator, for the title.
     xscale : {"symlog", "linear"}, default="symlog"
@@ -125,8 +125,8 @@ class RiskPathDisplay:
         ----------
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
-            that ends with one of them. The paths of a blend are those of its member of
-            largest weight.
+            that ends with one of them. For a blend, the paths of the member with the
+            largest weight are drawn.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
             Test rows, in the format that ``estimator`` predicts for.
@@ -159,7 +159,7 @@ default=None
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
             others = {each: stopping.member_paths_[each] for each in alike}
-            # Members are judged by the rows that all have held out.
+            # Members are compared on the rows that all have held out.
             estimates[criterion] = others.pop(name), estimates[criterion][1]
         display = cls(
             estimates=estimates,
@@ -224,7 +224,7 @@ default=None
             )
 
     def _draw_others(self, ax):
-        """Members that were not chosen, thin and in colours of no estimate here."""
+        """Thin lines for the members not chosen, in colours of no estimate."""
         used = {line.get_color() for line in self.lines_.values()}
         free = [style["color"] for style in STYLES if style["color"] not in used]
         self.other_lines_ = {}
@@ -282,11 +282,11 @@ default=None
         )
 
     def _limits(self):
-        """Risks from where they lie.
+        """Limits of the axis of the risks.
 
-        The training error of an interpolating model falls by orders of
-        magnitude that nobody needs to see, and late iterates may rise as far:
-        what exceeds both the start and twice the least leaves the figure.
+        The training error of an interpolating model falls by orders of magnitude, and
+        the risk of late iterates may rise as much: values above both the start and
+        twice the minimum are not shown.
         """
         shown = [path for path, _ in self.estimates.values()]
         if self.test_path is not None:
@@ -327,6 +327,6 @@ def _weights(estimator):
 
 
 def _criterion(estimator):
-    """The estimate that chose the iterate, None where none of them did."""
+    """The estimate that chose the iterate, or None."""
     name = getattr(last_step(estimator)[0], "criterion_", None)
     return name if name in ESTIMATES else None

@@ -1,4 +1,4 @@
-"""A run of any optax optimiser, recorded, and what is read from it."""
+"""Recorded runs of any optax optimiser, and their risk estimates."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from .model import Model
 
 @dataclass(frozen=True)
 class TrajectoryACV:
-    """Run of any model with any optax optimiser, with risk estimates for every iterate.
+    """Any model trained by any optax optimiser, with the risk of every iterate.
 
     It minimises mean_i loss(y_i, predict(params, x_i)) + penalty(params).
 
     Parameters
     ----------
     predict : callable
-        ``predict(params, X)``, one prediction a row: (n,) or (n, n_outputs), in
-        functions of JAX. The prediction of a row must not depend on other rows.
+        ``predict(params, X)``, one prediction per row: (n,) or (n, n_outputs), in
+        functions of JAX. The prediction for a row must not depend on other rows.
     loss : callable
-        ``loss(y, prediction)``, one number a row: (n,). Not their mean.
+        ``loss(y, prediction)``, one number per row: (n,), not their mean.
     optimizer : optax.GradientTransformation
-        Any, with schedules, momentum, clipping, line searches or a prox of its own.
+        Any optimiser, with schedules, momentum, clipping, line searches or a prox.
     penalty : callable, default=None
-        ``penalty(params)``, a number. None is none.
+        ``penalty(params)``, a number. None: no penalty.
 
     See Also
     --------
@@ -84,15 +84,15 @@ class TrajectoryACV:
         Parameters
         ----------
         params : pytree of floating-point arrays
-            Where the run starts; they are not changed.
+            Starting point of the run; not changed.
         X : array-like, or pytree of them, of n_rows rows
         y : array-like of n_rows rows
         n_steps : int
             Number of updates.
         batches : iterable of array-like of int, default=None
-            Rows of every update, repeated cyclically, such as
-            :func:`skacv.jax.shuffled_batches` gives; they may differ in length. None
-            uses all rows in every update.
+            Rows of every update, repeated cyclically, for example from
+            :func:`skacv.jax.shuffled_batches`; their lengths may differ. None uses all
+            rows in every update.
 
         Returns
         -------
@@ -102,9 +102,9 @@ class TrajectoryACV:
         Raises
         ------
         ValueError
-            If parameters are not floating-point numbers, the loss does not give one
-            number a row, predictions of rows depend on each other, data or losses are
-            not finite, or batches are not rows of the data.
+            If parameters are not floating-point numbers, the loss does not return one
+            number per row, predictions depend on other rows, data or losses are not
+            finite, or batches are not rows of the data.
         """
         params = jax.tree.map(jnp.asarray, params)
         return Run._of(self._model, params, X, y, n_steps, batches)
@@ -112,18 +112,18 @@ class TrajectoryACV:
     def alongside(
         self, params: Any, X: Any, y: Any, folds: Any = 5, every: int = 1
     ) -> Alongside:
-        """Cross-validation folds that are updated along with your own training loop.
+        """Cross-validation folds that are updated along with your training loop.
 
         Parameters
         ----------
         params : pytree of floating-point arrays
-            Where the loop starts.
+            Starting point of the loop.
         X : array-like, or pytree of them, of n_rows rows
-            All rows that the loop draws batches from.
+            All rows from which the loop draws batches.
         y : array-like of n_rows rows
         folds : int, cross-validation splitter or iterable, default=5
-            A number of random folds, a splitter of scikit-learn, or pairs of rows to
-            fit on and rows to judge by.
+            A number of random folds, a splitter of scikit-learn, or pairs of training
+            rows and held-out rows.
         every : int, default=1
             Number of updates between evaluations on held-out rows.
 
@@ -165,14 +165,14 @@ class TrajectoryACV:
 
 
 class Run(RecordedRun):
-    """A recorded run, as :meth:`skacv.jax.TrajectoryACV.run` gives it.
+    """A recorded run, as returned by :meth:`skacv.jax.TrajectoryACV.run`.
 
     Attributes
     ----------
     train_path : ndarray of shape (n_steps + 1,)
-        Mean loss of every iterate on the training rows, from the start to the last.
+        Mean loss of every iterate on the training rows, including the starting point.
     params_path : pytree of arrays
-        Parameters of every iterate, along their first axes.
+        Parameters of every iterate, along a first axis.
     """
 
     def at_iteration(self, t: int) -> Any:
@@ -196,9 +196,9 @@ class Run(RecordedRun):
 
         It is for smooth losses and updates that change little if a gradient changes
         little: gradient descent, momentum, clipping, a prox. For RMSprop, sign updates,
-        networks, and Adam late in runs that fit all rows it can be wrong by a factor;
-        some rows are left out exactly to check this. With random batches it is
-        worthwhile only if batches have many times as many rows as there are updates.
+        networks, and Adam late in runs that fit all rows it can be wrong by a large
+        factor; some rows are left out exactly to check this. With random batches it is
+        useful only if a batch has many times as many rows as there are updates.
 
         Parameters
         ----------
@@ -206,21 +206,21 @@ class Run(RecordedRun):
             Number of random sign vectors over the rows, in groups of ten; "exact" uses
             a complete basis.
         n_checked : int, default=20
-            Number of rows that are also left out exactly, as a check; 0 checks nothing.
+            Number of rows that are also left out exactly, as a check; 0: no check.
         seed : int, default=0
-            Seed of the signs and of these rows.
+            Seed of the signs and of the choice of these rows.
 
         Returns
         -------
         PathEstimate
-            Its ``prediction_path`` has the estimated predictions of every row by the
-            run without it, of shape (n_steps + 1, n_rows, ...).
+            Its ``prediction_path``, of shape (n_steps + 1, n_rows, ...), has the
+            estimated predictions for every row by the run without it.
 
         Raises
         ------
         ValueError
-            If the estimate differs from the mean loss of the rows left out exactly by
-            more than half of that.
+            If the estimate differs from the exact mean loss of the checked rows by more
+            than half of it.
 
         Warns
         -----

@@ -1,4 +1,4 @@
-"""Folds beside a training loop of a user's own."""
+"""Cross-validation folds alongside a user's training loop."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ class Alongside(ReplicatedLoop):
     best_iteration_ : int
         Number of updates at the minimum of the path.
     best_params_ : pytree of arrays
-        The loop's parameters there.
+        The loop's parameters at this minimum.
     n_steps_ : int
-        Updates so far.
+        Number of updates so far.
     """
 
     # The start by the name that it has in JAX.
@@ -38,21 +38,21 @@ class Alongside(ReplicatedLoop):
         Parameters
         ----------
         params : pytree of arrays
-            The loop's parameters after it.
+            The loop's parameters after the update.
         rows : array-like of int, default=None
             Indices of the rows used in the update; None means all. Every new number of
-            rows is compiled once.
+            rows triggers one compilation.
 
         Raises
         ------
         ValueError
-            If one of the first ten updates differs from that of the loop, or a fold
-            diverges.
+            If one of the first ten updates differs from the update of the loop, or if a
+            fold diverges.
 
         Warns
         -----
         UserWarning
-            If a later update differs; once.
+            Once, if a later update differs.
         """
         self._now = params
         self._follow(rows)

@@ -1,4 +1,4 @@
-"""The rows of a run as arrays of JAX, and what they weigh and cost."""
+"""The rows of a run as arrays of JAX, with their weights and losses."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from .._any_optimiser.data import Rows
 
 
 class Data(Rows):
-    """What a run is on; X may be a pytree. In batches, n_rows fills up."""
+    """Rows, targets and batches, padded by ``n_rows``; X may be a pytree."""
 
     def of_batch(self, rows, weights):
         rows = jnp.asarray(rows)
@@ -48,7 +48,7 @@ def equal_weights(model, params, data):
 
 
 def row_losses(loss, y, predictions):
-    """What rows cost, (n_iterates, n_rows), in float64."""
+    """Losses of the rows, (n_iterates, n_rows), in float64."""
     return np.asarray(_row_losses(loss, y, jnp.asarray(predictions)), np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn's kind that run optax optimisers."""
+"""Scikit-learn estimators that run optax optimisers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def linear_start(key, n_features, n_outputs):
 
 @jax.custom_jvp
 def softplus(z):
-    """log(1 + exp(z)), of which JAX would make the slope in many times the time."""
+    """log(1 + exp(z)), with a derivative several times as fast as JAX's own."""
     return jax.nn.softplus(z)
 
 
@@ -44,7 +44,7 @@ softplus.defjvps(lambda change, _, z: jax.nn.sigmoid(z) * change)
 
 
 def log_loss(y, decision):
-    """-log of the probability of the class, of two or of several."""
+    """-log of the probability of the class, for two or more classes."""
     if decision.ndim == 1:
         return softplus(decision) - y * decision
     own = jnp.take_along_axis(decision, y[:, None], axis=1)[:, 0]
@@ -52,7 +52,7 @@ def log_loss(y, decision):
 
 
 class OptaxModel(IteratedModel):
-    """What both estimators share: parameters, the run, predictions."""
+    """Base class of both estimators: parameters, the run, predictions."""
 
     _model_type = Model
     _parameter_constraints = {

@@ -17,7 +17,7 @@ from .data import Data, as_arrays, equal_weights, row_losses, rows_of
 
 @dataclass(frozen=True)
 class Model(Backend):
-    """What is minimised, and how: nothing in it is of one data set.
+    """The objective and the optimiser, independent of the data.
 
     It is hashable, and equal to one of the same functions: compiled once for both.
     """

@@ -35,7 +35,7 @@ class Steps:
 
 
 def held_out(model, start, data, n_steps, weights, rows):
-    """What replicas predict of rows of their own, (n_replicas, n_iterates, size)."""
+    """Predictions for the held-out rows, (n_replicas, n_iterates, size)."""
     weights = jnp.asarray(weights, precision(model, start, data))
     found = _held_out(model, n_steps, start, data, weights, rows_of(data.X, rows))
     return np.asarray(found)
@@ -137,7 +137,7 @@ def cv_path(
         Number of updates.
     folds : int, cross-validation splitter or iterable, default=5
         A number of random folds, a splitter of scikit-learn (``LeaveOneOut()`` leaves
-        out rows one by one), or pairs of rows to fit on and rows to judge by.
+        out rows one by one), or pairs of training rows and held-out rows.
     block_size : int, default=None
         Largest number of runs computed side by side; None is what fits in cache. Memory
         grows with it.

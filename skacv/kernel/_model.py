@@ -1,4 +1,4 @@
-"""What the kernel estimators share: the linear models' fit, on a kernel design."""
+"""Base class of the kernel estimators: the linear models' fit on a kernel design."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,10 +51,10 @@ MEGABYTE = 1 << 20
 
 
 class KernelModel(RecordedKernelModel, StoppingModel):
-    """Base class of kernel machines that keep and judge their trajectory.
+    """Base class of kernel machines that record their trajectory and stop early.
 
-    A subclass says ``_coded_samples(X, y, sample_weight)``, and what the parameters
-    mean to a user.
+    A subclass defines ``_coded_samples(X, y, sample_weight)`` and documents the
+    parameters.
     """
 
     _parameter_constraints: dict = {
@@ -136,7 +136,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         return data, [(places[fitted], places[held_out]) for fitted, held_out in folds]
 
     def _kernel_on(self, samples, folds, seed):
-        """What a prediction needs besides coefficients; the kernel; what it takes."""
+        """Attributes that predictions need; the kernel; the rows that it takes."""
         numbers = samples.rows[:, None]
         if self._is_precomputed():
             check_precomputed(samples.passed)
@@ -203,7 +203,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
             for iterate in zip(trajectory.coef, trajectory.predictor)
         ]
         path = coef_path[stored].astype(problem.design.dtype, copy=False)
-        # The best iterate predicts if the run has been judged while it went on.
+        # The best iterate predicts if the run has been evaluated as it went.
         is_last = self.patience is None or run.best is None
         t = trajectory.n_updates if is_last else run.best
         place = np.searchsorted(stored, t)
@@ -258,10 +258,10 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     # -------------------------------------------------- what others ask for
 
     def _left_to_compare(self, X, y, sample_weight=None):
-        """The values of gamma, where it is left to us and rows are few.
+        """The values of gamma to compare, for ``gamma="auto"`` and few rows.
 
-        Chosen by the rows that judge the run, gamma would make the run look better than
-        it is, the more the fewer rows there are.
+        Choosing gamma on the rows that evaluate the run would make the estimate
+        optimistic, the more so the fewer rows there are.
 
         Parameters
         ----------
@@ -333,10 +333,6 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        bool
         """
         shape, spec = shape_of(X), self._spec()
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:

@@ -36,11 +36,11 @@ class RecordedKernelModel(RecordedModel):
         self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
 
     def _linear_predictor(self, X):
-        """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
+        """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
         return self._product(new_rows(self, X), self.dual_coef_) + self.intercept_
 
     def _linear_predictors(self, X):
-        """Those of every iterate that is kept, one after the other."""
+        """Linear predictors of every recorded iterate, one after the other."""
         X = new_rows(self, X)
         # All from one pass over the kernel between X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)

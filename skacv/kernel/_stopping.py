@@ -1,4 +1,4 @@
-"""A run that is judged while it goes on, and ends when nothing more is gained."""
+"""Runs that are evaluated as they go, and end when they no longer improve."""
 
 import numpy as np
 
@@ -16,16 +16,16 @@ from ..risk.random_labels import random_signs
 # A run waits for as many more iterates as came before its best: what a step
 # changes gets less along a run.
 PATIENCE_GROWTH = 1.0
-# Updates before a run is judged at all, as a multiple of its patience, where judging
+# Updates before a run is first evaluated, as a multiple of its patience, where that
 # takes longer than updates do.
 FIRST_STAGE = 6
 
 
 class StoppingModel(TrajectoryModel):
-    """A fit that ends itself, by ``patience`` and ``tol``, from its own estimates."""
+    """A fit that stops early by ``patience`` and ``tol``, from its estimates."""
 
     def _carried(self, run):
-        """What runs beside: labels where rows are not left out exactly, and folds."""
+        """Labels, if rows are not left out exactly, and folds beside the run."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
         folds = unseen_folds(run.folds, seen)
@@ -67,7 +67,7 @@ class StoppingModel(TrajectoryModel):
         return end is not None or planned == run.plan
 
     def _n_more(self, n_updates, run):
-        """Updates until the run is judged again.
+        """Updates until the run is evaluated again.
 
         What random labels say is at hand after every update. Other estimates are read
         from the record, all of it: in stages that double, the first so long that most
@@ -80,7 +80,7 @@ class StoppingModel(TrajectoryModel):
         return max(n_updates, FIRST_STAGE * self._waiting(run.plan).patience)
 
     def _waiting(self, plan):
-        """What ends a run: along several strengths it waits for some of these."""
+        """The patience of a run, which waits for several strengths."""
         if self.patience is None or len(plan) == 1:
             return Patience(self.patience, self.tol, PATIENCE_GROWTH)
         n_updates = updates_to_wait(len(plan), self.max_iter)
@@ -100,7 +100,7 @@ class StoppingModel(TrajectoryModel):
         return None
 
     def _risk_so_far(self, run):
-        """What the run is judged by: estimates, and how sure they are; or None."""
+        """The estimates that stop the run, and their uncertainty; or None."""
         labels = _random_labels(run)
         if labels is not None:
             return labels.risks()

@@ -1,4 +1,4 @@
-"""What a kernel matrix must be, and is not always where a user brings it."""
+"""Checks of kernel matrices and kernel functions of users."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def _blocks_of(matrix):
 
 
 def check_kernel(values):
-    """Raise unless a square part of a kernel matrix can be that of a kernel.
+    """Raise unless a square part of a kernel matrix is valid.
 
     Parameters
     ----------

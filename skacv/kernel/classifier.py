@@ -31,10 +31,11 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     ----------
     {kernel, gamma, degree, coef0}
     loss : {"squared_error", "log"}, default="squared_error"
-        Least squares on coded labels, or the log loss. Decisions by least squares
-        times ``probability_scale_`` are the log odds of ``predict_proba``; without
-        held-out rows it clips and normalises what they say of probabilities. With the
-        log loss leave-one-out takes one run for every row left out: ``cv`` is faster.
+        Least squares on coded labels, or the log loss. With least squares,
+        ``probability_scale_`` times the decision function gives the log odds of
+        ``predict_proba``; without held-out rows, the class shares that it estimates are
+        clipped and normalised. With the log loss, leave-one-out needs one run per
+        left-out row: ``cv`` is faster.
     alpha : float, array-like or "path", default=0.0
         Strength of the ridge penalty, which is alpha ||f||^2 added to the sum of
         squared errors, or alpha ||f||^2 / 2 added to the sum of log losses. With 0
@@ -62,9 +63,10 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     loo_error_path_ : ndarray of shape (n_iter_ + 1,)
         Share of the left-out rows that are misclassified.
     probability_scale_ : float or None
-        What makes decisions of the iterate in use log odds: the scale of greatest
-        likelihood [2]_ of its held-out decisions, those of ``cv`` if there are any,
-        else those of ``loo``. 1 with the log loss, None where no row was held out.
+        Factor that turns the decision function of the iterate in use into log odds: the
+        maximum likelihood estimate [2]_ on its held-out decisions, from ``cv`` if there
+        are any, otherwise from ``loo``. 1 with the log loss, None if no row was held
+        out.
     {cv_path_, cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_}
     {df_path_, gamma_, gammas_, gamma_scores_, n_components_, subsample_indices_}
     {batch_size_, batch_indices_, critical_batch_size_, step_size_, top_eigenvalue_}
@@ -72,8 +74,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     See Also
     --------
-    KernelEigenProRegressor : The same for regression.
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    KernelEigenProRegressor : The regressor.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.svm.SVC : The same functions, with the hinge loss.
 
     References
@@ -155,12 +157,12 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     @property
     @of_record
     def probability_scale_(self) -> float | np.ndarray | None:
-        """What makes decisions log odds, None where no row was held out."""
+        """Factor that turns decisions into log odds; None if no row was held out."""
         check_is_fitted(self)
         return self._scale_at(self.iteration_)
 
     def _scale_at(self, t):
-        """That of iterate ``t``."""
+        """The factor of iterate ``t``."""
         if self.loss != "squared_error":
             return 1.0
         # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.
@@ -176,7 +178,7 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     @property
     @of_record
     def loo_error_path_(self) -> np.ndarray:
-        """Share of the left-out rows that every iterate misclassifies."""
+        """Share of the left-out rows that each iterate misclassifies."""
         if not hasattr(self, "loo_prediction_path_"):
             raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")
         label = np.searchsorted(self.classes_, self.loo_target_)

@@ -30,7 +30,7 @@ def rows_of(X):
 
 @dataclass(frozen=True)
 class KernelData(TrainingData):
-    """What validated samples become for a kernel machine.
+    """Validated samples as the data of a kernel machine.
 
     Rows of the problem are in a random order, so that batches are slices of them and
     every so many rows a random subsample; dual coefficients have the order of the
@@ -74,7 +74,7 @@ class KernelData(TrainingData):
         return np.concatenate([coef, constant], axis=1)
 
     def without_rows(self, coef, shift, k):
-        """Dual coefficients and intercepts of target k from those of replicas."""
+        """Dual coefficients and intercepts of target k from replicas."""
         dual = np.zeros((len(coef), self.n_samples), coef.dtype)
         dual[:, self.rows] = coef[:, : len(self.rows)]
         if self.has_constant:
@@ -90,8 +90,6 @@ def kernel_data(estimator, samples, coded, kernel, rows, seed):
 
     Parameters
     ----------
-    estimator : KernelModel
-    samples : Samples
     coded : Coded
         Targets as the loss takes them.
     kernel : callable

@@ -64,7 +64,6 @@ class KernelSolver(Solver):
 
     Attributes
     ----------
-    name : str
     n_components, subsample_size : int or "auto"
     batch_size : int, "auto" or "full"
     budget : float
@@ -79,7 +78,7 @@ class KernelSolver(Solver):
     budget: float
 
     def name_on(self, n_rows):
-        """The solver, for so many rows where it is left to us.
+        """The name of the solver; "auto" depends on the number of rows.
 
         Acceleration takes all rows at a time, and rows are left out of it exactly by a
         decomposition. Where that is too large, and where sizes of EigenPro are asked
@@ -125,7 +124,6 @@ class KernelSolver(Solver):
 
         Parameters
         ----------
-        n_rows : int
         critical : float
             Beyond so many, a batch brings no more than one of these.
         fitting : int
@@ -179,17 +177,7 @@ class KernelSolver(Solver):
 
 
 def run_attributes(schedule, data):
-    """Fitted attributes that say how a run went through its rows.
-
-    Parameters
-    ----------
-    schedule : schedule
-    data : KernelData
-
-    Returns
-    -------
-    dict
-    """
+    """Fitted attributes that say how a run went through its rows."""
     problem, n_rows = data.problem, len(data.rows)
     first = next(iter(schedule.updates()))
     preconditioner = first.preconditioner

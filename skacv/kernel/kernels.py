@@ -212,7 +212,7 @@ def check_squares(X):
 
 
 def scale_gamma(name, X, factor=1.0):
-    """What gamma="scale" stands for: 1 / (n_features Var(X)), as in SVC.
+    """The value of gamma="scale": 1 / (n_features Var(X)), as in SVC.
 
     Or a multiple of that. The root of it for the Laplacian kernel, whose gamma
     multiplies a distance and not its square.

@@ -20,10 +20,10 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
 
     where k_P is the preconditioned kernel: its largest eigenvalues on a subsample of
     the rows are reduced to about the next one, so that larger batches and steps are
-    stable [2]_. Without the preconditioner it is kernel gradient descent. The limit
-    interpolates, as :class:`sklearn.kernel_ridge.KernelRidge` does with alpha -> 0;
-    early stopping is the regularisation. ``loo_path_`` estimates the error of every
-    iterate on unseen rows, and the run stops when it no longer decreases.
+    stable [2]_. Without the preconditioner this is kernel gradient descent. The limit
+    interpolates the data, as :class:`sklearn.kernel_ridge.KernelRidge` does for alpha
+    -> 0; early stopping regularises. ``loo_path_`` estimates the error of every iterate
+    on unseen rows, and the run stops when it no longer decreases.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     {alpha_path_, objective_path_, train_path_, rkhs_norm_path_, loo_path_}
     {loo_se_path_, loo_mc_se_path_}
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
-        Prediction of every left-out row by the iterates fitted without it.
+        Prediction for every left-out row by the iterates fitted without it.
     {loo_indices_}
     loo_target_ : ndarray of shape (n_left_out[, n_targets])
         Targets of these rows.
     {cv_path_, cv_se_path_, cv_fold_path_}
     cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_targets])
-        Predictions of the held-out rows, fold after fold.
+        Predictions for the held-out rows, fold after fold.
     {cv_indices_}
     cv_target_ : ndarray of shape (n_held_out[, n_targets])
         Targets of these rows, fold after fold.
@@ -72,8 +72,8 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
 
     See Also
     --------
-    KernelEigenProClassifier : The same for classification.
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    KernelEigenProClassifier : The classifier.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.kernel_ridge.KernelRidge : The same functions, with a penalty.
 
     References
@@ -103,7 +103,7 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
     ) -> np.ndarray:
-        """Prediction intervals of the iterate in use, from the one run.
+        """Prediction intervals for the iterate in use, from the one run.
 
         Parameters
         ----------
@@ -111,15 +111,14 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
         coverage : float, default=0.9
             Nominal probability that an interval contains the target of an unseen row.
         method : {"auto", "jackknife+", "loo", "cv"}, default="auto"
-            "auto": the first of the others for which the fit has computed what it
-            needs, in this order. "jackknife+": quantiles over the rows left out of the
-            prediction without the row, plus and minus its held-out residual [1]_. Where
-            ``loo_path_`` is exact this takes one more eigendecomposition, once per
-            iterate. Otherwise the run is repeated without each of the rows left out; an
-            int as ``loo`` keeps their number small. "loo": the prediction plus and
-            minus a quantile of the held-out residuals. "cv": the same with the
-            residuals of rows held out in folds; runs on fewer rows make these somewhat
-            too large.
+            "auto": the first of the following methods for which the fit has computed
+            what is needed. "jackknife+": quantiles, over the left-out rows, of the
+            prediction without the row plus and minus its held-out residual [1]_. If
+            ``loo_path_`` is exact this takes one more eigendecomposition per iterate.
+            Otherwise the run is repeated without each left-out row; an int as ``loo``
+            keeps their number small. "loo": the prediction plus and minus a quantile of
+            the held-out residuals. "cv": the same with the residuals of rows held out
+            in folds, which are somewhat too large since folds are fitted on fewer rows.
 
         Returns
         -------
@@ -130,9 +129,9 @@ class KernelEigenProRegressor(KernelModel, RecordedRegressor):
         Raises
         ------
         ValueError
-            If coverage is not in (0, 1), if there are too few rows for it, if fit held
-            no row out, or for "jackknife+" with a precomputed kernel, which is not
-            kept.
+            If coverage is not in (0, 1), if there are too few rows for it, if no row
+            was held out in fit, or for "jackknife+" with a precomputed kernel, which is
+            not kept.
 
         References
         ----------

@@ -1,10 +1,9 @@
-"""Which gamma a kernel has where that is left to us: the best of a few scales.
+"""The choice of gamma for ``gamma="auto"``: the best of a few scales.
 
-The estimator is run with each of them, squared distances shared, and folds beside it
-say what its best iterate costs. The better half of the scales goes on, until there is
-one.
-How far the estimator's own run goes has no part in that: a run that is continued keeps
-its gamma.
+The estimator is run with each of them, with shared squared distances, and folds
+estimate the loss of its best iterate. The better half of the scales continues until one
+is left. How far the estimator's own run goes has no part in that: a run that is
+continued keeps its gamma.
 """
 
 import numpy as np
@@ -22,8 +21,8 @@ FACTORS = 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0
 MOST_ROWS, LEAST_ROWS = 1000, 100
 # By so many folds of them, unless the estimator has folds of its own.
 N_FOLDS = 5
-# Parameters that say which functions are fitted, and by what they are judged. How a
-# run goes through the rows is the automatic way for a scale that is tried.
+# Parameters that determine the fitted functions and their evaluation. How a run goes
+# through the rows is the automatic way for a scale that is tried.
 SHARED = (
     "kernel",
     "degree",
@@ -38,24 +37,22 @@ SHARED = (
 
 
 def chosen_scale(estimator, samples, folds, seed):
-    """Run an estimator with each of the scales, and compare what folds find.
+    """Run an estimator with each of the scales, and compare their errors on folds.
 
     Parameters
     ----------
-    estimator : KernelModel
-    samples : Samples
     folds : list of (ndarray of int, ndarray of int)
-        The estimator's own, as rows of ``samples``; none where it has none.
+        Folds of the estimator, if any, as rows of ``samples``.
     seed : int
         Draws rows and folds.
 
     Returns
     -------
     gamma : float
-        The one that is taken.
+        The chosen value.
     found : dict
-        Fitted attributes: all that were tried, and what folds find that the best
-        iterate of each costs, as far as it has gone.
+        Fitted attributes: all values tried, and the loss on folds of the best iterate
+        of each, as far as it was run.
     """
     rng = np.random.RandomState(seed)
     rows = _drawn(samples.y, _most_rows(estimator), is_classifier(estimator), rng)
@@ -99,7 +96,7 @@ def _drawn(y, n_most, has_classes, rng):
 
 
 def _folds_of(rows, folds, n_rows, rng):
-    """What the scales are judged by: parts of the estimator's folds, or others."""
+    """The folds that evaluate the scales: parts of the estimator's folds, or others."""
     if not folds:
         n_folds = min(N_FOLDS, len(rows))
         return list(KFold(n_folds, shuffle=True, random_state=rng).split(rows))

@@ -1,4 +1,4 @@
-"""What the linear models of losses other than the squared error share."""
+"""Base classes of linear models with losses other than the squared error."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -35,7 +35,6 @@ class InRandomBatches(Solver):
 
     Attributes
     ----------
-    batch_size : int
     decay : float
         Pass k takes the step over k^decay.
     """
@@ -67,14 +66,14 @@ class InRandomBatches(Solver):
 
 
 def solver_of(estimator):
-    """The solver that is asked for by its name."""
+    """The solver with this name."""
     if estimator.solver == "sgd":
         return InRandomBatches(None, estimator.batch_size, estimator.power_t)
     return Solver.named(estimator.solver)
 
 
 class CurvedRegressor(RecordedRegressor, TrajectoryModel):
-    """A ridge regressor; a subclass says ``_loss_of(target, weights)``."""
+    """A ridge regressor; a subclass defines ``_loss_of(target, weights)``."""
 
     _parameter_constraints: dict = CURVED_CONSTRAINTS | ALPHA_CONSTRAINT
 
@@ -84,7 +83,7 @@ class CurvedRegressor(RecordedRegressor, TrajectoryModel):
 
 
 class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
-    """A classifier; a subclass says ``_class_loss(n_classes)``."""
+    """A classifier; a subclass defines ``_class_loss(n_classes)``."""
 
     _parameter_constraints: dict = {
         **RUN_CONSTRAINTS,
@@ -99,7 +98,7 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
         if trajectory.phases[-1].penalty.strength > 0:
             return
         target, predictor = data.problem.target, trajectory.predictor[-1]
-        # Right on every row: further out along the same direction costs less.
+        # Right on every row: the loss is lower further along the same direction.
         if target.shape[1] == 1:
             is_separated = ((predictor > 0) == (target > 0)).all()
         else:

@@ -49,18 +49,18 @@ PARTS_CONSTRAINTS = {
 
 
 def loss_constraint(names):
-    """What a parameter ``loss`` takes: one of the names, or a loss."""
+    """The constraint of a parameter ``loss``: one of the names, or a loss."""
     return [StrOptions(set(names)), Loss]
 
 
 def named(part, table):
-    """The part of a name; any other as it is."""
+    """The part with this name; other parts are returned unchanged."""
     return table[part] if isinstance(part, str) else part
 
 
 @dataclass(frozen=True)
 class TimesStrength(Strengths):
-    """alpha, where it multiplies a strength that the penalty has of its own.
+    """alpha, if it multiplies the strength of a given penalty.
 
     Attributes
     ----------
@@ -78,11 +78,10 @@ class TimesStrength(Strengths):
 
 
 def spec_of_parts(estimator, ratio=Strengths.ratio, **others):
-    """From ``alpha``, ``penalty`` and ``schedule`` to what a run is of.
+    """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
 
     Parameters
     ----------
-    estimator : estimator with these parameters
     ratio : float
         Where a "path" of strengths ends.
     **others

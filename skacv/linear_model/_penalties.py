@@ -12,9 +12,7 @@ def weighted(penalty, weights, n_features):
 
     Parameters
     ----------
-    penalty : Uniform
     weights : array-like of shape (n_features,) or None
-    n_features : int
 
     Returns
     -------
@@ -47,15 +45,12 @@ def checked_weights(weights, n_weights, name, counted):
 def numbered_groups(groups, n_features):
     """The group of every feature, numbered from 0.
 
+    Shapes: returned (n_features,).
+
     Parameters
     ----------
     groups : int, array-like of shape (n_features,) or list of array-like of int
         As :class:`TrajectoryGroupLasso` takes them.
-    n_features : int
-
-    Returns
-    -------
-    ndarray of int, shape (n_features,)
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the linear regressors with the squared error share."""
+"""Base class of the linear regressors with the squared error."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ class SquaredErrorRegressor(
 ):
     """Base class of regressors with the squared error.
 
-    They have a memory matrix. The intercept takes up the means of X and y.
-    A subclass says ``_penalty(strength, n_features)``.
+    They have a memory matrix. The intercept absorbs the means of X and y. A subclass
+    defines ``_penalty(strength, n_features)``.
     """
 
     _parameter_constraints: dict = {

@@ -23,14 +23,14 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
         (1 / (2 n)) ||y - X b||^2
         + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
 
-    with (1 / sum w) sum_i w_i in the place of 1 / n where rows are weighted, and the
-    penalty of b_j multiplied by v_j with ``penalty_weights`` v.
+    with (1 / sum w) sum_i w_i in place of 1 / n if rows are weighted, and the penalty
+    of b_j multiplied by v_j with ``penalty_weights`` v.
 
     Parameters
     ----------
     {alpha}
         "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
-        coefficients at zero (``l1_ratio`` counting as 1e-3 at least) down to 1e-3 of
+        coefficients at zero (with ``l1_ratio`` taken as at least 1e-3) down to 1e-3 of
         it.
     l1_ratio : float, default=0.5
         Share of the l1 norm, from 0 (ridge) to 1 (lasso).
@@ -46,7 +46,7 @@ class TrajectoryElasticNet(SquaredErrorRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.linear_model.ElasticNet : The same model, by coordinate descent.
 
     References

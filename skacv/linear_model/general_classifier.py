@@ -1,4 +1,4 @@
-"""Classification with any loss, penalty and schedule, its own or a user's."""
+"""Classification with any loss, penalty and schedule, built-in or a user's."""
 
 from typing import Any, Literal
 
@@ -37,33 +37,33 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
 
         (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
 
-    with a loss l, a penalty g of which alpha multiplies the strength, and a schedule of
-    updates, each one of the package or of your own (see "How to add a loss, a penalty,
-    a schedule, an estimate" in the documentation). What they say of themselves is
-    checked before the run; leave-one-out and folds then hold for every combination.
-    The intercept, the coefficient of a column of ones, is not penalised.
+    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
+    updates, each from the package or your own (see "How to add a loss, a penalty, a
+    schedule, an estimate" in the documentation). Their properties are checked before
+    the run; leave-one-out and folds are then valid for every combination. The
+    intercept, the coefficient of a column of ones, is not penalised.
 
     Parameters
     ----------
     {alpha}
     loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
-        The log loss, multinomial for more than two classes; the squared hinge; the
-        hinge rounded over a length of .5. Or a loss, such as those of
-        ``skacv.optim.losses`` or one of your own: the two numbers in its ``labels``
-        encode the two classes, or each class against the rest if there are more than
-        two. A loss with coupled outputs has one target per class, and needs at least
-        three classes.
+        The log loss, multinomial for more than two classes; the squared hinge; or the
+        hinge rounded over a length of 0.5. Or a loss from ``skacv.optim.losses`` or one
+        of your own: the two numbers in its ``labels`` encode the two classes, or each
+        class against the rest if there are more than two. A loss with coupled outputs
+        has one target per class, and needs at least three classes.
     {penalty, schedule, fit_intercept, standardize, class_weight, max_iter, tol}
     {step_size, risk}
-        With "newton" "auto" computes none, and the other values raise an error.
+        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
+        error.
     {risk_row_scales, loo, loo_correction, cv, keep_data}
     warm_start : bool, default=False
         Whether fitting again continues the recorded trajectory: with a larger
-        ``max_iter`` as one longer run, with another alpha, loss, penalty or schedule
-        with the new setting.
+        ``max_iter`` as one longer run; with another alpha, loss, penalty or schedule
+        from the last iterate on.
     {n_jobs}
     random_state : int, RandomState instance or None, default=None
-        Controls the draw of the rows left out.
+        Controls the choice of left-out rows.
     {verbose}
 
     Attributes
@@ -81,8 +81,8 @@ class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
 
     See Also
     --------
-    TrajectoryRegressor : The same for regression.
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryRegressor : The regressor.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
 
     References
     ----------

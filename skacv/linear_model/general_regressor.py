@@ -1,4 +1,4 @@
-"""Regression with any loss, penalty and schedule, its own or a user's."""
+"""Regression with any loss, penalty and schedule, built-in or a user's."""
 
 from typing import Any, Literal
 
@@ -29,50 +29,51 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
         (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
 
-    with a loss l, a penalty g of which alpha multiplies the strength, and a schedule of
-    updates, each one of the package or of your own (see "How to add a loss, a penalty,
-    a schedule, an estimate" in the documentation). What they say of themselves is
-    checked before the run; leave-one-out and folds then hold for every combination, and
-    the memory matrix [1]_ where updates have derivatives.
+    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
+    updates, each from the package or your own (see "How to add a loss, a penalty, a
+    schedule, an estimate" in the documentation). Their properties are checked before
+    the run; leave-one-out and folds are then valid for every combination, and the
+    memory matrix [1]_ is valid if updates have derivatives.
 
     Parameters
     ----------
     {alpha}
     loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
-        Half the squared error; the Huber loss, linear from residuals of 1.35 (in units
-        of y) on; half the Poisson deviance with a log link. Or a loss, such as
-        those of ``skacv.optim.losses`` or one of your own.
+        Half the squared error; the Huber loss, linear beyond residuals of 1.35 (in
+        units of y); or half the Poisson deviance with a log link. Or a loss from
+        ``skacv.optim.losses`` or one of your own.
     {penalty, schedule}
     fit_intercept : bool, default=True
         Whether to fit an intercept. With the squared error X and y are centred by their
         (weighted) means; otherwise it is the unpenalised coefficient of a column of
         ones that is added to X.
     {standardize, max_iter, tol, step_size, risk}
-        For losses other than the squared error: with probes, and "auto" only if that
-        costs about as much as folds. It needs gradient steps and a loss with a second
-        derivative: for other runs "auto" computes none, and the other values raise an
-        error.
+        For losses other than the squared error: with probes, and with "auto" only if
+        that takes about as long as folds. It needs gradient steps and a loss with a
+        second derivative: for other runs "auto" computes no ``risk_path_`` and the
+        other values raise an error.
     {risk_row_scales, loo}
     loo_correction : bool, default=True
-        Whether to correct, at some iterates, the error made by linearising the iterates
-        without a row around the recorded ones [2]_, which is done if the loss is not
-        the squared error and there are more rows than columns. False is the published
-        method.
+        Whether to correct, at some iterates, the error of linearising the iterates
+        without a row around the recorded ones [2]_. Iterates are linearised if the loss
+        is not the squared error and there are more rows than columns. False is the
+        published method.
     {cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
     Attributes
     ----------
     {coef_, coef_path_, objective_path_}
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss on the training rows; with the squared error that, not its half.
+        Mean loss on the training rows; with the squared error the whole of it, not
+        half.
     alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        Value of alpha used at every iterate; zeros where there is no penalty.
+        Value of alpha used at every iterate; zeros if there is no penalty.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
-        Estimated mean loss on unseen rows, in the loss of ``train_path_`` [1]_: by
+        Estimated mean loss on unseen rows, with the loss of ``train_path_`` [1]_, from
         the memory matrix of that loss [3]_.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error of every iterate, in the loss of ``train_path_``. Exact with
-        the squared error, and with other losses where linearising would save little
+        Leave-one-out error of every iterate, with the loss of ``train_path_``. Exact
+        with the squared error, and with other losses if linearising would save little
         time (see ``loo_correction``).
     {n_iter_, n_features_in_}
 
@@ -84,8 +85,8 @@ class TrajectoryRegressor(SquaredErrorRegressor):
 
     See Also
     --------
-    TrajectoryClassifier : The same for classes.
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryClassifier : The classifier.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
 
     References
     ----------

@@ -23,9 +23,9 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha sum_g v_g ||b_g||,
 
-    with ||b_g|| the Euclidean norm of the coefficients of group g, which are zero
-    together or not at all, and with (1 / sum w) sum_i w_i in the place of 1 / n where
-    rows are weighted.
+    with ||b_g|| the Euclidean norm of the coefficients of group g, which are either all
+    zero or all nonzero, and with (1 / sum w) sum_i w_i in place of 1 / n if rows are
+    weighted.
 
     Parameters
     ----------
@@ -33,12 +33,13 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
         "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
         penalised groups at zero down to 1e-3 of it.
     groups : int, array-like of shape (n_features,) or list of array-like, default=1
-        Which features belong together: a label of every feature; or for every group
-        the list of its features; or an int, for consecutive groups of so many
-        features (the last one may be smaller). 1 is the lasso.
+        The groups of features: a label for every feature; or a list of features for
+        every group; or an int, the size of consecutive groups (the last one may be
+        smaller). 1 is the lasso.
     group_weights : array-like of shape (n_groups,), default=None
-        The v_g, not negative, in the order of the sorted labels or of the lists.
-        A group of weight zero is not penalised. None: the root of a group's size.
+        Nonnegative weights v_g, in the order of the sorted labels or of the lists. A
+        group with weight zero is not penalised. None: the square root of the size of
+        the group.
     {fit_intercept, standardize, solver, max_iter, tol, step_size, risk}
     {risk_row_scales, loo, cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
@@ -50,8 +51,8 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
-    TrajectoryLasso : The same where every feature is a group.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryLasso : The same model with every feature as a group.
 
     References
     ----------
@@ -61,7 +62,7 @@ class TrajectoryGroupLasso(SquaredErrorRegressor):
 
     Examples
     --------
-    Dummy variables of a category come and go together:
+    The dummy variables of a category enter and leave together:
 
     >>> import numpy as np
     >>> from skacv import TrajectoryGroupLasso

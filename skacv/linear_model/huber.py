@@ -37,12 +37,12 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
     ----------
     {alpha}
     epsilon : float, default=1.35
-        Residuals beyond ``epsilon * scale`` have a linear loss. At least 1.
+        Residuals beyond ``epsilon * scale`` have a linear loss; at least 1.
     scale : float or "auto", default="auto"
         Scale of the residuals, in units of y. "auto": 1.4826 times the (weighted)
-        median distance of y from its median (the standard deviation where that is
-        zero). It is too large where X explains much of y; ``HuberRegressor().fit(X,
-        y).scale_`` is another choice. It stays the same when rows are left out.
+        median distance of y from its median (the standard deviation if that is zero).
+        It is too large if X explains much of y; ``HuberRegressor().fit(X, y).scale_``
+        is an alternative. It does not change when rows are left out.
     {fit_intercept, standardize, solver, max_iter, tol, step_size, batch_size, power_t}
     {risk, risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
     {random_state, verbose}
@@ -54,11 +54,11 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
         The scale used.
     {coef_path_, intercept_path_, alpha_path_}
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective times scale_, over twice the sum of weights.
+        The objective times ``scale_``, divided by twice the sum of weights.
     {train_path_, risk_path_, risk_se_path_, risk_mc_se_path_}
     risk_residual_path_ : LowRankPath
-        Targets minus the predictions below, as low-rank factors ``temporal`` (n_iter_ +
-        1, n_modes) and ``spatial`` (n_modes, n_rows).
+        Targets minus ``risk_prediction_path_``, as low-rank factors ``temporal``
+        (n_iter_ + 1, n_modes) and ``spatial`` (n_modes, n_rows).
     {risk_prediction_path_, risk_indices_, risk_target_, n_probes_, row_scale_share_}
     {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
     {cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_}
@@ -66,13 +66,13 @@ class TrajectoryHuberRegressor(CoefficientInference, CurvedRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
-    sklearn.linear_model.HuberRegressor : The same model, the scale fitted too.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    sklearn.linear_model.HuberRegressor : The same model, with a fitted scale.
 
     Notes
     -----
-    The Huber loss of the paths is r^2 / 2 up to epsilon scale_ and linear beyond,
-    in units of y squared.
+    The Huber loss in the paths is r^2 / 2 up to ``epsilon * scale_`` and linear beyond,
+    in squared units of y.
 
     References
     ----------
@@ -155,10 +155,6 @@ def weighted_median(values, weights):
     ----------
     values, weights : ndarray of shape (n_rows,)
         Weights are positive.
-
-    Returns
-    -------
-    float
     """
     order = np.argsort(values)
     below = np.cumsum(weights[order])

@@ -21,10 +21,10 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
         (1 / (2 n)) ||y - X b||^2 + alpha ||b||_1,
 
-    with (1 / sum w) sum_i w_i in the place of 1 / n if rows are weighted, and
-    ``sum_j v_j |b_j|`` in the place of ||b||_1 with ``penalty_weights`` v. One run
-    gives all iterates; ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the
-    error of each of them on unseen rows, without a refit.
+    with (1 / sum w) sum_i w_i in place of 1 / n if rows are weighted, and ``sum_j v_j
+    |b_j|`` in place of ||b||_1 with ``penalty_weights`` v. One run gives all iterates;
+    ``risk_path_``, ``loo_path_`` and ``cv_path_`` estimate the error of each of them on
+    unseen rows, without a refit.
 
     Parameters
     ----------
@@ -32,8 +32,7 @@ class TrajectoryLasso(SquaredErrorRegressor):
         "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
         coefficients at zero down to 1e-3 of it.
     {penalty_weights}
-        Weights of one over the absolute values of a first estimate give the adaptive
-        lasso [3]_.
+        The inverse absolute values of a first estimate give the adaptive lasso [3]_.
     {fit_intercept, standardize}
     solver : {"fista", "ista"}, default="fista"
         Accelerated or plain proximal gradient descent [2]_.
@@ -47,10 +46,9 @@ class TrajectoryLasso(SquaredErrorRegressor):
     risk_se_path_ : ndarray of shape (n_iter_ + 1,)
         Standard error of ``risk_path_``, from the spread over rows and from the probes.
     risk_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Part of ``risk_se_path_`` that is due to the random probes; zero if traces are
-        exact.
+        Part of ``risk_se_path_`` due to the random probes; zero if traces are exact.
     risk_residual_path_ : LowRankPath
-        Estimated held-out residuals, targets minus predictions, of every row at every
+        Estimated held-out residuals (targets minus predictions) of every row at every
         iterate, as low-rank factors ``temporal`` (n_iter_ + 1, n_modes) and ``spatial``
         (n_modes, n_rows); rows with weight zero are not included. ``risk_path_`` is the
         (weighted) mean of their squares, plus the small contribution of modes dropped
@@ -60,25 +58,25 @@ class TrajectoryLasso(SquaredErrorRegressor):
         (Weighted) means over rows of products of the estimated held-out residuals of
         two iterates. An affine combination of iterates with weights w has the estimated
         risk w' risk_gram_ w. The diagonal is ``risk_path_`` without the contribution of
-        the dropped modes.
+        dropped modes.
     n_probes_ : int
         Number of random probes used; 0 if traces are exact.
     row_scale_share_ : float
-        Share, between 0 and 1, of the spread of the rows' squared norms that is in
-        excess of Gaussian rows with the same covariance. At 0 (Gaussian rows, or
+        Share, between 0 and 1, of the spread of the squared row norms in excess of
+        Gaussian rows with the same covariance. At 0 (Gaussian rows, or
         ``risk_row_scales=False``) ``risk_path_`` is the published estimate.
     {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
     {cv_se_path_, cv_fold_path_, cv_prediction_path_}
         If there are many more rows than columns, and ``loo``, ``risk`` and
-        ``keep_data`` are False, the run uses only second moments of the data: an
-        iterate is then computed when it is read by its index, from X, of which no copy
-        is made.
+        ``keep_data`` are False, the run uses only second moments of the data:
+        predictions are then computed from X, which is not copied, when they are
+        accessed by the index of the iterate.
     {cv_indices_, cv_target_, n_iter_, iteration_, step_size_, n_features_in_}
     {feature_names_in_}
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.linear_model.Lasso : The same model, by coordinate descent.
 
     References

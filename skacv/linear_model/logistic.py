@@ -19,7 +19,7 @@ from ..optim.schedules import SimplifiedNewton
 from ._curved import InverselyPenalized
 
 # Newton's method takes less than gradients along a path on this many rows at least. A
-# Hessian of 100 coefficients costs what it saves.
+# Hessian of 100 coefficients takes as long as it saves.
 LEAST_ROWS, MOST_COEFFICIENTS = 10_000, 50
 
 
@@ -68,15 +68,16 @@ class TrajectoryLogisticRegression(
 default="auto"
         Accelerated ("fista", also called "nesterov") or plain proximal gradient descent
         ("ista", "gd"), or stochastic gradient descent in batches ("sgd"); or Newton's
-        method, for a ridge penalty and few columns, which takes about ten updates.
-        "auto" is "fista"; but along several values of C with a ridge penalty, on 10,000
-        rows or more of at most 50 coefficients, it is Newton's method with one Hessian
-        for each value, which takes a few updates for each. Those runs have no
-        ``risk_path_``: they are not taken where ``risk`` or ``loo`` are set.
+        method, for a ridge penalty and few columns, which needs about ten updates.
+        "auto" is "fista", except along several values of C with a ridge penalty, at
+        least 10,000 rows and at most 50 coefficients: it is then Newton's method with
+        one Hessian per value, which needs a few updates at each. These runs have no
+        ``risk_path_`` and are not used if ``risk`` or ``loo`` is set.
     {max_iter, tol, step_size}
         With "newton" it is 1.
     {batch_size, power_t, risk}
-        With "newton" "auto" computes none, and the other values raise an error.
+        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
+        error.
     {risk_row_scales, loo, loo_correction, cv}
     keep_data : bool, default=False
         Whether to keep the training data, which :meth:`coef_interval` and
@@ -94,8 +95,8 @@ default="auto"
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
-    sklearn.linear_model.LogisticRegression : The same model, by other solvers.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    sklearn.linear_model.LogisticRegression : The same model, with other solvers.
 
     References
     ----------

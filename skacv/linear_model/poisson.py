@@ -28,18 +28,19 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     ----------
     {alpha, fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, Newton's method (for few
-        columns and small counts: from a start at zero it takes about as many
-        updates as the mean count), or stochastic gradient descent in batches.
+        Accelerated gradient descent, gradient descent, Newton's method (for few columns
+        and small counts: starting at zero it needs about as many updates as the mean
+        count), or stochastic gradient descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, where L is the largest eigenvalue of X'WX times the largest
-        count (the curvature is the mean, which has no bound of its own), plus the
+        count (the curvature is the mean, which is otherwise unbounded), plus the
         curvature of the penalty; with a margin of 2% if X has more than 128 rows and
         columns. With "sgd" it is half of 1 / L, where L is the expected smoothness of
         batches [3]_; with "newton" it is 1.
     {batch_size, power_t, risk}
-        With "newton" "auto" computes none, and the other values raise an error.
+        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
+        error.
     {risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
     {random_state, verbose}
 
@@ -54,7 +55,7 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.linear_model.PoissonRegressor : The same model, by L-BFGS.
 
     References

@@ -43,7 +43,7 @@ class IterativeRidge(SquaredErrorRegressor):
     with rows weighted by ``sample_weight``. ``alpha=0`` is least squares, with early
     stopping as the only regularisation. Updates are linear in y: if X has at most 2000
     rows or columns, one eigendecomposition gives ``risk_path_`` without random probes
-    and the leave-one-out of every row. See ``risk`` and ``loo`` for the exceptions.
+    and leave-one-out for every row. See ``risk`` and ``loo`` for the exceptions.
 
     Parameters
     ----------
@@ -52,41 +52,40 @@ class IterativeRidge(SquaredErrorRegressor):
         X'X / n down to 1e-3 of that; with "newton" of 41 values, down to 1e-10 of that.
     {fit_intercept, standardize}
     solver : {"gd", "nesterov", "heavy_ball", "eigenpro", "newton"}, default="gd"
-        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, or EigenPro:
-        gradients are multiplied by a preconditioner that reduces the largest
-        eigenvalues of a subsample of the rows to about the next one [2]_, so that
-        ill-conditioned features need few updates. "newton" is Newton's method: one
-        update leads to the exact solution at a value of alpha, from one
-        eigendecomposition for each fit. There is no ``risk_path_`` then, and rows are
-        left out by fits without them.
+        Gradient descent, Nesterov's acceleration, Polyak's heavy ball, EigenPro or
+        Newton's method. EigenPro multiplies gradients by a preconditioner that reduces
+        the largest eigenvalues of a subsample of the rows to about the next one [2]_,
+        so that ill-conditioned features need few updates. With Newton's method one
+        update gives the exact solution at a value of alpha, from one eigendecomposition
+        per fit; there is no ``risk_path_``, and leave-one-out refits without each row.
     momentum : float, default=0.9
-        Momentum of the heavy ball; other solvers do not use it.
+        Momentum of the heavy ball, not used by other solvers.
     n_components : int or "auto", default="auto"
         Number of top eigenvectors of the subsample that EigenPro preconditions. "auto"
         is a tenth of the rows of the subsample or of the columns, whichever are fewer,
         at most 100. 0 is gradient descent.
     subsample_size : int or "auto", default="auto"
-        Number of rows that EigenPro's preconditioner is computed from. They cannot be
+        Number of rows from which EigenPro's preconditioner is computed. They cannot be
         left out: ``risk_path_``, ``loo_path_`` and ``cv_path_`` are averages over the
         other rows. "auto" is a tenth of the rows, but at least 500 and at most 2000,
         and never more than a third of the rows.
     batch_size : int or None, default=None
-        Number of rows in a batch, for EigenPro; one iterate is a pass through all
-        batches. Batches are drawn once; X and y are centred by the means of all rows.
-        None: every update uses all rows. With batches alpha must be a single number,
-        and ``warm_start`` must keep the batches, alpha and step size.
+        Number of rows in a batch, for EigenPro; each iterate is the result of a pass
+        through all batches. Batches are drawn once; X and y are centred by the means of
+        all rows. None: every update uses all rows. With batches, alpha must be a single
+        number, and ``warm_start`` must keep the batches, alpha and step size.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         "auto" is 1 / (L + alpha / n), where L is the largest eigenvalue of X'X / n (X
         centred), with a margin of 2% if X has more than 128 rows and columns. With
         "eigenpro" it is the same for the preconditioned matrix, or with batches the
         step of EigenPro 2. It depends on X only: the estimates do not hold for a step
-        size that depends on y. If the run without a fold or a row would diverge with
-        it, it is the largest stable step instead.
+        size that depends on y. If the run without a fold or a row would diverge, it is
+        the largest stable step instead.
     risk : {"auto", "exact", "hutchinson"}, int or bool, default="auto"
-        How the traces in ``risk_path_`` are computed: from the eigenvalues of X'X / n
-        ("exact"), with EigenPro from those of the preconditioned matrix; with random
-        probes, added until their standard error is below that of the estimate
+        How the traces in ``risk_path_`` are computed: from the eigenvalues of X'X / n,
+        or with EigenPro of the preconditioned matrix ("exact"); with random probes,
+        added until their standard error is below the standard error of the estimate
         ("hutchinson"); or with a given number of random probes. "auto" and True: from
         the eigenvalues if X has at most 2000 rows or columns, otherwise with probes.
         EigenPro along several alphas has no common eigenvalues: its traces are computed
@@ -95,14 +94,14 @@ class IterativeRidge(SquaredErrorRegressor):
         ``risk_path_``.
     {risk_row_scales}
     loo : {"auto"}, bool or int, default="auto"
-        Leave-one-out along the path, from one eigendecomposition of X'X or XX',
-        whichever is smaller: of every row (True), of a given number of rows drawn at
-        random, or of none (False). "auto": every row, up to 10,000; if X has more than
+        Rows to leave out, one at a time, along the path, from one eigendecomposition of
+        X'X or XX', whichever is smaller: every row (True), a given number of rows drawn
+        at random, or none (False). "auto": every row, up to 10,000; if X has more than
         2000 rows and columns, as many as are cheap. With batches, or EigenPro along
-        several alphas, every row left out takes a run without it.
+        several alphas, every left-out row needs a run without it.
     {cv, keep_data, warm_start, n_jobs}
     random_state : int, RandomState instance or None, default=None
-        Controls the draw of the probes, of the rows left out, and of EigenPro's
+        Controls the random probes, the choice of left-out rows, and EigenPro's
         subsample and batches.
     {verbose}
 
@@ -115,25 +114,25 @@ class IterativeRidge(SquaredErrorRegressor):
     coef_path_ : ndarray of shape (n_iter_ + 1, [n_targets,] n_features)
         Coefficients of every iterate.
     objective_path_ : ndarray of shape (n_iter_ + 1,)
-        The objective divided by 2 n (by twice the sum of the weights).
+        The objective divided by 2 n, or by twice the sum of the weights.
     {risk_path_}
-        With several targets it is their mean.
+        With several targets, the mean over the targets.
     loo_path_ : ndarray of shape (n_iter_ + 1,)
-        Leave-one-out error of every iterate, exact, mean over the targets. With
-        EigenPro, the preconditioner, step and batches stay the same, and the rows of
-        the subsample are not left out.
+        Leave-one-out error of every iterate, averaged over the targets. Exact. With
+        EigenPro, the preconditioner, step and batches are those of the run on all rows,
+        and the rows of the subsample are not left out.
     loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_targets])
-        Prediction of every left-out row by the iterates fitted without it.
+        Prediction for every left-out row by the iterates fitted without it.
     risk_residual_path_ : LowRankPath
-        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets);
-        with EigenPro its rows are those outside of the subsample.
+        With several targets, ``spatial`` has shape (n_modes, n_rows, n_targets); with
+        EigenPro its rows are those outside the subsample.
     {n_iter_, n_features_in_}
 
     All other attributes are those of :class:`TrajectoryLasso`.
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.linear_model.Ridge : The same model, solved directly.
 
     References
@@ -208,7 +207,7 @@ class IterativeRidge(SquaredErrorRegressor):
         return ModelSpec.of(self, ridge_penalty, strengths, solver, is_quadratic=True)
 
     def _default_patience(self):
-        # Exact solutions cost next to nothing, and what matters may come last.
+        # Exact solutions take next to no time, and the best may come last.
         return None if self.solver == "newton" else super()._default_patience()
 
 

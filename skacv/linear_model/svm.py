@@ -21,10 +21,10 @@ class TrajectoryLinearSVC(InverselyPenalized):
 
         C sum_i w_i l(y_i, x_i'b) + ||b||^2 / 2,
 
-    with l the squared or the smoothed hinge, for every class against the rest
-    where there are more than two. The intercept is not penalised (in LinearSVC
-    it is, the less the larger its ``intercept_scaling``). A raw hinge has no
-    curvature: leaving rows out along the run would be useless with it.
+    with l the squared or the smoothed hinge, for every class against the rest if there
+    are more than two. The intercept is not penalised (LinearSVC penalises it, the less
+    the larger its ``intercept_scaling``). The plain hinge is not offered: it has no
+    curvature, which leave-one-out along the run needs.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class TrajectoryLinearSVC(InverselyPenalized):
     smoothing : float, default=0.5
         Length over which the smoothed hinge is rounded.
     {fit_intercept, standardize, class_weight}
-        With several classes a row has the same weight in all one-vs-rest problems;
-        LinearSVC weights only the class that is against the rest.
+        With several classes a row has the same weight in all one-vs-rest problems,
+        whereas LinearSVC weights only the class against the rest.
     {solver, max_iter, tol, step_size, batch_size, power_t, risk, risk_row_scales, loo}
     {loo_correction, cv, keep_data, warm_start, n_jobs, random_state, verbose}
 
@@ -46,7 +46,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
     ----------
     {classes_, coef_, intercept_, coef_path_, intercept_path_, C_path_, objective_path_}
     {train_path_}
-        The hinge is squared or smoothed, as ``loss`` says.
+        The hinge is squared or smoothed, according to ``loss``.
     {risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_, risk_indices_}
     {risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
     {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
@@ -55,7 +55,7 @@ class TrajectoryLinearSVC(InverselyPenalized):
 
     See Also
     --------
-    TrajectoryEarlyStoppingCV : Moves to the iterate of least estimated risk.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
     sklearn.svm.LinearSVC : The same model, by coordinate descent.
 
     References

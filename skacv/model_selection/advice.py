@@ -1,4 +1,4 @@
-"""What a user is told: keywords of other packages, and choices that fall short."""
+"""Advice to users: keywords of other packages, and choices that fall short."""
 
 from functools import wraps
 from inspect import signature
@@ -51,8 +51,6 @@ def warn_of_last_iterate(run, choice, sign):
 
     Parameters
     ----------
-    run : EvaluatedFit
-    choice : Choice
     sign : float
         1 where smaller values of the path are better.
     """

@@ -51,19 +51,19 @@ class ApproximateLOO:
         Held-out predictions, on the scale of ``predict`` for regressors and of
         ``decision_function`` for classifiers.
     loss : ndarray of shape (n_samples,)
-        Loss of these predictions, in the loss that the model was fitted with: the
+        Loss of these predictions, with the loss that the model was fitted with: the
         squared error for least squares, the log loss, the (squared) hinge with labels
         -1 and 1, half the Poisson deviance, or the Huber loss in squared units of y
-        (half the squared residual up to epsilon times the scale). It is not weighted,
-        and averaged over outputs that were fitted separately.
+        (half the squared residual up to epsilon times the scale). Losses are not
+        weighted; they are averaged over outputs that were fitted separately.
     mean : float
         Mean of the loss, weighted by ``sample_weight``; with ``method="randomized"``
         corrected for the bias due to the probes.
     standard_error : float
         Standard error of the mean, over rows.
     leverages : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Leverage of each row, between 0 and 1: the share of its linear predictor that
-        its own target determines.
+        Leverage of each row, between 0 and 1: the share of the linear predictor that
+        the target of the row determines.
     method : str
         The method that was used.
     """
@@ -90,7 +90,7 @@ def approximate_loo(
 
     Let theta minimise sum_i w_i l(y_i, x_i'b) + penalty, let z = X theta, let H be the
     Hessian over the active coefficients and h_i = x_i'H^-1 x_i. The linear predictor of
-    row i by the model fitted without it is about
+    row i by the model fitted without it is approximately
 
         z_i + w_i l'_i h_i / (1 - w_i l''_i h_i).
 
@@ -108,17 +108,17 @@ def approximate_loo(
         ``PoissonRegressor`` of scikit-learn, any linear model of skacv run to
         convergence, or a subclass of these. It is not changed. Or a fitted
         :class:`~sklearn.pipeline.Pipeline` ending in one: X is transformed by its other
-        steps as fitted on all rows, so that what they learnt from the row left out (a
+        steps as fitted on all rows, so that what they learnt from the left-out row (a
         mean, a selection of features) still enters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The data that the estimator was fitted on. Sparse data are not densified.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         The targets that it was fitted on.
     method : {"alo", "newton", "ij", "randomized"}, default="alo"
-        * "alo": approximate leave-one-out. The formula above, for the l1 norm on
-          the coefficients that are not zero [1]_ [2]_, and for the hinge the
-          limit of smooth losses [3]_. For all models.
-        * "newton": the same as one Newton step; not for the hinge.
+        * "alo": approximate leave-one-out. The formula above; with an l1 penalty, on
+          the nonzero coefficients [1]_ [2]_; for the hinge, the limit of smooth losses
+          [3]_. For all models.
+        * "newton": one Newton step; not for the hinge.
         * "ij": the infinitesimal jackknife, z_i + w_i l'_i h_i; not for the hinge.
         * "randomized": leverages from random probes [4]_, for many rows and
           columns; not for the hinge nor for several classes in one model.
@@ -141,7 +141,7 @@ def approximate_loo(
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If the estimator is of another class.
+        If the class of the estimator is not supported.
     ValueError
         If X or y do not match the estimator, if the method is not available for it, if
         the model without some row is not unique, or if its penalty is not a sum over
@@ -150,8 +150,8 @@ def approximate_loo(
     Warns
     -----
     ConvergenceWarning
-        If the model is not at the minimum of its objective on these data, or if
-        the rows on the margin of a hinge are nearly as many as coefficients.
+        If the model is not at the minimum of its objective on these data, or if nearly
+        as many rows are on the margin of a hinge as there are coefficients.
     UserWarning
         If a leverage is so large that "ij" or "randomized" may be far off.
 
@@ -204,7 +204,7 @@ def approximate_loo(
 
 
 def _checked(estimator, X, y, sample_weight):
-    """The data as arrays, if they agree with the estimator and each other."""
+    """The data as arrays, checked against the estimator and each other."""
     X, y, sample_weight = map(on_host, (X, y, sample_weight))
     X, y = validate_data(
         estimator,
@@ -230,7 +230,7 @@ def _checked(estimator, X, y, sample_weight):
 
 
 def _approximation(model, method, probes):
-    """The method as a function of a model alone."""
+    """The method as a function of the model."""
     if isinstance(model, HingeModel):
         available = HINGE
     else:
@@ -245,7 +245,7 @@ def _approximation(model, method, probes):
 
 
 def _warn(estimator, models, drift):
-    """Say where the approximation is not to be trusted."""
+    """Warn if the approximation is unreliable."""
     name = type(estimator).__name__
     gradient = max(model.relative_gradient() for model in models)
     if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
@@ -261,14 +261,14 @@ def _warn(estimator, models, drift):
         )
     if any(model.is_pinned for model in models):
         warn(
-            f"{name} has nearly as many rows on the margin as coefficients (or more); "
-            "there the approximation fails. Penalise more (a smaller C).",
+            f"{name} has nearly as many rows on the margin as coefficients, or more; "
+            "the approximation then fails. Penalise more (a smaller C).",
             ConvergenceWarning,
         )
 
 
 def _warn_of_leverages(method, largest):
-    """Say where leverages are too large for what the method makes of them."""
+    """Warn if leverages are too large for the method."""
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
         warn(
             f"The largest leverage is {largest:.2g}, where method={method!r} may be "
@@ -278,7 +278,7 @@ def _warn_of_leverages(method, largest):
 
 
 def _result(estimator, models, held_out, weights, method, n_dimensions):
-    """The parts of all outputs side by side, flat where the estimator's are."""
+    """The results of all outputs side by side; 1d for estimators with a 1d target."""
     losses = [model.cost(part.predictor) for model, part in zip(models, held_out)]
     loss = np.hstack(losses).mean(axis=1)
     mean, error = mean_with_error(loss[None], weights)

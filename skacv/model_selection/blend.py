@@ -1,4 +1,4 @@
-"""What ``rule="blend"`` keeps: a weighted mean of the predictions of fitted members."""
+"""Blends: weighted means of the predictions of fitted members."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class HeldOut(NamedTuple):
         How rows were held out.
     predictions, residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
     loss : Loss
-        It says what targets there are, and how they spread.
+        Defines the range and the spread of targets.
     """
 
     method: str
@@ -56,14 +56,13 @@ class Blend(Composition):
 
     @classmethod
     def of_fitted(cls, members, weights, held_out=None):
-        """The blend of members that are fitted, which it takes as they are.
+        """The blend of fitted members, without refitting them.
 
         Parameters
         ----------
         members : dict of str to estimator
             At their chosen iterates.
         weights : dict of str to float
-        held_out : HeldOut, default=None
 
         Returns
         -------
@@ -77,7 +76,7 @@ class Blend(Composition):
         return blend._made_of(fitted, held_out)
 
     def fit(self, X, y, **params):
-        """Fit all members anew; weights and iterations stay.
+        """Fit all members again, with the same weights and iterations.
 
         Parameters
         ----------
@@ -101,7 +100,7 @@ class Blend(Composition):
         return self._made_of(fitted)
 
     def _made_of(self, fitted, held_out=None):
-        """This object with fitted members, and what these know of the data."""
+        """This object with fitted members, and their attributes about the data."""
         self.members_, self._held_out = fitted, held_out
         first = next(iter(fitted.values()))
         for name in ("n_features_in_", "feature_names_in_", "classes_"):
@@ -110,7 +109,7 @@ class Blend(Composition):
         return self
 
     def _mean(self, method, X):
-        """The weighted mean of what a method of all members says of X."""
+        """The weighted mean of a method of all members on X."""
         check_is_fitted(self)
         found = [getattr(each, method)(X) for each in self.members_.values()]
         # Where y is one column, some members predict a vector and others a column.
@@ -123,12 +122,12 @@ class Blend(Composition):
 
 
 def _placed(found, X):
-    """A result in NumPy, where X is if it is an array of numbers."""
+    """A result in NumPy, moved to the device of X if it is numeric."""
     return there(found, X) if is_foreign(X) and is_movable(found) else found
 
 
 def _moved(member, t):
-    """A fitted member at an iterate, or at the last one before it that was kept."""
+    """A fitted member at an iterate, or at the last recorded one before it."""
     kept = member.recorded_iterations()
     return member.at_iteration(kept[max(np.searchsorted(kept, t, "right") - 1, 0)])
 
@@ -207,8 +206,7 @@ class BlendedRegressor(RegressorMixin, Blend):
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
         method : {"auto", "cv", "loo"}, default="auto"
-            How rows were held out. There is one that members were blended by, which
-            "auto" takes.
+            How rows were held out. A blend has one method, which is "auto".
 
         Returns
         -------
@@ -238,7 +236,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         return _placed(ends.reshape(*ends.shape[:-1], *coverage.shape), X)
 
     def _held_out_by(self, method):
-        """What was held out by a method of intervals."""
+        """The held-out predictions for a method of intervals."""
         if self._held_out is None:
             raise ValueError(
                 "Intervals need the held-out residuals of a blend, which fit does not "
@@ -253,7 +251,7 @@ class BlendedRegressor(RegressorMixin, Blend):
 
 
 def _is_linear(fitted):
-    """Whether predictions of a fitted member are X times its ``coef_``, and a shift."""
+    """Whether predictions of a fitted member are linear in X."""
     loss = getattr(fitted, "_loss", None)
     # Predictions then are the linear predictor itself.
     return getattr(loss, "is_of_residual", False) and hasattr(fitted, "coef_")
@@ -346,6 +344,6 @@ class BlendedClassifier(ClassifierMixin, Blend):
         return _placed(label_of(found, here(self.classes_)), X)
 
     def _logarithms(self, X):
-        """Those of the probabilities, of which none is zero."""
+        """Logarithms of the probabilities, clipped above zero."""
         found = here(self.predict_proba(X))
         return np.log(np.maximum(found, np.finfo(found.dtype).tiny))

@@ -1,4 +1,4 @@
-"""Runs side by side, of which a weighted mean is kept: ``rule="blend"``."""
+"""Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -24,16 +24,7 @@ NEEDED = "rule='blend' needs held-out predictions of single rows, which"
 
 
 def check_rows(X):
-    """Raise where no rows are held out that members can be blended by.
-
-    Parameters
-    ----------
-    X : as passed to fit
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise if there are no held-out rows on which members can be blended."""
     others = "take rule='min' or rule='one_se'."
     if isinstance(X, RowSummary):
         raise ValueError(f"{NEEDED} a RowSummary does not have: {others}")
@@ -42,21 +33,20 @@ def check_rows(X):
 
 
 def blending_of(candidates, criterion, X, y, weights):
-    """What blends some candidates once they have been run.
+    """The function that blends some candidates after their runs.
 
     Parameters
     ----------
     candidates : list of Candidate
-        There are several members.
+        Candidates of several members.
     criterion : PathCriterion or ScorerCriterion
-    X, y : as passed to fit
     weights : array-like of shape (n_samples,) or None
         Weights of the rows in fit.
 
     Returns
     -------
     callable
-        It takes what :class:`Comparison` takes.
+        With the parameters of :class:`Comparison`.
 
     Raises
     ------
@@ -89,13 +79,13 @@ def blending_of(candidates, criterion, X, y, weights):
 
 
 def _common_loss(losses):
-    """The loss that all members share; errors are as they are where there is none."""
+    """The loss that all members share, otherwise the squared error."""
     loss = next(iter(losses.values()))
     return loss if are_alike(losses) and hasattr(loss, "cost") else SquaredError()
 
 
 def _check_losses(losses):
-    """Raise where predictions have no common loss that they could be blended by."""
+    """Raise if predictions have no common loss."""
     if are_alike(losses) and all(hasattr(loss, "cost") for loss in losses.values()):
         return
     raise ValueError(
@@ -106,7 +96,7 @@ def _check_losses(losses):
 
 
 def _check_probabilities(candidates):
-    """Raise where one is no classifier with probabilities."""
+    """Raise if a member is not a classifier with probabilities."""
     for each in candidates:
         if not hasattr(each.estimator, "predict_proba"):
             raise ValueError(
@@ -127,10 +117,10 @@ class Blending(Comparison):
     kind : type
         The class of the blend.
     loss : Loss or None
-        What targets of regression are judged by.
+        Loss of regression targets.
     mixture : type or None
-        What finds the weights: SquaredErrors, MeanLosses or LogLosses; None where
-        scores do.
+        Class that finds the weights: SquaredErrors, MeanLosses or LogLosses; None for
+        scorers.
     """
 
     y: np.ndarray = None
@@ -170,7 +160,7 @@ class Blending(Comparison):
 
     @cached_property
     def _samples(self):
-        """Which samples these rows are."""
+        """The samples of these rows."""
         place = self._least_place
         return np.hstack(self._indices(place))[self._orders[place]]
 
@@ -201,14 +191,14 @@ class Blending(Comparison):
         return self.mixture(getattr(fitted, "_loss", self.loss))
 
     def _held_out_by(self, place, t, some=slice(None)):
-        """What predicts these rows, or some, by iterate t of a run, whatever X is."""
+        """An estimator that predicts these rows, or some, by iterate t of a run."""
         estimator = self.runs[place].estimator
         path = getattr(estimator, self.criterion.estimate.predictions)
         found = path[t][self._orders[place][some]]
         return estimator._held_out_estimator(found, t)
 
     def _part(self, place, t):
-        """What the mixture combines of one run."""
+        """The part of one run that the mixture combines."""
         return self._mixture.part(self._held_out_by(place, t), self._target)
 
     def _parts(self, choices, part):
@@ -260,14 +250,14 @@ class Blending(Comparison):
         return {name: self._kept_of(place) for name, place in self._bests().items()}
 
     def kept(self, members):
-        """The blend of members; one with all of the weight is kept as it is."""
+        """The blend of members, or the only member with positive weight."""
         used = [name for name, weight in self.weights.items() if weight > 0]
         if len(used) == 1:
             return members[used[0]]
         return self.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):
-        """What prediction intervals are made from, for regression."""
+        """The held-out predictions for prediction intervals, for regression."""
         if self.loss is None:
             return None
         found = self._blend_of_held_out(self.weights).predict(None)
@@ -283,11 +273,7 @@ class Blending(Comparison):
         return self.kind.of_fitted(members, weights)
 
     def corrected_score(self, rng):
-        """The loss of blending so, on rows that had no part in it, by the bootstrap.
-
-        Parameters
-        ----------
-        rng : RandomState
+        """The loss of blending in this way, on rows not used for it, by the bootstrap.
 
         Returns
         -------
@@ -324,7 +310,7 @@ class Blending(Comparison):
 
 
 class ScoredBlending(Blending):
-    """The same where a scorer judges: weights are those of a greedy selection."""
+    """Blending by a scorer: weights are those of a greedy selection."""
 
     @cached_property
     def _found(self):
@@ -349,5 +335,5 @@ class ScoredBlending(Blending):
         )
 
     def corrected_score(self, rng):
-        """Not known: scores are not of single rows."""
+        """NaN: scores do not refer to single rows."""
         return np.nan, np.nan

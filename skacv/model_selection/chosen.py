@@ -1,4 +1,4 @@
-"""What a stopping estimator passes on to the iterate that it has chosen."""
+"""Methods and attributes that a stopping estimator delegates to the chosen iterate."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from .._estimator.delegation import delegated
 
 
 def _estimator_has(name):
-    """Whether the chosen iterate has a method, or before fit whether all members do."""
+    """Whether the chosen iterate has a method, or before fit all members do."""
 
     def check(self):
         if "estimator_" in vars(self):
@@ -27,7 +27,7 @@ def _estimator_has(name):
 def _fitted(name: str, doc: str) -> Any:
     """A property: a fitted attribute of ``estimator_``."""
 
-    def value(self):
+    def value(self) -> Any:
         if "estimator_" not in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} has no {name} before it is fitted."
@@ -38,14 +38,14 @@ def _fitted(name: str, doc: str) -> Any:
 
 
 class ChosenIterate:
-    """Predictions and fitted attributes of ``estimator_``, under their own names."""
+    """Predictions and fitted attributes of ``estimator_``, under the same names."""
 
     def _chosen(self):
         check_is_fitted(self)
         return self.estimator_
 
     def _recorded(self, method):
-        """A method of the chosen run, which a blend of several has not."""
+        """A method of the chosen run, which a blend does not have."""
         chosen = self._chosen()
         if not hasattr(chosen, method):
             raise AttributeError(
@@ -109,7 +109,7 @@ class ChosenIterate:
     def at_iteration(self, t: int) -> Any:
         """The fitted estimator at iterate ``t`` of the chosen trajectory.
 
-        Nothing is refitted, and this object keeps the iterate that it has chosen.
+        Nothing is refitted, and this object keeps its chosen iterate.
 
         Parameters
         ----------
@@ -160,13 +160,13 @@ class ChosenIterate:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
-            with several there is an interval for each.
+            with several values there is an interval for each.
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
-            need an estimator with ``cv`` or ``risk`` on, or that criterion, "scaled"
-            one with any of these on, the others one with ``loo`` on; "jackknife+" and
-            "scaled" also need ``keep_data=True``. A blend has "auto" alone, or what its
-            rows were held out by, "cv" or "loo".
+            need an estimator fitted with ``cv`` or ``risk``, or that criterion;
+            "scaled" needs any of these, the other methods ``loo``; "jackknife+" and
+            "scaled" also need ``keep_data=True``. A blend has "auto" and the way in
+            which its rows were held out, "cv" or "loo".
 
         Returns
         -------
@@ -194,8 +194,8 @@ class ChosenIterate:
         columns : array-like of int, str or bool, default=None
             The columns of X to return; None means all.
         coverage : float, default=0.95
-            Nominal probability that an interval contains the true coefficient. Choosing
-            the iterate does not change it, since the iterate is debiased.
+            Nominal probability that an interval contains the true coefficient. The
+            choice of the iterate does not affect it, since the iterate is debiased.
         **settings : dict
             ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
             method, such as :meth:`TrajectoryLasso.coef_interval`.
@@ -209,7 +209,7 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            As the estimator's own method does: it needs ``keep_data=True`` and
+            As in the estimator's method, which needs ``keep_data=True`` and
             ``risk=True``.
         """
 
@@ -228,7 +228,8 @@ class ChosenIterate:
         Returns
         -------
         DataFrame, or dict of ndarray
-            As :meth:`TrajectoryLasso.coef_table` gives it, or a classifier's own.
+            As returned by :meth:`TrajectoryLasso.coef_table`, or by the classifier's
+            method.
 
         Raises
         ------
@@ -250,8 +251,8 @@ class ChosenIterate:
             Rows that are fixed or new; the training rows are not independent of the
             noise of the fit.
         coverage : float, default=0.95
-            Nominal probability that an interval contains the true mean. Choosing the
-            iterate does not change it.
+            Nominal probability that an interval contains the true mean. The choice of
+            the iterate does not affect it.
         **settings : dict
             ``iteration``, ``covariance`` and ``X_unlabelled`` of the estimator's own
             method, such as :meth:`TrajectoryLasso.predict_mean_interval`.

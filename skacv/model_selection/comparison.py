@@ -31,19 +31,13 @@ RESULTS = (
 
 
 def on_common_rows(runs, criterion, between):
-    """Runs judged by the rows that all of them have held out, and their judges.
-
-    Parameters
-    ----------
-    runs : list of EvaluatedFit
-    criterion : PathCriterion or ScorerCriterion
-    between : ScorerCriterion or None
+    """Runs and criteria on the rows that all of the runs have held out.
 
     Returns
     -------
     runs : list of EvaluatedFit
-        With other paths where some run has held out fewer rows.
-    judge, between
+        With new paths if some run has held out fewer rows.
+    criterion, between
     """
     estimators = [run.estimator for run in runs]
     common = criterion.on_common_rows(estimators)
@@ -55,7 +49,7 @@ def on_common_rows(runs, criterion, between):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Candidates that have been run, and what a rule picks from each.
+    """Candidates that have been run, and the iterate that a rule chooses from each.
 
     Attributes
     ----------
@@ -64,8 +58,7 @@ class Comparison:
     criterion : PathCriterion or ScorerCriterion
     rule : callable
     between : ScorerCriterion or None
-        What compares the choices of members whose losses differ; None where the judge
-        does.
+        Compares the choices of members whose losses differ; None if the criterion does.
     left_out : dict of str to str
         Why members of the portfolio were not run, by their names.
     """
@@ -87,7 +80,7 @@ class Comparison:
 
     @cached_property
     def scores(self):
-        """What members are compared by, of the choice in every run."""
+        """The scores that compare members, for the choice in every run."""
         if self.between is None:
             return [choice.score for choice in self.choices]
         return [
@@ -120,8 +113,8 @@ class Comparison:
         best = places[place_of_least([criterion.sign * self.scores[p] for p in places])]
         if np.isnan(self.choices[best].score):
             raise ValueError(
-                f"criterion={self.judge.name} is undefined (NaN) for every iterate of "
-                "every candidate."
+                f"criterion={self.criterion.name} is undefined (NaN) for every iterate "
+                "of every candidate."
             )
         return best
 
@@ -169,15 +162,13 @@ class Comparison:
         return estimator.at_iteration(self.choices[place].iteration)
 
     def kept(self, members):
-        """What predicts, made of the members that are kept."""
+        """The fitted estimator, made of the members kept."""
         return members[self.best[0].member]
 
     def paths(self):
         """The path of every member, that of its best combination.
 
-        Returns
-        -------
-        dict of str to ndarray of shape (n_iter + 1,)
+        Shapes: returned (n_iter + 1,).
         """
         return {name: self.runs[place].path for name, place in self._bests().items()}
 
@@ -185,10 +176,6 @@ class Comparison:
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.
 
         Where losses differ, choosing in the runs of the best member.
-
-        Parameters
-        ----------
-        rng : RandomState
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""An estimator that is made of members: which they are, and what is passed to them."""
+"""Estimators made of members: the choice of members, and metadata for them."""
 
 from numbers import Integral
 from typing import Any
@@ -138,11 +138,11 @@ class ComposedOfMembers(Composition):
             each.estimator.set_params(cv=cv)
 
     def _receiver(self, name):
-        """What the member of that name is called where metadata are routed."""
+        """The name of a member in metadata routing."""
         return name if self._is_portfolio() else "estimator"
 
     def _routed(self, receiver, method, params):
-        """What the method of the estimator, or the scorer, is to get of ``params``."""
+        """The part of ``params`` for a method of the estimator, or for the scorer."""
         is_scored = method == "score" and receiver != "criterion"
         return routed(self, "score" if is_scored else "fit", receiver, method, params)
 

@@ -1,4 +1,4 @@
-"""What iterates are judged by: an estimate of the table, or a scorer.
+"""Criteria for iterates: an estimate of the table, or a scorer.
 
 Every estimate of ``ESTIMATES`` is a criterion, and so is any scikit-learn scorer, on
 the held-out predictions of one of them.
@@ -22,9 +22,9 @@ WITH_PREDICTIONS = ("cv", "loo", "risk")
 def automatic(candidates, X, y, names=WITH_PREDICTIONS):
     """The estimate that "auto" stands for, one for all candidates.
 
-    The first of ``names`` that the candidates are set to compute. If that is left to
-    us, leave-one-out where it costs no more than folds would, else folds. Candidates
-    that have no folds are judged by what they have.
+    The first of ``names`` that the candidates are set to compute. If there is none,
+    leave-one-out if it takes no longer than folds, otherwise folds. Candidates without
+    folds use the estimates that they have.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def automatic(candidates, X, y, names=WITH_PREDICTIONS):
 
 
 def _is_asked_for(estimate, candidate):
-    """Whether a candidate's parameter asks for an estimate in so many words."""
+    """Whether a candidate's parameter asks for an estimate explicitly."""
     setting = estimate.setting(candidate)
     is_left_to_us = isinstance(setting, str) and setting == "auto"
     return not (is_left_to_us or setting is None or setting is False)
@@ -58,7 +58,7 @@ def _may_compute(estimate, candidate):
 
 
 def _leaves_one_out(candidate, X, y):
-    """Whether leave-one-out is left to us, and costs no more than folds would."""
+    """Whether leave-one-out is automatic, and takes no longer than folds."""
     if ESTIMATES["loo"].setting(candidate) not in ("auto", True):
         return False
     try:
@@ -74,7 +74,7 @@ def computed(estimator, estimate, attribute):
     Raises
     ------
     ValueError
-        If this fit had none, such as leave-one-out of two rows.
+        If this fit has none, such as leave-one-out of two rows.
     """
     if not hasattr(estimator, attribute):
         needed = (
@@ -86,20 +86,20 @@ def computed(estimator, estimate, attribute):
 
 
 class Criterion:
-    """What both judges have: the rows that they judge by.
+    """Base class of criteria: the rows that they use.
 
     Attributes
     ----------
     samples : ndarray of int or None
-        The rows that all candidates have held out; None is those that each has.
+        The rows that all candidates have held out; None means the rows of each.
     sign : float
-        1 where smaller is better.
+        1 if smaller is better, else -1.
     """
 
     samples = None
 
     def on_common_rows(self, estimators):
-        """The judge by rows that all fitted estimators have held out.
+        """The criterion on the rows that all fitted estimators have held out.
 
         Raises
         ------
@@ -123,12 +123,10 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class PathCriterion(Criterion):
-    """Judges iterates by a path that the estimator has computed.
+    """A path that the estimator has computed.
 
     Attributes
     ----------
-    estimate : Estimate
-    y : as passed to fit
     samples : ndarray of int or None
     """
 
@@ -139,12 +137,12 @@ class PathCriterion(Criterion):
 
     @property
     def name(self):
-        """What the criterion is called."""
+        """The name of the criterion."""
         return self.estimate.name
 
     @property
     def stage(self):
-        """By what factor a run grows at least before it is judged again."""
+        """The smallest factor by which a run grows before it is evaluated again."""
         return self.estimate.stage
 
     def path(self, estimator):
@@ -153,8 +151,8 @@ class PathCriterion(Criterion):
         Raises
         ------
         ValueError
-            If this fit had no such estimate, or does not say what single rows cost and
-            has to be judged by some of its rows.
+            If this fit has no such estimate, or if some rows only are to be used and
+            losses of single rows are not available.
         """
         path = computed(estimator, self.estimate, self.estimate.path)
         return path if self.samples is None else self._averages(estimator)[0]
@@ -166,7 +164,7 @@ class PathCriterion(Criterion):
         return self._averages(estimator)[1][t]
 
     def losses(self, estimator):
-        """Losses of the held-out rows; None if the estimator does not say them."""
+        """Losses of the held-out rows; None if they are not available."""
         losses = estimator._held_out_costs(self.name, self.y)
         is_whole = losses is None or self.samples is None
         return losses if is_whole else losses.within(self.samples)
@@ -176,9 +174,9 @@ class PathCriterion(Criterion):
         losses = self.losses(estimator)
         if losses is None:
             raise ValueError(
-                "Members have held out different rows, and the losses of the rows that "
-                f"all have held out are not known of {type(estimator).__name__}: take "
-                "a scorer as criterion, or members that hold out the same rows."
+                f"Members have held out different rows, and {type(estimator).__name__} "
+                "does not provide the losses of the rows that all have held out: use a "
+                "scorer as criterion, or members that hold out the same rows."
             )
         return losses.averages()
 
@@ -188,7 +186,7 @@ N_GROUPS = 20
 
 
 def scorer_of(scoring):
-    """The scorer of a name, or the callable itself."""
+    """The scorer with this name, or the callable itself."""
     try:
         return (check_scoring if callable(scoring) else get_scorer)(scoring=scoring)
     except ValueError as error:
@@ -203,18 +201,16 @@ def scorer_of(scoring):
 
 @dataclass(frozen=True, eq=False)
 class ScorerCriterion(Criterion):
-    """Judges iterates by a scorer on their pooled held-out predictions.
+    """A scorer of the pooled held-out predictions of an iterate.
 
     Attributes
     ----------
-    name : str
     estimate : Estimate
-        Whose held-out predictions are taken.
+        The estimate that provides held-out predictions.
     scorer : callable
         ``scorer(estimator, X, y)``, greater is better.
-    X, y : as passed to fit
     params : dict
-        Metadata that the scorer has asked for.
+        Metadata that the scorer requests.
     samples : ndarray of int or None
     """
 
@@ -231,12 +227,12 @@ class ScorerCriterion(Criterion):
 
     @classmethod
     def of(cls, scoring, estimate, estimators, X, y, params):
-        """The judge of a scorer's name or a callable, tried before anything is run.
+        """The criterion from a scorer's name or a callable, tried before any run.
 
         Raises
         ------
         ValueError
-            If the scorer does not take the predictions of the estimator.
+            If the scorer does not accept the predictions of the estimator.
         """
         scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
@@ -288,12 +284,8 @@ class ScorerCriterion(Criterion):
         ----------
         predicting : callable
             ``predicting(places)``, an estimator that predicts the rows at these places
-            as held out, whatever X is.
+            as held out, for any X.
         rows : ndarray of int, shape (n_held_out,)
-
-        Returns
-        -------
-        float
         """
         order = np.random.default_rng(0).permutation(len(rows))
         groups = np.array_split(order, min(N_GROUPS, len(rows)))
@@ -303,11 +295,11 @@ class ScorerCriterion(Criterion):
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def losses(self, estimator):
-        """None: scores are not of single rows."""
+        """None: scores do not refer to single rows."""
         return None
 
     def scorer_on(self, rows):
-        """The scorer as a function of what predicts these rows as held out."""
+        """The scorer as a function of an estimator that predicts held-out rows."""
         X, y = (_safe_indexing(data, rows) for data in (self.X, self.y))
         params = {
             key: value if value is None else _safe_indexing(value, rows)
@@ -316,7 +308,7 @@ class ScorerCriterion(Criterion):
         return lambda held_out: self.scorer(held_out, X, y, **params)
 
     def _held_out(self, estimator):
-        """Held-out predictions of every iterate, and which rows they are of."""
+        """Held-out predictions of every iterate, and the indices of their rows."""
         estimate = self.estimate
         rows = np.hstack(computed(estimator, estimate, estimate.indices))
         predictions = getattr(estimator, estimate.predictions)

@@ -1,4 +1,4 @@
-"""The estimator that runs once and keeps the best iterate."""
+"""The estimator that runs each model once and keeps the best iterate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -66,9 +66,9 @@ class TrajectoryEarlyStoppingCV(
         An estimator of skacv, such as :class:`TrajectoryLasso`, :class:`IterativeRidge`
         or :class:`TrajectoryLogisticRegression`, or any other that has the methods of
         :class:`skacv.model_selection.RecordsTrajectory`. Or one that is fitted in
-        stages, such as boosted trees, a forest or a network, of scikit-learn, XGBoost,
+        stages, such as boosted trees, a forest or a network from scikit-learn, XGBoost,
         LightGBM or CatBoost, or a Pipeline that ends in one: it is wrapped in
-        :class:`Staged`. The result is a regressor or a classifier as this estimator is.
+        :class:`Staged`. The result is a regressor or a classifier like this estimator.
         A list of (name, estimator) pairs compares several, called members: all
         regressors or all classifiers. Their parameters are ``name__parameter`` in
         ``set_params`` and ``param_grid``; if one of them has a ``cv``, all use it, and
@@ -76,56 +76,55 @@ class TrajectoryEarlyStoppingCV(
         ``task``. For regression: a path of the lasso, a path of ridge (least squares
         where X has more than 1000 columns), a kernel machine, boosted trees and extra
         trees. For classification: a path of logistic regression, a kernel machine,
-        boosted trees and extra trees. Linear members and the kernel standardise the
-        columns inside (``standardize=True``), while an estimator that is named takes X
-        as it is. Members that cannot be fitted to the data are left out: ``results_``
-        says why. These are kernel machines if X has more than 10,000 rows and extra
-        trees if it has more than 5000, what cannot take a sparse X or several targets,
-        and all but trees where X has missing values or categories.
+        boosted trees and extra trees. Linear members and the kernel machine standardise
+        the columns themselves (``standardize=True``), whereas X is passed unscaled to
+        an estimator given here. Members that cannot be fitted to the data are left out,
+        and ``results_`` says why: kernel machines if X has more than 10,000 rows, extra
+        trees if it has more than 5000, models without support for a sparse X or several
+        targets, and all but trees if X has missing values or categories.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-        The estimate that is minimised: the estimator's ``risk_path_`` ("risk", from the
+        The estimate to minimise: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
         estimator has ``loo="auto"`` and all rows would be expensive) or ``cv_path_``
         ("cv", folds; 5 random ones, stratified for classes, if the estimator has
         ``cv=None``). Or the name of a scikit-learn scorer, or a callable
         ``scorer(estimator, X, y)``: it is maximised over the iterates, evaluated on
-        their pooled held-out predictions, which are those of "cv" or "loo" as "auto"
-        would choose; an undefined score (NaN) counts as the worst. "auto" is the
-        estimate that the estimator's parameters ask for: ``cv`` first, then
-        ``loo=True`` or a number, then ``risk`` other than "auto". If they ask for none,
-        it is "loo" if one eigendecomposition gives the leave-one-out of every row at
-        about the cost of folds (linear updates with the squared error, up to 2000
-        rows), otherwise "cv". All combinations of ``param_grid`` are compared by the
-        same estimate, one that all of them can compute. For several members "auto" is
-        "cv", and scorers use the predictions of the folds. Members are compared on the
-        rows that all of them have held out; rows in the subsample of a preconditioner
-        are not among these. If their losses differ, "auto" chooses the iterate of every
-        member by its own loss and compares the chosen ones by the accuracy (R^2 for
-        regression) of their held-out predictions; other criteria than scorers then
-        raise an error.
+        their pooled held-out predictions from "cv" or "loo", whichever "auto" would
+        choose; an undefined score (NaN) counts as the worst. "auto" is the estimate
+        that the estimator's parameters ask for: ``cv`` first, then ``loo=True`` or a
+        number, then ``risk`` other than "auto". If they ask for none, it is "loo" if
+        one eigendecomposition gives leave-one-out for every row about as fast as folds
+        (linear updates with the squared error, up to 2000 rows), otherwise "cv". All
+        combinations of ``param_grid`` are compared by the same estimate, one that all
+        of them can compute. For several members "auto" is "cv", and scorers use the
+        predictions of the folds. Members are compared on the rows that all of them have
+        held out, which excludes the subsample of a preconditioner. If their losses
+        differ, "auto" chooses the iterate of every member by the loss of that member
+        and compares the chosen ones by the accuracy (R^2 for regression) of their
+        held-out predictions; criteria other than scorers then raise an error.
     cv : int, splitter or iterable, default=None
-        The folds that iterates are judged by, where estimators have none of their own:
-        as in scikit-learn, but that a number, or None, is random folds of whole groups
-        if ``fit`` is passed ``groups``. None: as ``criterion`` says.
+        The folds, for estimators that do not set their own ``cv``: as in scikit-learn,
+        except that a number, or None, means random folds of whole groups if ``groups``
+        are passed to ``fit``. None: as described under ``criterion``.
     rule : {"auto", "min", "one_se", "blend"}, default="auto"
-        "auto" is "blend" where ``estimator=None`` and ``criterion`` is "auto" or "cv",
-        but not with Dask input or a :class:`RowSummary`; else "min". "min" chooses the
+        "auto" is "blend" if ``estimator=None`` and ``criterion`` is "auto" or "cv", but
+        not with Dask input or a :class:`RowSummary`; otherwise "min". "min" chooses the
         best iterate, "one_se" the earliest one within one standard error of the best.
-        "blend" keeps a weighted mean of the predictions of several
-        members, each at its best iterate, where the others keep one member: the weights
-        are not negative, have sum one, and minimise the loss of the held-out
-        predictions on the rows that all members have held out. That is the squared
-        error; for classes, whose probabilities are averaged, the log loss, whatever
-        members are judged by. For other losses that members share, and for scorers,
-        members are selected greedily, with replacement. Nothing more is fitted. One
-        member alone is kept as it is. It needs ``criterion`` "cv", "loo" or a scorer,
-        arrays in memory, and classifiers with ``predict_proba``.
+        "blend" keeps a weighted mean of the predictions of several members, each at its
+        best iterate, instead of one member: the weights are nonnegative, sum to one,
+        and minimise the loss of the held-out predictions on the rows that all members
+        have held out. The loss is the squared error, or the log loss for classes, whose
+        probabilities are averaged, regardless of the losses of the members. For other
+        losses that members share, and for scorers, members are selected greedily, with
+        replacement. Nothing is refitted. A single member is kept unchanged. "blend"
+        needs ``criterion`` "cv", "loo" or a scorer, arrays in memory, and classifiers
+        with ``predict_proba``.
     patience : {"auto"}, int or None, default="auto"
-        The run stops when the best iterate has been followed by this number of updates;
-        it is extended in stages, each of which continues the trajectory. "auto" is the
-        number of updates at one sixth of the values of alpha (or C) along a "path", 50
-        for boosted trees, 10 for passes through the rows, and None for any other run.
-        None runs all updates.
+        The run stops once this number of updates has followed the best iterate; it is
+        extended in stages, each of which continues the trajectory. "auto" is the number
+        of updates at one sixth of the values of alpha (or C) along a "path", 50 for
+        boosted trees, 10 for passes through the rows, and None for any other run. None
+        runs all updates.
     param_grid : dict or list of dicts, default=None
         Values of the estimator's parameters, as for
         :class:`sklearn.model_selection.GridSearchCV`. One trajectory is run per
@@ -133,10 +132,11 @@ class TrajectoryEarlyStoppingCV(
         ``cv`` are drawn once and shared by all. With several members a key is
         ``name__parameter``.
     task : {"auto", "regression", "classification"}, default="auto"
-        The task of ``estimator=None``; with an estimator, what it must be. "auto"
-        decides by y where that is clear: strings and booleans are classes, numbers
-        that are not whole are numbers. :class:`SelfStoppingRegressor` and
-        :class:`SelfStoppingClassifier` have one task each.
+        The task for ``estimator=None``; a given estimator must have this task. "auto"
+        infers it from y if that is unambiguous: strings and booleans are classes,
+        numbers that are not integers are regression targets.
+        :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
+        each.
     n_jobs : int, default=None
         Number of trajectories, of members and of ``param_grid``, that run in parallel.
         None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -148,17 +148,18 @@ class TrajectoryEarlyStoppingCV(
     ----------
     estimator_ : estimator
         The fitted estimator, set to the chosen iterate. With ``rule="blend"`` and
-        several positive weights it predicts with the weighted mean of ``members_``.
+        several positive weights it predicts the weighted mean of the predictions of
+        ``members_``.
     members_ : dict of str to estimator
-        The members that are kept, each set to its chosen iterate: with
-        ``rule="blend"`` all of them, otherwise the chosen one.
+        The members kept, each set to its chosen iterate: all with ``rule="blend"``,
+        otherwise the chosen one.
     weights_ : dict of str to float
-        Weight of every member in ``estimator_``: with ``rule="blend"`` that of its
-        predictions, otherwise one for the chosen member and zero for all others.
+        Weight of every member in ``estimator_``: with ``rule="blend"`` the weight of
+        its predictions, otherwise one for the chosen member and zero for all others.
     best_iter_ : int
-        Index of the chosen iterate, as a row of the paths. With ``rule="blend"``
-        this, ``best_member_``, ``best_params_`` and ``path_`` are those of the member
-        of largest weight.
+        Index of the chosen iterate, as a row of the paths. With ``rule="blend"`` this,
+        ``best_member_``, ``best_params_`` and ``path_`` refer to the member with the
+        largest weight.
     best_score_ : float
         Estimated risk of the chosen iterate, or of the blend (smaller is better), or
         its score by the scorer.
@@ -166,19 +167,19 @@ class TrajectoryEarlyStoppingCV(
         Standard error of ``best_score_``.
     best_score_corrected_ : float
         Estimated risk of the chosen iterate, corrected for the choice: the minimum of
-        many estimates is optimistic, the more the fewer rows there are. The correction
-        is a bootstrap of the held-out rows with 200 resamples: the choice among all
-        members, combinations and iterates, or of the weights and iterates of a blend,
-        is repeated on the rows drawn, and evaluated on the rows not drawn. More than
-        1000 rows are resampled in 1000 groups. NaN if the losses of single rows are not
-        available, as with scorers, or if there are more than 8 million of these.
+        many estimates is optimistic, the more so the fewer rows there are. The
+        correction is a bootstrap of the held-out rows with 200 resamples: the choice
+        among all members, combinations and iterates, or of the weights and iterates of
+        a blend, is repeated on the rows drawn and evaluated on the rows not drawn. More
+        than 1000 rows are resampled in 1000 groups. NaN if the losses of single rows
+        are not available, as with scorers, or if there are more than 8 million of them.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows.
     best_member_ : str
-        Name of the chosen member; for a single estimator the name of its class.
+        Name of the chosen member, or the class name of a single estimator.
     best_params_ : dict
         The chosen combination of ``param_grid``, as parameters of the member; with a
-        sequence of alphas in one trajectory, also the alpha (or C) of the chosen
+        sequence of values in one trajectory, also the alpha (or C) of the chosen
         iterate.
     criterion_ : str
         The criterion that was used.
@@ -190,13 +191,13 @@ class TrajectoryEarlyStoppingCV(
         The same for every member, with its best combination of parameters.
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
-        "params", "criterion", "best_iter", "best_score", "best_score_se", "score" (by
-        which members are compared: the best score, or the accuracy or R^2 if their
-        losses differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for
-        the run and its estimates), "left_out" (why a member was not run, else empty).
+        "params", "criterion", "best_iter", "best_score", "best_score_se", "score"
+        (which compares members: the best score, or the accuracy or R^2 if their losses
+        differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for the run
+        and its estimates), "left_out" (why a member was not run, else empty).
     coef_ : ndarray of the shape of ``estimator_.coef_``
-        Coefficients of the chosen iterate, for linear models; of a blend, if all of its
-        members are linear in the columns of X.
+        Coefficients of the chosen iterate, for linear models and for blends whose
+        members are all linear in the columns of X.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the chosen iterate, for linear models.
     classes_ : ndarray of shape (n_classes,)
@@ -305,7 +306,7 @@ class TrajectoryEarlyStoppingCV(
             Targets; None with a :class:`RowSummary`, which contains them.
         **params : dict
             Passed on to the estimator's ``fit``, such as ``sample_weight``, and to the
-            splitter ``cv``, such as ``groups``; with metadata routing enabled, as these
+            splitter ``cv``, such as ``groups``; with metadata routing enabled, as they
             request.
 
         Returns
@@ -317,8 +318,8 @@ class TrajectoryEarlyStoppingCV(
         ------
         ValueError
             If parameters or data are invalid, if ``groups`` or ``cv`` would be ignored,
-            if y does not say which task it is, or if the criterion is undefined (NaN)
-            for every iterate. The estimator is then left unchanged.
+            if the task cannot be inferred from y, or if the criterion is undefined
+            (NaN) for every iterate. The estimator is then left unchanged.
         """
         passed_y = y
         if not is_collection(X):
@@ -364,7 +365,7 @@ class TrajectoryEarlyStoppingCV(
         return self
 
     def _advise(self, compared, X, y, has_groups):
-        """Warn where another call is likely to do better."""
+        """Warn if another call is likely to do better."""
         _, run, choice = compared.best
         if self.estimator is not None:
             warn_of_last_iterate(run, choice, compared.criterion.sign)
@@ -374,7 +375,7 @@ class TrajectoryEarlyStoppingCV(
             warn_of_copies(on_host(X), y)
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
-        """Have all compute what they are judged by, and share splits and work."""
+        """Switch the criterion's estimate on in all candidates; share their work."""
         origins = self._cv_of(candidates)
         for each in candidates:
             weights = fit_params[each.member].get("sample_weight")
@@ -386,7 +387,7 @@ class TrajectoryEarlyStoppingCV(
             member._share_work(own, X, y, fit_params[name].get("sample_weight"))
 
     def _cv_of(self, candidates):
-        """What the ``cv`` of every candidate is a copy of."""
+        """The ``cv`` that every candidate has a copy of."""
         if self._is_portfolio() or self.cv is not None:  # one for all
             return [ESTIMATES["cv"].setting(each.estimator) for each in candidates]
         ((_, member),) = self._members()
@@ -395,19 +396,14 @@ class TrajectoryEarlyStoppingCV(
 
     @staticmethod
     def _found(compared, losses, placed):
-        """Fitted attributes: what is kept, and what all runs have come to.
+        """Fitted attributes: the models kept, and the results of all runs.
 
         Parameters
         ----------
-        compared : Comparison
         losses : dict
             The loss of every member.
         placed : callable
             Moves the arrays of a fitted member to where X is.
-
-        Returns
-        -------
-        dict
         """
         best, run, choice = compared.best
         results, (score, error) = compared.results(), compared.score
@@ -431,7 +427,7 @@ class TrajectoryEarlyStoppingCV(
         }
 
     def _criterion(self, candidates, X, y, params):
-        """What judges the iterates of all candidates."""
+        """The criterion for the iterates of all candidates."""
         criterion, estimators = self.criterion, by_member(candidates).values()
         has_folds = self._needs_folds(params) or self._is_portfolio()
         if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
@@ -453,12 +449,12 @@ class TrajectoryEarlyStoppingCV(
         return ScorerCriterion.of(criterion, held_out, estimators, X, y, routed)
 
     def _needs_folds(self, params):
-        """Whether it is said how rows are to be held out.
+        """Whether ``cv`` or ``groups`` ask for folds.
 
         Raises
         ------
         ValueError
-            If the criterion would hold them out otherwise.
+            If the criterion would ignore them.
         """
         named = {"groups": params.get("groups"), "cv": self.cv}
         given = [name for name, value in named.items() if value is not None]
@@ -470,14 +466,14 @@ class TrajectoryEarlyStoppingCV(
         return bool(given)
 
     def _between(self, candidates, losses, X, y):
-        """What compares the choices of members where their losses differ, else None."""
+        """The scorer that compares members whose losses differ, else None."""
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
         scorer, members = usual_scorer(candidates[0].estimator), by_member(candidates)
         return ScorerCriterion.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
 
     def _rule_for(self, members, X):
-        """The rule; what is left to us is a blend of the default members, if it can."""
+        """The rule; "auto" is a blend of the default members where possible."""
         has_rows = not (isinstance(X, RowSummary) or is_collection(X))
         rule = self.rule
         if rule == "auto":
@@ -500,7 +496,7 @@ class TrajectoryEarlyStoppingCV(
         return run_side_by_side(self, stages.run_group, groups, data, n_jobs)
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
-        """Score of the chosen iterate, by the ``score`` of its estimator.
+        """Score of the chosen iterate, from the ``score`` method of its estimator.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What fitted linear classifiers of scikit-learn minimised.
+"""The objectives of fitted linear classifiers of scikit-learn.
 
 Adapters ``(estimator, X, y, weights) -> list of ConvergedModel``.
 """

@@ -36,10 +36,6 @@ FITTED_MODELS = {
 def adapter_of(kind):
     """The adapter of a class.
 
-    Parameters
-    ----------
-    kind : type
-
     Returns
     -------
     callable

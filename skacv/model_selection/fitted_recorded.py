@@ -1,4 +1,4 @@
-"""What any linear model of this package minimises, once its run has converged."""
+"""The objective of any linear model of this package whose run has converged."""
 
 import numpy as np
 
@@ -11,7 +11,6 @@ def recorded(estimator, X, y, weights):
 
     Parameters
     ----------
-    estimator : TrajectoryModel
     X : {ndarray, CSR matrix} of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
     weights : ndarray of shape (n_rows,)

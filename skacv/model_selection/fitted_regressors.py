@@ -1,4 +1,4 @@
-"""What fitted linear regressors of scikit-learn minimised.
+"""The objectives of fitted linear regressors of scikit-learn.
 
 Adapters ``(estimator, X, y, weights) -> list of ConvergedModel``.
 """

@@ -1,4 +1,4 @@
-"""The estimators that run side by side: their names, parameters and folds."""
+"""The candidates of a comparison: their names, parameters and folds."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,15 +17,12 @@ KINDS = {"regression": "regressor", "classification": "classifier"}
 
 
 class Candidate(NamedTuple):
-    """One run: of a member, with one combination of its parameters.
+    """A member with one combination of its parameters, for one run.
 
     Attributes
     ----------
-    member : str
-    params : dict
-    estimator : estimator
     group : int
-        Those of a group differ in what their member leaves to us.
+        Candidates of a group differ only in automatic parameters.
     """
 
     member: str
@@ -35,7 +32,7 @@ class Candidate(NamedTuple):
 
 
 def named(members):
-    """The pairs of a list, if these are pairs of a name and an estimator.
+    """The members of a list, if it consists of pairs of a name and an estimator.
 
     Raises
     ------
@@ -54,17 +51,13 @@ def named(members):
 
 
 def check_members(members, owner):
-    """Raise where they are not of one kind, or do not record their trajectories.
+    """Raise if members are not of one kind, or do not record their trajectories.
 
     Parameters
     ----------
     members : list of (str, estimator)
     owner : ComposedOfMembers
-        The estimator that asks.
-
-    Raises
-    ------
-    ValueError
+        The estimator that they are passed to.
     """
     asked = type(owner).__name__
     for name, member in members:
@@ -81,23 +74,18 @@ def check_members(members, owner):
 
 
 def check_collections(stopping, losses):
-    """Raise where a stopping estimator cannot judge runs of rows on workers.
+    """Raise if a stopping estimator cannot compare runs on Dask input.
 
     Parameters
     ----------
-    stopping : TrajectoryEarlyStoppingCV
     losses : dict
         The loss of every member, by its name.
-
-    Raises
-    ------
-    ValueError
     """
     if len(losses) > 1 and not are_alike(losses):
         raise ValueError(
-            "Members are judged by different losses, and what compares them needs "
-            "single rows, which stay on their workers with Dask input: give estimator "
-            "members of one loss."
+            "Members have different losses, and comparing them needs single rows, "
+            "which stay on their workers with Dask input: use members with the same "
+            "loss."
         )
     offered = ["auto", "cv", "loo"]
     if all(loss.is_quadratic for loss in losses.values()):
@@ -115,41 +103,31 @@ def by_member(candidates):
 
 
 def losses_of(candidates, X, y):
-    """The loss of every member on some data, by its name; None where it has none.
-
-    Returns
-    -------
-    dict
-    """
+    """The loss of every member on some data, by the name of the member, or None."""
     members = by_member(candidates)
     return {name: member._loss_on(X, y) for name, member in members.items()}
 
 
 def are_alike(losses):
-    """Whether the same rows cost all members the same."""
+    """Whether all members have the same loss."""
     first, *others = losses.values()
     return first is not None and all(loss == first for loss in others)
 
 
 def usual_scorer(estimator):
-    """The name of the scorer that members of other losses are compared by."""
+    """The name of the scorer that compares members with different losses."""
     is_classifier = get_tags(estimator).estimator_type == "classifier"
     return "accuracy" if is_classifier else "r2"
 
 
 def check_losses(candidates, X, y):
-    """Raise where the same rows cost members something else.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise if members have different losses."""
     losses = losses_of(candidates, X, y)
     if len(losses) == 1 or are_alike(losses):
         return
     raise ValueError(
-        f"Members are judged by different losses ({named_losses(losses)}), which "
-        "cannot be compared: take criterion='auto', or a scorer, such as "
+        f"Members have different losses ({named_losses(losses)}), which cannot be "
+        "compared: use criterion='auto', or a scorer, such as "
         f"criterion={usual_scorer(candidates[0].estimator)!r}."
     )
 
@@ -157,13 +135,13 @@ def check_losses(candidates, X, y):
 def named_losses(losses):
     """The members and their losses, for errors."""
     return ", ".join(
-        f"{name!r} by {getattr(loss, 'name', 'a loss of its own')}"
+        f"{name!r}: {getattr(loss, 'name', 'another loss')}"
         for name, loss in losses.items()
     )
 
 
 def combinations(param_grid, name):
-    """Combinations of parameters of the member of that name, one at least."""
+    """Combinations of parameters of the member of that name, at least one."""
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
     prefix = f"{name}__"
     own = [
@@ -174,7 +152,7 @@ def combinations(param_grid, name):
 
 
 def check_grid(param_grid, names):
-    """Raise where a key of the grid of several members names none of them."""
+    """Raise if a key of the grid of several members names none of them."""
     grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
     for key in (key for grid in grids for key in grid):
         name, _, parameter = key.partition("__")
@@ -186,7 +164,7 @@ def check_grid(param_grid, names):
 
 
 def candidate_of(name, member, combination):
-    """A clone of a member with a combination of parameters, which are checked."""
+    """A clone of a member with a combination of parameters, validated."""
     estimator = clone(member)
     estimator.set_params(**clone(combination, safe=False))
     validate_parameters(estimator)
@@ -194,9 +172,9 @@ def candidate_of(name, member, combination):
 
 
 def share_folds(candidates, rng):
-    """Give candidates the same folds, and seeds where they have none.
+    """Give candidates the same folds, and a seed if they have none.
 
-    One that draws rows of its own (a preconditioner's subsample) then draws the same
+    A candidate that draws rows (a preconditioner's subsample) then draws the same rows
     with all combinations of its parameters.
 
     Raises
@@ -209,8 +187,8 @@ def share_folds(candidates, rng):
     given = [cv for cv in settings if cv is not None and cv is not False]
     if len({joblib.hash(cv) for cv in given}) > 1:
         raise ValueError(
-            "Members are judged by the same folds: give cv to one of them, or the "
-            f"same to all, not {', '.join(map(repr, given))}."
+            "All members use the same folds: set cv of one of them, or the same cv of "
+            f"all, not {', '.join(map(repr, given))}."
         )
     for each, setting in zip(candidates, settings):
         estimator = each.estimator
@@ -229,7 +207,7 @@ def tags_of(members, tags, needs):
     tags : Tags
         They are set.
     needs : callable
-        ``all`` or ``any``: who must take what this estimator takes.
+        ``all`` or ``any``: which members must support what this estimator supports.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What adapters share: from fitted coefficients to the model that they minimise."""
+"""Helpers of adapters: from fitted coefficients to the model that they minimise."""
 
 from typing import NamedTuple
 
@@ -34,13 +34,12 @@ class Line(NamedTuple):
         return except_last(penalty, len(self.coef) + 1)
 
     def converged(self, target, weights, loss, penalty, penalty_shares=None):
-        """What was minimised.
+        """A minimised objective.
 
         Parameters
         ----------
         target : ndarray of shape (n_rows, n_outputs)
         weights : ndarray of shape (n_rows,)
-        loss : Loss
         penalty : Penalty
             Penalty on all coefficients, an intercept last, which is added to the
             weighted mean of the losses.
@@ -82,7 +81,7 @@ def output_by_output(model):
 
 
 def chosen(estimator, name, default=None):
-    """What cross-validation has chosen for a parameter, else what the user has."""
+    """The value of a parameter that cross-validation has chosen, else the user's."""
     return getattr(estimator, f"{name}_", getattr(estimator, name, default))
 
 

@@ -34,15 +34,13 @@ def least_squares_weights(errors, rows):
     the w that is sought, whatever the sum of u is, and nonnegative least squares finds
     it.
 
+    Shapes: returned (n_members,).
+
     Parameters
     ----------
     errors : ndarray of shape (n_errors, n_members)
     rows : ndarray of shape (n_errors,)
         Weights of the errors.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
     """
     n_members = errors.shape[1]
     gram = errors.T @ (errors * rows[:, None])
@@ -64,16 +62,14 @@ def likeliest_weights(shares, rows):
     using sequential quadratic programming"). Other than the EM algorithm it gives
     weights of zero, in a few steps.
 
+    Shapes: returned (n_members,).
+
     Parameters
     ----------
     shares : ndarray of shape (n_rows, n_members)
         The probability of each row's class, positive.
     rows : ndarray of shape (n_rows,)
         Weights of the rows.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
     """
     n_members = shares.shape[1]
     rows = rows / rows.sum()
@@ -120,16 +116,13 @@ def greedy_weights(losses_of, n_members):
     chosen so far, and the best of these selections is kept (Caruana, Niculescu-Mizil,
     Crew and Ksikes 2004, "Ensemble selection from libraries of models").
 
+    Shapes: returned (n_members,).
+
     Parameters
     ----------
     losses_of : callable
         ``losses_of(weights)``, the losses of combinations, (n_combinations,), with
         weights (n_combinations, n_members); undefined losses (NaN) are the worst.
-    n_members : int
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
     """
     chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
     for n_chosen in range(1, MOST_CHOSEN + 1):
@@ -144,27 +137,18 @@ def greedy_weights(losses_of, n_members):
 
 @dataclass(frozen=True)
 class SquaredErrors:
-    """Weights of predictions, by the squared error.
-
-    Attributes
-    ----------
-    loss : Loss
-    """
+    """Weights of predictions, by the squared error."""
 
     loss: Loss
 
     def part(self, held_out, target):
-        """What is combined of a member: its predictions.
+        """The part of a member to combine: its predictions, (n_rows, n_targets).
 
         Parameters
         ----------
         held_out : estimator
             It predicts the rows as held out, whatever X is.
         target : ndarray of shape (n_rows, n_targets)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_targets)
         """
         found = np.asarray(held_out.predict(None), dtype=np.float64)
         return found.reshape(target.shape)
@@ -223,7 +207,7 @@ class LogLosses:
     loss: Loss
 
     def part(self, held_out, target):
-        """What is mixed of a member: the probability of every row's class, (n, 1)."""
+        """The part of a member to mix: the probability of every row's class, (n, 1)."""
         label = np.searchsorted(held_out.classes_, target[:, 0])
         found = np.asarray(held_out.predict_proba(None), dtype=np.float64)
         own = found[np.arange(len(label)), label]

@@ -1,8 +1,8 @@
-"""The score of a choice, freed of the optimism of having been chosen.
+"""The score of a choice, corrected for the optimism of the choice.
 
-The least over many estimates lies below what it estimates. The bootstrap of BBC-CV
-(Tsamardinos, Greasidou and Borboudakis, 2018) chooses again by rows that are drawn from
-the held-out ones, and judges that choice by the rows that were not drawn.
+The minimum of many estimates is below the risk on average. The bootstrap of BBC-CV
+(Tsamardinos, Greasidou and Borboudakis, 2018) repeats the choice on rows drawn from the
+held-out ones, and evaluates it on the rows not drawn.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,10 @@ MOST_GROUPS = 1000
 
 
 class RecordedLosses(NamedTuple):
-    """Losses of held-out rows by one candidate, and which iterates may be chosen.
+    """Losses of one candidate on held-out rows, and the iterates to choose from.
 
     Attributes
     ----------
-    losses : HeldOutLosses
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
@@ -36,13 +35,12 @@ class RecordedLosses(NamedTuple):
 
 
 def drawn_groups(rows, rng):
-    """Rows in groups, and how often each group is in every draw.
+    """Groups of rows, and how often each group is in every draw.
 
     Parameters
     ----------
     rows : ndarray of int
-        All that any candidate held out.
-    rng : RandomState
+        All rows that any candidate holds out.
 
     Returns
     -------
@@ -63,12 +61,12 @@ def drawn_groups(rows, rng):
 
 
 class Drawn(NamedTuple):
-    """What the draws choose from one candidate.
+    """The choices of the draws from one candidate.
 
     Attributes
     ----------
     places : ndarray of int, shape (N_DRAWS,)
-        Which of the iterates that may be chosen each draw has chosen.
+        The iterate that each draw has chosen, as a place in ``iterations``.
     values : ndarray of shape (N_DRAWS,)
         Their mean losses on the rows drawn.
     sums : ndarray of shape (n_iterates, n_groups)
@@ -83,11 +81,10 @@ class Drawn(NamedTuple):
 
 
 def chosen_in_draws(recorded, rule, group_of, counts):
-    """The iterate of a candidate that a rule chooses by the rows of every draw.
+    """The iterate of a candidate that a rule chooses on the rows of every draw.
 
     Parameters
     ----------
-    recorded : RecordedLosses
     rule : callable
         What picks an iterate from every path.
     group_of, counts
@@ -115,13 +112,12 @@ def corrected_score(recorded, rule, rng):
         One for each candidate.
     rule : callable
         What picks an iterate from a path.
-    rng : RandomState
 
     Returns
     -------
     score, standard_error : float
-        The mean over rows of their loss by the choices of the draws without them; NaN
-        where no draw leaves rows to be judged by.
+        Mean over rows of the loss of the choices of the draws without the row; NaN if
+        no draw leaves rows out.
     """
     all_rows = np.concatenate([each.losses.rows for each in recorded])
     group_of, counts = drawn_groups(all_rows, rng)
@@ -153,7 +149,6 @@ def corrected_blend(members, rows, blended, rule, rng):
         (candidate, iterate) of every member with weights from rows so often drawn.
     rule : callable
         What picks an iterate from a path.
-    rng : RandomState
 
     Returns
     -------
@@ -185,9 +180,7 @@ def _best_in_draws(recorded, rule, group_of, counts):
 def _mean_of_others(losses, weights, counts):
     """The mean over groups of their loss by the draws without them.
 
-    Parameters
-    ----------
-    losses, weights, counts : ndarray of shape (N_DRAWS, n_groups)
+    Shapes: losses, weights, counts (N_DRAWS, n_groups).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What runs where no estimator is given: members for regression, and for classes."""
+"""The default members for regression and for classification."""
 
 import numpy as np
 from sklearn import ensemble

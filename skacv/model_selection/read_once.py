@@ -11,7 +11,6 @@ def read_once(members, X, y, params):
     Parameters
     ----------
     members : list of (str, estimator)
-    X, y : as passed to fit
     params : dict
         What else ``fit`` was passed.
 

@@ -1,4 +1,4 @@
-"""The front door: a regressor and a classifier that need no settings."""
+"""A regressor and a classifier that need no settings."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from .early_stopping import TrajectoryEarlyStoppingCV
 
 
 class OfOneTask(TrajectoryEarlyStoppingCV):
-    """The stopping estimator of one ``task``, which a subclass says."""
+    """A stopping estimator with one ``task``, which a subclass defines."""
 
     _parameter_constraints = {
         name: constraint
@@ -43,18 +43,19 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
 
 @documented(SELF_STOPPING, linear="a path of the lasso, a path of ridge")
 class SelfStoppingRegressor(OfOneTask):
-    """Regression by iterative models, each stopped where it is best, and combined.
+    """Regression by iterative models, stopped at their best iterates and combined.
 
-    Each model is run once, with folds beside it that say what every iterate costs on
-    unseen rows. A weighted mean of the best iterates is kept, with weights that cost
-    rows of the folds least. No rows are set aside, and nothing is refitted.
+    Each model is run once, side by side with folds that estimate the loss of every
+    iterate on unseen rows. A weighted mean of the best iterates is kept, with the
+    weights that minimise the loss on held-out rows. No rows are set aside, and nothing
+    is refitted.
 
     Parameters
     ----------
     {estimator, criterion}
     cv : int, splitter or iterable, default=None
-        The folds that all models are judged by. None: five random ones, of whole
-        groups if ``groups`` are passed to ``fit``.
+        The folds used to evaluate all models. None: five random ones, of whole groups
+        if ``groups`` are passed to ``fit``.
     {rule, patience, param_grid, n_jobs, random_state}
 
     Attributes
@@ -68,7 +69,7 @@ class SelfStoppingRegressor(OfOneTask):
 
     See Also
     --------
-    SelfStoppingClassifier : The same for classes.
+    SelfStoppingClassifier : The classifier.
     TrajectoryEarlyStoppingCV : Every parameter and attribute in full.
 
     Examples
@@ -88,18 +89,18 @@ class SelfStoppingRegressor(OfOneTask):
 
 @documented(CLASSIFIERS, SELF_STOPPING, linear="a path of logistic regression")
 class SelfStoppingClassifier(OfOneTask):
-    """Classification by iterative models, each stopped where it is best, and combined.
+    """Classification by iterative models, stopped at their best iterates and combined.
 
-    Each model is run once, with folds beside it that say what every iterate costs on
-    unseen rows. Probabilities are weighted means of those of the best iterates, with
-    weights that cost rows of the folds least. No rows are set aside, and nothing is
-    refitted.
+    Each model is run once, side by side with folds that estimate the loss of every
+    iterate on unseen rows. The probabilities of the best iterates are averaged, with
+    the weights that minimise the loss on held-out rows. No rows are set aside, and
+    nothing is refitted.
 
     Parameters
     ----------
     {estimator, criterion}
     cv : int, splitter or iterable, default=None
-        The folds that all models are judged by. None: five random ones, stratified, of
+        The folds used to evaluate all models. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.
     {rule, patience, param_grid, n_jobs, random_state}
 
@@ -107,15 +108,14 @@ class SelfStoppingClassifier(OfOneTask):
     ----------
     {estimator_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        What ``estimator_`` is estimated to cost on unseen rows, by its loss; a blend by
-        the log loss.
+        Estimated loss of ``estimator_`` on unseen rows; the log loss for a blend.
     {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
     {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
     {n_features_in_, feature_names_in_, classes_}
 
     See Also
     --------
-    SelfStoppingRegressor : The same for numbers.
+    SelfStoppingRegressor : The regressor.
     TrajectoryEarlyStoppingCV : Every parameter and attribute in full.
 
     Examples

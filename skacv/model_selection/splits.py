@@ -56,7 +56,6 @@ def draw_once(candidates, origins, X, y, fit_params):
         Their ``cv`` is set, where they have one.
     origins : list
         What the ``cv`` of every candidate is a copy of.
-    X, y : as passed to fit
     fit_params : dict
         What the candidates' ``fit`` will be passed.
     """

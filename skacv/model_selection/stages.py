@@ -24,17 +24,16 @@ ALL = sys.maxsize
 
 
 def prepare(estimator, estimate, combination, X, y, sample_weight=None):
-    """Have the estimator compute what the criterion needs, and nothing unasked.
+    """Make the estimator compute what the criterion needs, and nothing unasked.
 
     Parameters
     ----------
     estimator : estimator
         Its parameters are set.
     estimate : Estimate
-        What the criterion judges by.
+        The estimate that the criterion uses.
     combination : dict
         That of ``param_grid``, for errors to name.
-    X, y, sample_weight : as passed to fit
 
     Raises
     ------
@@ -75,11 +74,11 @@ class EvaluatedFit(NamedTuple):
     Attributes
     ----------
     estimator : fitted estimator
-        Its record in NumPy.
+        With its record in NumPy.
     path : ndarray of shape (n_iter_ + 1,)
-        What every iterate is judged by.
+        Value of the criterion at every iterate.
     seconds : float
-        What running and judging took.
+        Time of the run and its evaluation.
     """
 
     estimator: object
@@ -92,7 +91,7 @@ class EvaluatedFit(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The iterate that a rule picks, its value and the standard error of that."""
+    """The iterate that a rule chooses, its value and its standard error."""
 
     iteration: int
     score: float
@@ -100,7 +99,7 @@ class Choice(NamedTuple):
 
 
 def choice_of(estimator, path, criterion, rule):
-    """What the rule picks from a judge's path, of the rows that are kept."""
+    """The choice of a rule from the path of a criterion, among the iterates kept."""
     rows = estimator.recorded_iterations()
     kept = path[rows]
 
@@ -113,7 +112,7 @@ def choice_of(estimator, path, criterion, rule):
 
 @dataclass(frozen=True)
 class Stages:
-    """A run that goes on while its best iterate is less than ``patience`` old.
+    """Runs in stages, until ``patience`` updates have followed the best iterate.
 
     Attributes
     ----------
@@ -126,7 +125,7 @@ class Stages:
     patience: object
 
     def run(self, estimator, X, y, fit_params):
-        """Fit the estimator, and judge its iterates.
+        """Fit the estimator, and evaluate its iterates.
 
         Returns
         -------
@@ -139,9 +138,9 @@ class Stages:
         return EvaluatedFit(in_numpy(estimator), path, perf_counter() - begun)
 
     def run_group(self, estimators, X, y, fit_params):
-        """Fit estimators of which one will be kept: the worse ones only begin.
+        """Fit several estimators and keep one, by successive halving.
 
-        Where a patience is asked for, each is run until that ends it.
+        With a patience, each is run until its patience ends it.
 
         Returns
         -------
@@ -172,13 +171,13 @@ class Stages:
         ]
 
     def _wanted(self, estimator):
-        """Updates without an improvement after which its run is over, or None."""
+        """Updates without improvement after which a run ends, or None."""
         if self.patience == "auto":
             return estimator._default_patience()
         return self.patience
 
     def _evaluated_path(self, estimator, X, y, fit_params):
-        """The path of the whole run, and what it has warned of where it ended."""
+        """The path of the whole run, and the warnings of its last stage."""
         n_wanted = self._wanted(estimator)
         if n_wanted is None:
             with collected_warnings() as warned:
@@ -191,8 +190,9 @@ class Stages:
             # The run may have chosen its solver by the data.
             n_wanted = self._wanted(estimator)
             path = self.criterion.path(in_numpy(estimator))
-            # The whole path: a longer run may estimate its beginning otherwise.
-            patience = Patience(n_wanted).follow(self.criterion.sign * path)
+            # The whole path: a longer run may estimate its beginning otherwise. But for
+            # the start, such as a mean, than which a network is worse for long.
+            patience = Patience(n_wanted).follow(self.criterion.sign * path[1:])
             has_ended = is_whole or patience.has_ended
             # As far as it takes to end, if nothing improves.
             n_more = patience.n_left if np.isfinite(patience.n_left) else 0
@@ -213,7 +213,6 @@ def run_side_by_side(owner, run, groups, data, n_jobs):
 
     Parameters
     ----------
-    owner : TrajectoryEarlyStoppingCV
     run : callable
         :meth:`Stages.run_group`.
     groups : list of tuple

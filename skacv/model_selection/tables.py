@@ -23,17 +23,14 @@ BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
 
 @dataclass(frozen=True)
 class Table:
-    """What is known of a table before anything is run.
+    """Properties of a table, known before any run.
 
     Attributes
     ----------
-    n_rows, n_columns, n_targets : int
     is_here : bool
         Whether its rows are in memory.
     is_foreign : bool
         Whether they are of another array library, perhaps on a device.
-    is_sparse : bool
-    has_missing : bool
     has_categories : bool
         Whether columns of a DataFrame are categories.
     """
@@ -152,11 +149,6 @@ def _why_not(name, member, table):
 
 def that_take(members, table):
     """The members that can take a table, and why the others cannot.
-
-    Parameters
-    ----------
-    members : list of (str, estimator)
-    table : Table
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Paths that are read like arrays, and computed a few iterates at a time."""
+"""Paths that are indexed like arrays, and computed a few iterates at a time."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -11,11 +11,12 @@ ENTRIES_PER_BLOCK = 1 << 20
 
 
 class ArrayPath(NDArrayOperatorsMixin, ABC):
-    """A quantity of every iterate, computed when an iterate of it is asked for.
+    """A quantity of every iterate, computed when it is accessed.
 
-    It is read like an array whose first axis are the iterates: ``path[t]`` and a slice
-    compute those, ``np.asarray(path)``, any other index, and arithmetic, all of them. A
-    subclass sets ``shape`` and ``dtype``, and says ``_of(iterates)``.
+    It is indexed like an array with the iterates along the first axis: ``path[t]`` and
+    slices compute these iterates, whereas ``np.asarray(path)``, other indices, and
+    arithmetic compute all. A subclass sets ``shape`` and ``dtype``, and defines
+    ``_of(iterates)``.
     """
 
     _last = (None, None)
@@ -27,7 +28,7 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
         Parameters
         ----------
         iterates : slice
-            Its ends are numbers of iterates, none of them negative.
+            With nonnegative ends.
         """
 
     @property

@@ -22,11 +22,11 @@ class ColumnMaps:
         return ColumnMaps(self.factor.astype(dtype), self.center.astype(dtype))
 
     def of_columns(self, index):
-        """Those of some columns."""
+        """The map of some columns."""
         return ColumnMaps(self.factor[index], self.center[index])
 
     def beside_the_run(self, n_before):
-        """Those of ``n_before`` fits that have the design as it is, then of refits."""
+        """Maps for ``n_before`` fits on the design itself, followed by these."""
         own = np.ones((len(self.factor), n_before))
         return ColumnMaps(
             np.concatenate([own, self.factor], axis=1),
@@ -34,11 +34,11 @@ class ColumnMaps:
         )
 
     def coefficients(self, coef):
-        """Those of the design's own columns, (..., n_columns, n_outputs, n_fits)."""
+        """Coefficients of the design's columns, (..., n_columns, n_outputs, n_fits)."""
         return coef * self.factor[:, None]
 
     def intercepts(self, coef):
-        """What coefficients of these columns add, (..., n_outputs, n_fits)."""
+        """Shifts of the predictors by these columns, (..., n_outputs, n_fits)."""
         return -np.einsum("jf,...jkf->...kf", self.center, coef)
 
     def gradient(self, products, total):

@@ -11,9 +11,7 @@ class WithConstant(ColumnDesign):
     The last coefficient is an intercept. Rows are scaled with their ones, and centring
     leaves these as they are.
 
-    Parameters
-    ----------
-    features : MatrixDesign of shape (n_rows, n_columns - 1)
+    Shapes: features (n_rows, n_columns - 1).
     """
 
     is_matrix = True
@@ -83,7 +81,7 @@ class WithConstant(ColumnDesign):
         return _bordered(inner[None], border.T, sizes[None])[0]
 
     def weighted_grams(self, weights):
-        """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns)."""
+        """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns)."""
         ones = self.features.row_scales()
         borders, sizes = self.features.t_dot(weights * ones), (ones**2).T @ weights
         inner = self.features.weighted_grams(weights)
@@ -128,7 +126,7 @@ class WithConstant(ColumnDesign):
         return self.selection(index, dtype)
 
     def selection(self, index, dtype):
-        """A design of its own with the columns in ``index``, as ``dtype``."""
+        """A separate design of the columns in ``index``, as ``dtype``."""
         features, has_last = self._split(index)
         found = self.features.selection(features, dtype)
         if not has_last:
@@ -159,11 +157,7 @@ def _stacked(upper, lower):
 def _bordered(inner, border, corner):
     """Matrices with one more row and column each.
 
-    Parameters
-    ----------
-    inner : ndarray of shape (k, n, n)
-    border : ndarray of shape (k, n)
-    corner : ndarray of shape (k,)
+    Shapes: inner (k, n, n); border (k, n); corner (k,).
     """
     k, n = border.shape
     found = np.empty((k, n + 1, n + 1), inner.dtype)

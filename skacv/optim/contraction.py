@@ -12,7 +12,6 @@ def covered_share(trajectory, curvature):
     ----------
     trajectory : Trajectory
         A run of gradient steps, without a preconditioner.
-    curvature : float
 
     Returns
     -------

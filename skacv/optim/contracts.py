@@ -1,8 +1,8 @@
-"""Check, before a run, what losses, penalties and schedules say of themselves.
+"""Check the declared properties of losses, penalties and schedules before a run.
 
-Estimates are read from a record by what its parts claim: derivatives, the family of a
-penalty, updates that can be repeated. A claim that does not hold would give wrong
-numbers without a word, so each is checked at a random point, once for every class.
+Estimates rely on these properties: derivatives, the family of a penalty, updates that
+can be repeated. If one of them did not hold, estimates would be silently wrong, so each
+is checked at a random point, once for every class.
 """
 
 from functools import partial
@@ -25,17 +25,12 @@ _checked = WeakSet()
 
 
 def check_plan(problem, planned):
-    """Raise where the parts of a plan do not go together, or not do what they say.
-
-    Parameters
-    ----------
-    problem : Problem
-    planned : sequence of Phase
+    """Raise if the parts of a plan do not match, or lack their declared properties.
 
     Raises
     ------
     ValueError
-        With one sentence that says which part, and what of it.
+        The message names the part and the property.
     """
     _once(problem.loss, check_loss, problem.target[:N_CHECKED])
     if len({phase.first_update.n_batches > 0 for phase in planned}) > 1:
@@ -53,11 +48,11 @@ def check_plan(problem, planned):
 
 
 def _check_on_kernel(update, penalty):
-    """Raise where an update needs columns, or a prox the coefficients of these."""
+    """Raise if an update or a prox needs columns, which a kernel does not have."""
     if not penalty.is_linear:
         raise ValueError(
-            f"Coefficients of a kernel are dual: {type(penalty).__name__} cannot "
-            "be taken of them. Use a ridge penalty, or none."
+            f"Coefficients of a kernel are dual: {type(penalty).__name__} cannot be "
+            "applied to them. Use a ridge penalty, or none."
         )
     if not update.is_affine:
         raise ValueError(
@@ -67,24 +62,24 @@ def _check_on_kernel(update, penalty):
 
 
 def _once(part, check, *arguments):
-    """Check a part if no other one of its class has been."""
+    """Check a part unless another one of its class has been checked."""
     if type(part) not in _checked:
         check(part, *arguments)
         _checked.add(type(part))
 
 
 def check_schedule(schedule):
-    """Raise where a schedule does not begin with the same updates every time."""
+    """Raise if a schedule does not begin with the same updates every time."""
     first, again = (list(islice(schedule.updates(), 3)) for _ in range(2))
     if first != again:
         raise ValueError(
             f"{type(schedule).__name__}.updates() must yield the same updates every "
-            "time: estimates follow the run once more."
+            "time: estimates repeat the run."
         )
 
 
 def check_loss(loss, target):
-    """Raise where derivatives of a loss, or its mean, are not what they say."""
+    """Raise if the derivatives or the mean of a loss are wrong."""
     rng = np.random.default_rng(0)
     target = target.astype(np.float64)
     point, along = rng.standard_normal((2, *target.shape))
@@ -105,18 +100,18 @@ def check_loss(loss, target):
         )
     if not np.allclose(loss.predictor(loss.mean(point)), point):
         raise ValueError(
-            f"{type(loss).__name__}.predictor is not the inverse of its mean: what "
-            "held-out predictions cost is read through it."
+            f"{type(loss).__name__}.predictor is not the inverse of its mean: losses "
+            "of held-out predictions are computed through it."
         )
     if loss.is_quadratic and not np.allclose(slope, point - target):
         raise ValueError(
-            f"{type(loss).__name__} says that it is quadratic, which is read as half "
-            "the squared error, but its derivative is not predictor - target."
+            f"{type(loss).__name__} declares that it is quadratic, that is, half the "
+            "squared error, but its derivative is not predictor - target."
         )
 
 
 def check_penalty(penalty, n_columns, step_size):
-    """Raise where a penalty's prox is not what its family says."""
+    """Raise if a penalty's prox does not match its family."""
     penalty.check(n_columns)
     uniform = getattr(penalty, "penalty", penalty)  # weights are ours
     _once(uniform, _check_penalty, n_columns, step_size)
@@ -140,13 +135,13 @@ def _check_prox(penalty, n_columns, step_size, scale):
             "skacv.optim.families.Weighted."
         )
     if not np.allclose(penalty.prox(point[:, :, 0].copy(), steps[0]), coef[:, :, 0]):
-        raise ValueError(f"{name}.prox must take every fit by itself (the last axis).")
+        raise ValueError(f"{name}.prox must treat fits (the last axis) separately.")
     index = _some_columns(penalty, n_columns, rng)
     if not np.allclose(penalty.on(index).prox(point[index], steps), coef[index]):
         raise ValueError(
-            f"{name}.prox of some columns is not what it is among all of them: a "
-            "penalty with a weight for every coefficient is "
-            "skacv.optim.families.Weighted, one of groups derives from Grouped."
+            f"{name}.prox of some columns differs from its values among all columns: "
+            "use skacv.optim.families.Weighted for a weight per coefficient, and "
+            "derive a penalty of groups from Grouped."
         )
     difference = _difference(lambda u: penalty.prox(u, steps), point, along)
     found = [
@@ -156,11 +151,13 @@ def _check_prox(penalty, n_columns, step_size, scale):
     if not _agree(np.stack(found, axis=2), difference):
         raise ValueError(f"{name}.prox_derivative is not the derivative of its prox.")
     if penalty.is_linear and not np.array_equal(coef, point):
-        raise ValueError(f"{name} says that it is linear, but its prox moves points.")
+        raise ValueError(
+            f"{name} declares that it is linear, but its prox moves points."
+        )
 
 
 def _some_columns(penalty, n_columns, rng):
-    """A few columns, with all that their prox depends on."""
+    """A few columns, completed by those that their prox depends on."""
     mask = np.zeros(n_columns, dtype=bool)
     mask[rng.permutation(n_columns)[: min(N_CHECKED, (n_columns + 1) // 2)]] = True
     return np.flatnonzero(penalty.whole(mask))
@@ -173,7 +170,7 @@ def _difference(function, point, along):
 
 
 def _agree(found, expected):
-    """Whether most entries are right."""
+    """Whether most entries agree."""
     size = np.abs(expected)
     right = np.abs(found - expected) <= TOLERANCE * (size.max(initial=0) + size)
     return right.mean() >= MOST

@@ -103,7 +103,7 @@ class DenseDesign(MatrixDesign):
         return product
 
     def weighted_grams(self, weights):
-        """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns).
+        """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns).
 
         In one product, where rows side by side stay in cache.
         """
@@ -151,7 +151,7 @@ class DenseDesign(MatrixDesign):
         return all((self.X[rows] == self.X[0]).all() for rows in blocks)
 
     def selection(self, index, dtype):
-        """A design of its own with the columns in ``index``, as ``dtype``.
+        """A separate design of the columns in ``index``, as ``dtype``.
 
         It is a copy in any case, so centre and scale are applied to it.
         """
@@ -174,7 +174,7 @@ class DenseDesign(MatrixDesign):
         return DenseDesign(np.concatenate([self.X, other.X], axis=1))
 
     def ones_selected(self, dtype):
-        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        """A column of ones, scaled like the rows, to append to a selection."""
         return DenseDesign(self.row_scales().astype(dtype, copy=False))
 
 
@@ -184,7 +184,7 @@ def _block_size(n_columns):
 
 
 def _product_size(side):
-    """Rows of a block, for inner products of so many columns, which may be none."""
+    """Rows of a block, for inner products of ``n_columns`` columns, possibly none."""
     side = max(side, 1)
     size = min(PRODUCT_MULTIPLICATIONS // side**2, PRODUCT_ENTRIES // side)
     return max(ROW_BLOCK, size)

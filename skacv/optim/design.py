@@ -22,30 +22,30 @@ LANCZOS_MARGIN = 1.02
 class Design(ABC):
     """A linear map from coefficients to linear predictors, one for each row.
 
-    A run, its step size, replicas of it and all that is read from its spectrum ask a
-    design for no more than what is here. A new design gives
+    This is all that a run, its step size, its replicas and estimates from its spectrum
+    need of a design. A new design defines
 
     ``shape``, ``dtype``
         (n_rows, n_columns), of the predictors and of the coefficients.
     ``side``
-        "columns" or "rows": where inner products are formed, of which there are
-        n_columns squared or n_rows squared.
+        "columns" or "rows": whether inner products of columns or of rows are formed,
+        n_columns squared or n_rows squared of them.
     ``is_away``
-        Whether it is of another namespace, on another device perhaps, than what comes
-        out of its products.
+        Whether its arrays are in another namespace, perhaps on another device, than the
+        results of its products.
     ``dot``, ``t_dot``
-        From coefficients to predictors, and from slopes of the rows to a gradient
-        in the coefficients.
+        The map from coefficients to predictors, and its transpose from slopes of the
+        rows to a gradient in the coefficients.
     ``rows``, ``scaled_rows``, ``centered``
-        Designs of some rows, of rows times numbers, of rows less their mean.
+        Designs of some rows, of scaled rows, of rows minus their mean.
     ``outer_gram``, ``squared_row_norms``, ``is_zero``
-        Inner products of the rows, whose features may never be formed.
+        Inner products of the rows, for designs whose features may never be formed.
 
-    Coefficients need not be those of the features of a row: those of a kernel are dual
-    (``is_dual``), one for each training row. Then ``t_dot`` is the adjoint of ``dot``
-    in an inner product of their own, which ``squared_norm``, ``directions``,
-    ``covectors`` and ``evaluate`` know of, and a run carries its linear predictors
-    along, whose product is that of the update. The other methods derive from these.
+    The coefficients of a kernel are dual (``is_dual``), one for each training row. Then
+    ``t_dot`` is the adjoint of ``dot`` in the inner product of the function space,
+    which ``squared_norm``, ``directions``, ``covectors`` and ``evaluate`` use, and a
+    run carries its linear predictors along, so that one product serves the update and
+    the predictors. The other methods derive from these.
     """
 
     shape: tuple[int, int]
@@ -91,7 +91,7 @@ class Design(ABC):
     def is_zero(self) -> bool:
         """Whether all predictors are zero, whatever the coefficients."""
 
-    def have_converged(
+    def are_settled(
         self, changes: np.ndarray, coefs: np.ndarray, tol: float
     ) -> np.ndarray:
         """Which updates change no coefficient by more than ``tol`` times the largest.
@@ -122,7 +122,7 @@ class Design(ABC):
     def covectors(self, directions: np.ndarray) -> np.ndarray:
         """Covectors of directions, by which inner products with them are taken.
 
-        Here they are the directions themselves.
+        By default the directions themselves.
 
         Parameters
         ----------
@@ -150,12 +150,12 @@ class Design(ABC):
         return self.gram() if self.side == "columns" else self.outer_gram()
 
     def smaller_gram_dot(self) -> Callable[[np.ndarray], np.ndarray]:
-        """How to multiply with :meth:`smaller_gram` without forming it.
+        """Products with :meth:`smaller_gram`, which is not formed.
 
         Returns
         -------
         callable
-            It takes an array of shape (n, k), for n rows or columns.
+            A function of an array of shape (n, k), for n rows or columns.
         """
         if self.side == "columns":
             return lambda coef: self.t_dot(self.dot(coef))
@@ -178,9 +178,8 @@ class Design(ABC):
     def top_eigenvalue(self) -> float:
         """Largest eigenvalue of (design' design) / n_rows.
 
-        Exact for small designs, else from Lanczos iterations started at a
-        fixed vector, with a margin of 2% for what they may miss. It depends on
-        X alone.
+        Exact for small designs, otherwise from Lanczos iterations with a fixed starting
+        vector and a margin of 2% for their error. It depends on X only.
         """
         if self.is_zero():
             return 0.0
@@ -195,9 +194,9 @@ class Design(ABC):
 class ColumnDesign(Design):
     """A design whose coefficients are those of its columns.
 
-    Algorithms that work on few columns ask for these; what is here is a sum over
-    ``blocks()``. A design in memory is a block itself, and does better. A new one
-    gives, besides what :class:`Design` lists,
+    Algorithms on few columns use these methods, which are sums over ``blocks()`` here.
+    A design in memory is a single block and overrides them with faster ones. A new one
+    defines, besides the list of :class:`Design`,
 
     ``blocks()``
         Consecutive rows as pairs (slice, ColumnDesign), each in memory.
@@ -216,12 +215,12 @@ class ColumnDesign(Design):
 
     @property
     def n_stored(self) -> int:
-        """Number of entries that a product goes through."""
+        """Number of entries that a product reads."""
         return sum(block.n_stored for _, block in self.blocks())
 
     @property
     def n_bytes(self) -> int:
-        """Memory that the entries take."""
+        """Memory of the entries, in bytes."""
         return self.n_stored * np.dtype(self.dtype).itemsize
 
     def gram(self) -> np.ndarray:
@@ -239,7 +238,7 @@ class ColumnDesign(Design):
         return sum(block.weighted_gram(weights[rows]) for rows, block in self.blocks())
 
     def weighted_grams(self, weights: np.ndarray) -> np.ndarray:
-        """Those of every column of weights, (n_rows, k): (k, n_columns, n_columns)."""
+        """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns)."""
         return np.stack([self.weighted_gram(each[:, None]) for each in weights.T])
 
     def outer_gram(self) -> np.ndarray:
@@ -253,8 +252,8 @@ class ColumnDesign(Design):
     def column_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Euclidean norm and largest absolute entry of every column.
 
-        Exact where X is dense; upper bounds where it is sparse, the centre being
-        added to the entries.
+        Exact if X is dense; upper bounds if it is sparse, since the centre is added to
+        the absolute values of the entries.
 
         Returns
         -------
@@ -294,7 +293,7 @@ class ColumnDesign(Design):
 
 
 def scaled_gram(gram, scale):
-    """Inner products of rows times ``scale``, (n_rows, 1) or None, in their place."""
+    """Inner products of rows times ``scale``, (n_rows, 1) or None, in place."""
     if scale is not None:
         gram *= scale
         gram *= scale.T
@@ -311,7 +310,7 @@ def top_eigenvalue_by_lanczos(dot, start, tolerance):
     start : ndarray of shape (size,)
         Start of the iteration, in the working precision.
     tolerance : float
-        Within which share of it the iterations end.
+        Relative tolerance at which the iterations end.
     """
     matrix = LinearOperator(
         (len(start), len(start)),

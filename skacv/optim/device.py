@@ -61,7 +61,7 @@ class DeviceDesign(MatrixDesign):
         return there(array, self.X)
 
     def _here(self, array):
-        """An array of the device as a NumPy array of its own."""
+        """An array of the device, copied to NumPy."""
         return here(array)
 
     def _check_digits(self):
@@ -181,7 +181,7 @@ class DeviceDesign(MatrixDesign):
         return DeviceDesign(rows_in(self.X, index), self.center, scale)
 
     def selection(self, index, dtype):
-        """A design of its own with the columns in ``index``, as ``dtype``."""
+        """A separate design of the columns in ``index``, as ``dtype``."""
         blocks = [block for _, block in self._arrays(index, dtype)]
         return DeviceDesign(self._namespace.concat(blocks, axis=0))
 
@@ -194,10 +194,10 @@ class DeviceDesign(MatrixDesign):
         return DeviceDesign(self._namespace.concat([self.X, other.X], axis=1))
 
     def ones_selected(self, dtype):
-        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        """A column of ones, scaled like the rows, to append to a selection."""
         return DeviceDesign(self._there(self.row_scales().astype(dtype, copy=False)))
 
 
 def within(n, size):
-    """Slices of so many entries, at least one, that end with the array."""
+    """Slices of ``size`` entries, at least one, that end with the array."""
     return [slice(s.start, min(s.stop, n)) for s in slices(n, max(1, size))]

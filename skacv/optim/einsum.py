@@ -13,7 +13,6 @@ def einsum(subscripts, *operands):
     ----------
     subscripts : str
         With an arrow and without dots.
-    *operands : ndarray
 
     Returns
     -------

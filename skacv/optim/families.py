@@ -1,9 +1,9 @@
-"""Penalties with weights of coefficients, and penalties of groups.
+"""Penalties with weights for coefficients, and penalties of groups.
 
-:class:`Weighted` gives every coefficient a weight of its own in a uniform penalty of
-:mod:`skacv.optim.penalties`; an intercept has the weight zero. :class:`Grouped` is
-what a penalty of the norms of groups starts from, :class:`GroupL2` the group lasso.
-Add a penalty of groups here, and to ``tests/optim/test_families.py``.
+:class:`Weighted` gives every coefficient a weight in a uniform penalty of
+:mod:`skacv.optim.penalties`; an intercept has weight zero. :class:`Grouped` is the base
+class of penalties of the norms of groups, and :class:`GroupL2` the group lasso. Add a
+penalty of groups here, and to ``tests/optim/test_families.py``.
 """
 
 from dataclasses import dataclass, replace
@@ -21,13 +21,13 @@ __all__ = ["GroupL2", "Grouped", "Weighted"]
 
 @dataclass(frozen=True, eq=False)
 class Weighted(ComparesArrays, Penalty):
-    """g(b) = sum_j weights_j penalty(b_j), of a uniform penalty.
+    """g(b) = sum_j weights_j penalty(b_j), for a uniform penalty.
 
     Parameters
     ----------
     penalty : Uniform
     weights : array-like of shape (n_columns,)
-        Not negative; a coefficient of weight zero is not penalised.
+        Nonnegative; a coefficient with weight zero is not penalised.
     """
 
     penalty: Uniform
@@ -66,7 +66,7 @@ class Weighted(ComparesArrays, Penalty):
         _check_weights(self, len(self.weights), n_columns)
 
     def common_curvature(self) -> float | None:
-        """The curvature, where all weights are alike; else None."""
+        """The curvature if all weights are equal, else None."""
         is_common = self.penalty.curvature == 0 or np.ptp(self.weights) == 0
         return super().common_curvature() if is_common else None
 
@@ -107,12 +107,7 @@ class Weighted(ComparesArrays, Penalty):
 
 
 class OnColumns:
-    """Penalties on some columns, each made once.
-
-    Parameters
-    ----------
-    index : ndarray of int
-    """
+    """Penalties on some columns, each made once."""
 
     def __init__(self, index):
         self.index = index
@@ -129,16 +124,16 @@ class OnColumns:
 class Grouped(ComparesArrays, Penalty):
     """A penalty of the norms of groups of coefficients.
 
-    A subclass with fields of its own is a ``dataclass(frozen=True, eq=False)``:
-    arrays have an equality of their own (:class:`ComparesArrays`).
+    A subclass with further fields is a ``dataclass(frozen=True, eq=False)``, since
+    :class:`ComparesArrays` defines its equality.
 
     Parameters
     ----------
     strength : float
     groups : array-like of int, shape (n_columns,)
-        Which group every coefficient is in, numbered from 0.
+        Group of every coefficient, numbered from 0.
     weights : array-like of shape (n_groups,)
-        What multiplies the penalty of every group; zero leaves it alone.
+        Factor of the penalty of every group; a group with weight zero is not penalised.
     """
 
     strength: float
@@ -177,7 +172,7 @@ class Grouped(ComparesArrays, Penalty):
         return norms.reshape(len(norms), *coef.shape[1:])
 
     def _threshold(self, step_size, ndim):
-        """What the prox takes from the norm of every group."""
+        """The amount by which the prox reduces the norm of every group."""
         weights = self.weights.reshape(-1, *(1,) * (ndim - 1))
         return step_size * self.strength * weights
 
@@ -242,7 +237,7 @@ def _check_weights(penalty, n_own, n_columns):
     name, weights = type(penalty).__name__, penalty.weights
     if n_own != n_columns:
         raise ValueError(
-            f"{name} is for {n_own} coefficients, and there are {n_columns}."
+            f"{name} is for {n_own} coefficients, but there are {n_columns}."
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"The weights of {name} must be finite and not negative.")

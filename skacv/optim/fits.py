@@ -71,7 +71,6 @@ class Fits:
 
     Parameters
     ----------
-    problem : Problem
     weights : Weights or None
         None is the one fit on all rows, with the problem's own weights.
     target : ndarray of shape (n_rows, n_outputs, n_fits) or None
@@ -178,16 +177,14 @@ class Fits:
         return product
 
     def intercepts(self, own):
-        """What :meth:`predictor` adds to the design's product, if it has columns.
+        """Intercepts that :meth:`predictor` adds to products of a design with columns.
+
+        Shapes: returned (..., n_outputs, n_fits).
 
         Parameters
         ----------
         own : ndarray of shape (..., n_columns, n_outputs, n_fits)
             As :meth:`of_design` gives them.
-
-        Returns
-        -------
-        ndarray of shape (..., n_outputs, n_fits)
         """
         if self.recentres:
             columns, target = self._means
@@ -332,7 +329,7 @@ class Fits:
         return fits
 
     def batch(self, rows):
-        """The fits on some rows; their gradients are those of all on average."""
+        """The fits on some rows, with gradients that are unbiased for all rows."""
         share = len(self.target) / len(rows)
         weights = Weights(
             self.row_weights[rows, 0] * share, self.penalty_scale, columns=self.columns

@@ -1,22 +1,15 @@
-"""Arrays of iterates that get longer while a run goes on."""
+"""Arrays of iterates that grow along with a run."""
 
 import numpy as np
 
 
 def with_room(array, n_used, n_wanted):
-    """An array of so many rows, at least, whose first ones are those of another.
+    """An array of at least ``n_rows`` rows that begins with another one.
 
     Twice as long at least where it was too short. What is not written to yet takes no
     memory: the system gives it out page by page.
 
-    Parameters
-    ----------
-    array : ndarray of shape (n_rows, ...)
-    n_used, n_wanted : int
-
-    Returns
-    -------
-    ndarray of shape (n, ...)
+    Shapes: array (n_rows, ...); returned (n, ...).
     """
     n_rows = len(array)
     if n_wanted <= n_rows:
@@ -29,9 +22,9 @@ def with_room(array, n_used, n_wanted):
 
 
 class SoFar:
-    """Values of the iterates of a run, of which only those of new ones are computed.
+    """Values of the iterates of a run, computed only for new ones.
 
-    A run that is judged while it goes on is read again and again, and what has been
+    A run that is evaluated as it goes is read again and again, and what has been
     recorded of an iterate stays.
     """
 
@@ -39,19 +32,14 @@ class SoFar:
         self._values = {}
 
     def first(self, key, n_iterates, compute):
-        """The values of the first iterates.
+        """The values of the first iterates, (n_iterates, ...).
 
         Parameters
         ----------
         key : hashable
             What they are called.
-        n_iterates : int
         compute : callable
             ``compute(iterates)`` are the values of a slice of iterates, (n, ...).
-
-        Returns
-        -------
-        ndarray of shape (n_iterates, ...)
         """
         known = self._values.get(key)
         n_known = 0 if known is None else len(known)

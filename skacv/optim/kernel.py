@@ -45,7 +45,6 @@ class KernelDesign(Design):
 
     Parameters
     ----------
-    matrix : KernelMatrix
     has_constant : bool
         Whether a last coefficient is added to all predictors: the intercept of
         losses other than the squared error, for which centring does not stand.
@@ -253,7 +252,6 @@ class AlongBatches:
 
     Parameters
     ----------
-    design : KernelDesign
     predictor : ndarray of shape (n_rows, k)
         Before the first batch.
     """

@@ -76,10 +76,6 @@ class KernelMatrix:
     def square_product(self, rows):
         """How to multiply with the part of the matrix between some rows.
 
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-
         Returns
         -------
         callable
@@ -149,7 +145,7 @@ def as_slice(index):
 
 
 def blocks(X, width, dtype):
-    """Slices of rows that are computed at a time, next to so many columns."""
+    """Slices of rows that are computed at a time, for ``n_columns`` columns."""
     free = free_bytes(X)
     n_bytes = BLOCK_BYTES if free is None else DEVICE_SHARE * free
     n_bytes = min(n_bytes, DEVICE_BLOCK_BYTES)
@@ -160,15 +156,7 @@ def blocks(X, width, dtype):
 def product(kernel, X, Z, coef, map=map):
     """Product of the kernel of two sets of rows with coefficients, in blocks.
 
-    Parameters
-    ----------
-    kernel : callable
-    X, Z : rows, (n, d) and (m, d)
-    coef : ndarray of shape (m, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs)
+    Shapes: coef (m, n_outputs); returned (n, n_outputs).
     """
     found = np.zeros((X.shape[0], coef.shape[1]), coef.dtype)
     if not coef.size:

@@ -14,7 +14,6 @@ class Rows:
 
     Attributes
     ----------
-    n_training : int
     index : slice or ndarray of int
         The rows that are taken; no copy of those in a slice is made.
     center : ndarray of shape (n_training, 1) or None
@@ -98,7 +97,6 @@ class PlacedVectors:
 
     Attributes
     ----------
-    rows : Rows
     slopes : ndarray of shape (n_rows, q)
     """
 

@@ -1,15 +1,15 @@
-"""Losses of one row, as functions of its target and linear predictor.
+"""Losses of a row, as functions of its target and linear predictor.
 
 A loss is a frozen dataclass deriving from :class:`Loss`, with
 
 ``value(target, predictor)``
-    the cost of every entry, or of every row, (n_rows, 1, ...), where the
-    outputs of a row are coupled;
+    the loss of every entry, or of every row, (n_rows, 1, ...), if the outputs of a row
+    are coupled;
 ``derivative(target, predictor)``
-    its derivative in the linear predictor, of the predictor's shape;
+    its derivative with respect to the linear predictor, of the predictor's shape;
 ``curvature(target, predictor)``
-    its second derivative, (n_rows, n_outputs), or where outputs are coupled
-    a small matrix per row, (n_rows, n_outputs, n_outputs);
+    its second derivative, (n_rows, n_outputs), or if outputs are coupled a matrix per
+    row, (n_rows, n_outputs, n_outputs);
 ``curvature_bound(target)``
     an upper bound of the curvature (of its largest eigenvalue), which sets the
     step size.
@@ -49,17 +49,17 @@ class Loss:
     is_coupled : bool
         Whether the outputs of a row enter one loss together.
     is_of_residual : bool
-        Whether it depends on the target less the predictor alone.
+        Whether it depends only on the target minus the predictor.
     name : str
-        Name of the cost in figures.
+        Name of the loss in figures.
     scale : float
-        A change of the predictor that changes the derivative much.
+        Length over which a change of the predictor changes the derivative much.
     labels : tuple of float
-        What it calls the two classes, as a loss of classification.
+        Codes of the two classes, for classification.
     cost_factor : float
-        What the paths report of a row, over the value.
+        Ratio of the loss that paths report to ``value``.
     target_range : tuple of float
-        The least and the largest value that a target of regression can have.
+        The smallest and the largest value of a regression target.
     """
 
     name = "loss"
@@ -72,15 +72,15 @@ class Loss:
     target_range = -np.inf, np.inf
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The cost of every entry, or of every row where outputs are coupled."""
+        """The loss of every entry, or of every row if outputs are coupled."""
         raise ValueError(f"{type(self).__name__} has no value.")
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The derivative of :meth:`value` in the linear predictor, of its shape."""
+        """Derivative of :meth:`value` in the linear predictor, of the same shape."""
         raise ValueError(f"{type(self).__name__} has no derivative.")
 
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The second derivative; where outputs are coupled, a small matrix per row."""
+        """The second derivative; if outputs are coupled, a matrix per row."""
         raise ValueError(f"{type(self).__name__} has no curvature.")
 
     def curvature_bound(self, target: np.ndarray) -> float:
@@ -88,26 +88,26 @@ class Loss:
         raise ValueError(f"{type(self).__name__} has no curvature_bound.")
 
     def cost(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """What the paths report of a row: the value, unless another unit is usual."""
+        """The loss of a row as paths report it: ``cost_factor`` times the value."""
         return self.cost_factor * self.value(target, predictor)
 
     def mean(self, predictor: np.ndarray) -> np.ndarray:
-        """What a regressor predicts where this is its linear predictor."""
+        """The prediction of a regressor with this linear predictor."""
         return predictor
 
     def predictor(self, mean: np.ndarray) -> np.ndarray:
-        """The linear predictor of what :meth:`mean` says."""
+        """The linear predictor of a prediction, the inverse of :meth:`mean`."""
         return mean
 
     def spread(self, mean: np.ndarray) -> np.ndarray:
-        """How far targets lie from a mean as a rule, up to a factor: of its shape."""
+        """The standard deviation of targets around a mean, up to a factor."""
         return np.ones_like(mean)
 
     def check_target(self, target: np.ndarray) -> None:
-        """Raise a ValueError where these are no targets of this loss."""
+        """Raise a ValueError for invalid targets of this loss."""
 
     def curvature_matrix(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The curvature of one output or of coupled ones as matrices, a row each.
+        """The curvature of one output or of coupled outputs as one matrix per row.
 
         Returns
         -------
@@ -356,7 +356,7 @@ class Poisson(Loss):
         return np.exp(predictor)
 
     def curvature_bound(self, target: np.ndarray) -> float:
-        """The largest mean that the data show; no bound holds everywhere."""
+        """The largest target, since the curvature has no bound."""
         return max(1.0, float(np.max(target)))
 
 
@@ -378,15 +378,8 @@ def _exponentials(predictor):
     Output by output: where these are few, NumPy's reductions, and so SciPy's
     ``logsumexp``, take several times as long.
 
-    Parameters
-    ----------
-    predictor : ndarray of shape (n_rows, n_outputs, ...)
-
-    Returns
-    -------
-    largest : ndarray of shape (n_rows, ...)
-    exponentials : ndarray of shape (n_rows, n_outputs, ...)
-    total : ndarray of shape (n_rows, ...)
+    Shapes: predictor (n_rows, n_outputs, ...); returned largest (n_rows, ...),
+    exponentials (n_rows, n_outputs, ...), total (n_rows, ...).
     """
     largest = predictor[:, 0].copy()
     for k in range(1, predictor.shape[1]):

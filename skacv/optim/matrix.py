@@ -1,4 +1,4 @@
-"""What dense and sparse designs share: a matrix, lazily centred and scaled."""
+"""Base class of dense and sparse designs: a matrix, lazily centred and scaled."""
 
 from abc import abstractmethod
 
@@ -72,21 +72,13 @@ class MatrixDesign(ColumnDesign):
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column.
 
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, k)
-
-        Returns
-        -------
-        ndarray of shape (n_columns, k)
+        Shapes: weights (n_rows, k); returned (n_columns, k).
         """
 
     def mapped_columns(self, factor, center):
         """The design whose columns are factor (column - center), a new array.
 
-        Parameters
-        ----------
-        factor, center : ndarray of shape (n_columns,)
+        Shapes: factor, center (n_columns,).
         """
         total = (
             center[:, None] if self.center is None else center[:, None] + self.center
@@ -129,7 +121,7 @@ class MatrixDesign(ColumnDesign):
         return product
 
     def row_scales(self):
-        """What the rows are multiplied by, (n_rows, 1)."""
+        """Factors of the rows, (n_rows, 1)."""
         if self.row_scale is not None:
             return self.row_scale
         return np.ones((self.shape[0], 1), self.dtype)
@@ -157,7 +149,7 @@ class MatrixDesign(ColumnDesign):
 
     @abstractmethod
     def selection(self, index, dtype):
-        """A design of its own with the columns in ``index``, as ``dtype``."""
+        """A separate design of the columns in ``index``, as ``dtype``."""
 
     @abstractmethod
     def beside(self, other):
@@ -165,9 +157,9 @@ class MatrixDesign(ColumnDesign):
 
     @abstractmethod
     def ones_selected(self, dtype):
-        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        """A column of ones, scaled like the rows, to append to a selection."""
 
 
 def slices(n_rows, size):
-    """Slices of so many rows, one after the other."""
+    """Consecutive slices of ``size`` rows."""
     return [slice(first, first + size) for first in range(0, n_rows, size)]

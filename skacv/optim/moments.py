@@ -16,7 +16,7 @@ class Moments:
     """Weight, means and scatter of rows, which those of other rows can be added to.
 
     The scatter is about the means, so that means which are large relative to the spread
-    cost no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
+    lose no digits. Two of them are merged as Chan, Golub and LeVeque (1983) do.
 
     Parameters
     ----------
@@ -107,7 +107,6 @@ def moments_of(problem, group, n_groups):
     problem : Problem
         A problem with a matrix as its design; X is centred.
     group : ndarray of int, shape (n_rows,)
-    n_groups : int
 
     Returns
     -------
@@ -142,10 +141,6 @@ def pseudo_rows(moments):
 
         m + sqrt(q + 1) (H' R)_j,      j = 1, ..., q + 1.
 
-    Parameters
-    ----------
-    moments : list of Moments
-
     Returns
     -------
     rows : ndarray of shape (n_groups * (width + 1), width)
@@ -172,7 +167,7 @@ def _root(covariance):
 
 
 def merged(moments):
-    """Those of the rows of all."""
+    """Moments of the union of the groups."""
     found = Moments(len(moments[0].mean))
     for each in moments:
         found.merge(each)
@@ -180,7 +175,7 @@ def merged(moments):
 
 
 def shifted(moments, shift, scale=1.0):
-    """Those of (rows - shift) / scale."""
+    """Moments of (rows - shift) / scale."""
     found = Moments(len(moments.mean))
     found.weight = moments.weight
     if moments.weight:
@@ -193,16 +188,14 @@ def shifted(moments, shift, scale=1.0):
 def varying(moments, center):
     """Which columns are more than rounding, once their centre is taken off.
 
+    Shapes: returned (width,).
+
     Parameters
     ----------
     moments : Moments
         Moments of all rows.
     center : ndarray of shape (width,)
         Means, or zeros where nothing is taken off.
-
-    Returns
-    -------
-    ndarray of bool, shape (width,)
     """
     spread = np.sqrt(np.diagonal(moments.scatter) / moments.weight)
     rounding = CONSTANT * np.finfo(float).eps * np.abs(center)

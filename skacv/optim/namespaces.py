@@ -1,4 +1,4 @@
-"""Arrays of other namespaces, such as those of a GPU: what they are, there and back."""
+"""Arrays of other namespaces, such as on a GPU, and their conversion."""
 
 from sys import modules
 
@@ -39,7 +39,7 @@ def there(array, like):
 
 
 def here(array):
-    """An array in NumPy; what is away, as an array of its own."""
+    """An array in NumPy; arrays of other namespaces are copied."""
     if not is_away(array):
         return array
     compat, namespace = _array_api_compat(), namespace_of(array)
@@ -84,7 +84,7 @@ def part_of(matrix, rows, columns):
 
 
 def is_writeable(array):
-    """Whether entries can be written to, which those of JAX cannot."""
+    """Whether entries can be written to, unlike in JAX."""
     return not (is_away(array) and _array_api_compat().is_jax_array(array))
 
 

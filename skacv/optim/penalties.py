@@ -1,13 +1,13 @@
-"""Penalties g, each with its proximal operator and the derivative of it.
+"""Penalties g, each with its proximal operator and the derivative of that.
 
-A penalty belongs to one of three families, which say on what a coefficient's prox
-depends:
+A penalty belongs to one of three families, by what the prox of a coefficient depends
+on:
 
 :class:`Uniform`
     on the coefficient alone, the same function for all;
 :class:`~skacv.optim.families.Weighted`
-    the same with a weight for every coefficient, zero for one that is not penalised,
-    such as an intercept;
+    the same with a weight for every coefficient, zero for unpenalised ones such as an
+    intercept;
 :class:`~skacv.optim.families.Grouped`
     on the coefficients of its group.
 
@@ -15,20 +15,20 @@ A new penalty is a frozen dataclass deriving from :class:`Uniform` or ``Grouped`
 uniform penalty may be weighted), with
 
 ``strength``
-    what it is multiplied by, which estimators report for every iterate, and put in
-    with ``with_strength`` (a field, as :func:`dataclasses.replace` needs it);
+    its factor, a field, which estimators set through ``with_strength`` and report for
+    every iterate;
 ``cost(coef)``
-    its summands, one for every coefficient (or group);
+    its terms, one for every coefficient (or group);
 ``prox(point, step_size)``
     argmin_b (b - point)^2 / 2 + step_size g(b); points have shape (n_columns, ...),
     step sizes are numbers or broadcast to that;
 ``prox_derivative(coef, step_size)``
-    the derivative of the prox at the point whose prox is ``coef``; of a grouped penalty
-    ``prox_tangent`` and ``support`` instead;
+    the derivative of the prox at the point whose prox is ``coef``; for a grouped
+    penalty, ``prox_tangent`` and ``support`` instead;
 ``gradient(coef)``, ``hessian_diagonal(coef)``
-    first and second derivatives of g where the coefficients are free to move;
+    first and second derivatives of g for coefficients that are free to move;
 ``largest_strength(gradient, smoothness)``
-    where a path of strengths starts.
+    the strength at which a path starts.
 
 A smooth quadratic penalty enters the update through its ``smooth_gradient``
 instead: it has a ``curvature`` and the identity for prox, so that the update
@@ -63,8 +63,8 @@ SMALL_STEP = 1e-6
 class Penalty:
     """Base class of all penalties, without a proximal and without a smooth part.
 
-    ``is_rotation_invariant`` says whether it is the same in any orthonormal basis of
-    the coefficients: its value, its gradient, its prox and ``largest_strength``.
+    ``is_rotation_invariant`` says whether its value, gradient, prox and
+    ``largest_strength`` are the same in any orthonormal basis of the coefficients.
     """
 
     curvature = 0.0
@@ -72,7 +72,7 @@ class Penalty:
     is_rotation_invariant = False
 
     def cost(self, coef: np.ndarray) -> np.ndarray:
-        """Summands of the penalty."""
+        """Terms of the penalty, one for every coefficient or group."""
         return np.zeros_like(coef)
 
     def value(self, coef: np.ndarray) -> float:
@@ -87,31 +87,31 @@ class Penalty:
         return point
 
     def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
-        """Gradient of the smooth part, of which ``curvature`` is the largest."""
+        """Gradient of the smooth part, whose largest curvature is ``curvature``."""
         return self.curvature * coef
 
     def common_curvature(self) -> float | None:
-        """The curvature, where it is that of every direction; else None."""
+        """The curvature if it is the same in every direction, else None."""
         return self.curvature if self.is_linear else None
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
-        """Derivatives of g where the coefficients are free, that is, off its kinks."""
+        """Derivatives of g for coefficients that are free, that is, off its kinks."""
         raise ValueError(f"{type(self).__name__} has no gradient to expand it by.")
 
     def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        """Second derivatives of g where the coefficients are free."""
+        """Second derivatives of g for coefficients that are free."""
         raise ValueError(f"{type(self).__name__} has no hessian_diagonal.")
 
     def with_strength(self, strength: float) -> Self:
-        """The same penalty of another strength."""
+        """The same penalty with another strength."""
         return replace(self, strength=strength)
 
     def unpenalized(self, n_columns: int) -> np.ndarray:
-        """Coefficients that it leaves alone whatever its strength, as a mask."""
+        """Mask of the coefficients that are not penalised at any strength."""
         return np.zeros(n_columns, dtype=bool)
 
     def is_free(self, coef: np.ndarray) -> np.ndarray:
-        """Which coefficients move when the rest of the objective changes a little."""
+        """Mask of the coefficients that move if the loss changes a little."""
         return self.support(coef, SMALL_STEP)
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
@@ -123,7 +123,7 @@ class Penalty:
         return float(np.abs(gradient).max(initial=0))
 
     def check(self, n_columns: int) -> None:
-        """Raise a ValueError where the penalty is not for so many coefficients."""
+        """Raise a ValueError if it does not fit this number of coefficients."""
 
     def on(self, index: np.ndarray) -> "Penalty":
         """The penalty of the coefficients in ``index``, an array of int."""
@@ -134,7 +134,7 @@ class Penalty:
         )
 
     def whole(self, mask: np.ndarray) -> np.ndarray:
-        """The columns in a mask, and those whose prox depends on theirs."""
+        """The columns in a mask, completed by those whose prox depends on them."""
         return mask
 
     def prox_derivative(
@@ -161,7 +161,7 @@ class Penalty:
         return tangents
 
     def support(self, coef: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
-        """Where the derivative of the prox is not zero, in the shape of ``coef``."""
+        """Mask of the entries at which the derivative of the prox is not zero."""
         return self.prox_derivative(coef, step_size) != 0
 
 
@@ -181,7 +181,7 @@ class Zero(Uniform):
     is_rotation_invariant = True
 
     def with_strength(self, strength: float) -> Self:
-        """Itself: there is nothing to be multiplied."""
+        """The penalty itself, which has no strength."""
         return self
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:

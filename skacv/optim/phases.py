@@ -1,4 +1,4 @@
-"""Plans of a run: phases that are asked for, done, and left."""
+"""Plans of a run: phases that are planned, done, and remaining."""
 
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -13,8 +13,8 @@ from .schedules import Schedule
 class Phase:
     """``n_updates`` updates with one penalty and one schedule.
 
-    In a recorded trajectory ``n_updates`` is what was done, and ``converged``
-    says that the phase ended because an update moved nothing.
+    In a recorded trajectory ``n_updates`` is the number of updates done, and
+    ``converged`` says whether the phase ended by the tolerance.
     """
 
     penalty: Penalty
@@ -26,13 +26,13 @@ class Phase:
         return (self.penalty, self.schedule) == (other.penalty, other.schedule)
 
     def is_whole(self, planned):
-        """Whether this is all that ``planned`` asks for, as recorded."""
+        """Whether this recorded phase is all of ``planned``."""
         is_over = self.converged or self.n_updates == planned.n_updates
         return is_over and self.same_rule(planned)
 
     @property
     def first_update(self):
-        """The first update; the others of a phase are of its kind."""
+        """The first update; the others of a phase are of the same kind."""
         return next(iter(self.schedule.updates()))
 
     def updates_from(self, number):
@@ -40,16 +40,16 @@ class Phase:
         return islice(self.schedule.updates(), number, self.n_updates)
 
     def smoothness(self, problem):
-        """The largest curvature that limits the step, with that of the penalty."""
+        """The largest curvature that limits the step, including the penalty's."""
         return smoothness_under(self.schedule, problem) + self.penalty.curvature
 
     def largest_stable_step(self, smoothness):
-        """The largest step that converges under a curvature: any, if that is zero."""
+        """The largest step that converges under a curvature; infinite for zero."""
         return self.schedule.largest_stable_step(smoothness) if smoothness else np.inf
 
 
 def smoothness_under(schedule, problem):
-    """The smoothness of a problem, or what a schedule says in its place."""
+    """The smoothness of a problem, or the one that a schedule defines instead."""
     own = getattr(schedule, "smoothness", None)
     return problem.smoothness if own is None else own(problem)
 
@@ -68,22 +68,22 @@ def first_updates(planned, n_updates):
 
 
 def remaining_phases(planned, done):
-    """What a plan still asks for after the phases already ``done``.
+    """The remaining phases of a plan, after the phases already ``done``.
 
-    If the last of the recorded phases are a beginning of the plan, the rest of the
-    plan: the last recorded phase goes on where it stopped. Otherwise the whole plan,
-    as further phases of the same trajectory.
+    If the last recorded phases are a beginning of the plan, these are the rest of the
+    plan, and the last recorded phase continues where it stopped. Otherwise they are the
+    whole plan, as further phases of the same trajectory.
 
     Returns
     -------
     phases : list of Phase
     n_skipped : int
-        How many steps of the first of them are done already.
+        Number of steps of the first of them that are done already.
 
     Raises
     ------
     ValueError
-        If the last recorded phase has more updates than the plan has for it.
+        If the last recorded phase has more updates than planned.
     """
     n_begun = _n_begun(planned, done)
     if not n_begun:
@@ -99,7 +99,7 @@ def remaining_phases(planned, done):
 
 
 def _n_begun(planned, done):
-    """How many phases of a plan the last recorded ones are, at most; 0 if none."""
+    """Largest number of phases of a plan that equal the last recorded ones."""
     for n in range(min(len(planned), len(done)), 0, -1):
         *earlier, last = done[len(done) - n :]
         if last.same_rule(planned[n - 1]) and all(
@@ -110,6 +110,6 @@ def _n_begun(planned, done):
 
 
 def n_planned_updates(planned, done):
-    """How many updates a run will add at most."""
+    """Largest number of updates that a run will add."""
     phases, n_skipped = remaining_phases(planned, done)
     return sum(phase.n_updates for phase in phases) - n_skipped

@@ -226,10 +226,7 @@ def top_eigenpairs(matrix, n, rng):
     Tropp 2011). The vectors v_j are orthonormal with v_j' matrix v_k = 0 to
     rounding in any case, which is what keeps the preconditioned kernel positive.
 
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n,)
-    vectors : ndarray of shape (len(matrix), n)
+    Shapes: returned eigenvalues (n,), vectors (len(matrix), n).
     """
     size = n + N_MORE_VECTORS
     if size > len(matrix) / 4:

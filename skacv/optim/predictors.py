@@ -1,4 +1,4 @@
-"""Linear predictors of the iterates of a run: computed when they are asked for.
+"""Linear predictors of the iterates of a run, computed when they are accessed.
 
 The record of a run is its coefficients. What they predict is a product with X, of many
 iterates at a time; an array of all iterates and rows is never needed. A kernel's
@@ -30,7 +30,6 @@ class Predictors(ArrayPath):
 
     Parameters
     ----------
-    design : Design
     coef : ndarray of shape (n_iterates, n_columns, n_outputs)
     rows : ndarray of int or None
         Rows of the design; None is all.
@@ -57,7 +56,7 @@ class Predictors(ArrayPath):
         return found
 
     def _block(self, number):
-        """Those of a block of iterates; beyond the last one these are of no use."""
+        """Predictors of a block of iterates; undefined beyond the last one."""
         if number not in self._known:
             # As many at the end as elsewhere: a product rounds as its shape has it.
             iterates = np.arange(self._size * number, self._size * (number + 1))
@@ -67,13 +66,7 @@ class Predictors(ArrayPath):
         return self._known[number]
 
     def of_rows(self, rows, iterates=EVERY):
-        """Those of some rows, a new array.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-        iterates : slice or ndarray of int
-        """
+        """Those of some rows, a new array."""
         rows = rows if self._rows is None else self._rows[rows]
         found = _products(self._design.rows(rows), self._coef[iterates])
         if self._intercept is not None:
@@ -104,9 +97,7 @@ class Predictors(ArrayPath):
 class StoredPredictors(ArrayPath):
     """The same where a run hands them on.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_iterates, n_rows, n_outputs)
+    Shapes: values (n_iterates, n_rows, n_outputs).
     """
 
     def __init__(self, values):
@@ -148,13 +139,8 @@ def _products(design, coef):
 def path_values(loss, target, weights, predictor, iterates=EVERY):
     """Losses of iterates on some rows, weighted and summed, also over the outputs.
 
-    Parameters
-    ----------
-    loss : Loss
-    target : ndarray of shape (n_rows, n_outputs)
-    weights : ndarray of shape (n_rows,)
-    predictor : Predictors of shape (n_iterates, n_rows, n_outputs)
-    iterates : slice
+    Shapes: target (n_rows, n_outputs); weights (n_rows,); predictor (n_iterates,
+    n_rows, n_outputs).
 
     Returns
     -------

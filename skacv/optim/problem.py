@@ -26,7 +26,6 @@ class Problem:
     target : ndarray of shape (n_rows, n_targets)
     row_weights : ndarray of shape (n_rows, 1)
         Their sum is one.
-    loss : Loss
     """
 
     design: Design
@@ -41,17 +40,17 @@ class Problem:
 
     @property
     def n_samples(self):
-        """How many rows of data the rows are, or stand for."""
+        """Number of rows of data that the rows are, or stand for."""
         return len(self.target)
 
     @property
     def n_single(self):
-        """How many rows, the first ones, are single rows of the data."""
+        """Number of rows, at the beginning, that are single rows of the data."""
         return len(self.target)
 
     @property
     def can_be_summed(self):
-        """Whether second moments of its rows say all that gradients need."""
+        """Whether second moments of its rows suffice for gradients."""
         design = self.design
         return self.loss.is_quadratic and design.is_matrix and not design.is_away
 
@@ -84,16 +83,16 @@ class Problem:
         return values + 0.5 * curvature * np.array(norms)
 
     def reported_losses(self, values):
-        """What the paths report, for values summed over the outputs."""
+        """Losses as paths report them, from values summed over the outputs."""
         n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
         return self.loss.cost_factor * values / n_outputs
 
     def mean_loss(self, predictor):
-        """Average cost of the (weighted) rows and of the targets."""
+        """Mean loss over the (weighted) rows and the targets."""
         return float(self.reported_losses(self.value(predictor)))
 
     def path_values(self, predictor, iterates=slice(None)):
-        """The :meth:`value` of many iterates, whose Predictors these are."""
+        """The :meth:`value` of many iterates, from their Predictors."""
         weights = self.row_weights[:, 0]
         return path_values(self.loss, self.target, weights, predictor, iterates)
 
@@ -105,7 +104,7 @@ class Problem:
     def fitted_on(self, index):
         """Linear predictors of the minimum of f over some columns, (n_rows, n_targets).
 
-        Exact with the squared error; else they are zeros, where a run starts.
+        Exact with the squared error; otherwise zeros, where a run starts.
         """
         zeros = np.zeros_like(self.target)
         if not (self.loss.is_quadratic and len(index)):
@@ -116,7 +115,7 @@ class Problem:
         return part.design.dot(-part.newton_direction(Zero(), start, zeros))
 
     def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
-        """The gradient of the objective, over its Hessian.
+        """The inverse Hessian of the objective times its gradient.
 
         Parameters
         ----------
@@ -124,12 +123,11 @@ class Problem:
             Without a prox.
         coef : ndarray of shape (n_columns, n_outputs)
         predictor : ndarray of shape (n_rows, n_outputs)
-        penalty_scale : float
 
         Returns
         -------
         ndarray of shape (n_columns, n_outputs)
-            The shortest one, where the Hessian is singular.
+            The shortest solution if the Hessian is singular.
         """
         gradient = self.gradient(predictor)
         gradient += penalty_scale * penalty.smooth_gradient(coef)
@@ -151,7 +149,7 @@ class Problem:
         return np.clip(values, 0, None), vectors
 
     def batch(self, rows):
-        """The problem of some rows; its gradient is that of all on average."""
+        """The problem of some rows, whose gradient is unbiased for all rows."""
         return replace(
             self,
             design=self.design.rows(rows),
@@ -190,8 +188,9 @@ class Problem:
     def row_basis(self, preconditioner):
         """Eigenvalues, over n_rows, and eigenvectors of the matrix phi_i' P phi_j.
 
-        With phi_i the rows of the weighted design, and P the identity without a
-        preconditioner. It is kept, since a run that goes on is read again and again.
+        phi_i are the rows of the weighted design; P is the identity without a
+        preconditioner. The result is kept, since estimates of a growing run are
+        computed repeatedly.
 
         Returns
         -------
@@ -221,7 +220,7 @@ class Problem:
         return norms.astype(self.design.dtype)
 
     def eigenvalues(self):
-        """Eigenvalues of :attr:`eigenbasis`, which is not formed for them alone."""
+        """Eigenvalues of :attr:`eigenbasis`, without forming it."""
         if "eigenbasis" in vars(self):
             return self.eigenbasis[0]
         design, _ = self.sqrt_weighted()
@@ -237,15 +236,13 @@ class Problem:
 def hessian(design, curvature):
     """Second derivatives of a sum over rows of losses of their linear predictors.
 
+    Shapes: returned (n_columns, n_outputs, n_columns, n_outputs).
+
     Parameters
     ----------
     design : Design of shape (n_rows, n_columns)
     curvature : ndarray of shape (n_rows, n_outputs, n_outputs)
         Second derivatives of every row's loss, times its weight.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_outputs, n_columns, n_outputs)
     """
     n_columns, n_outputs = design.shape[1], curvature.shape[1]
     matrix = np.empty((n_columns, n_outputs, n_columns, n_outputs), curvature.dtype)

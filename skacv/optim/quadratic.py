@@ -25,10 +25,7 @@ ROUNDINGS = 8
 class QuadraticForms:
     """Gradients of the squared error of fits side by side, from second moments.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (n_fits, n_columns, n_columns)
-    linear : ndarray of shape (n_fits, n_columns, n_outputs)
+    Shapes: gram (n_fits, n_columns, n_columns); linear (n_fits, n_columns, n_outputs).
     """
 
     def __init__(self, gram, linear):
@@ -42,14 +39,9 @@ class QuadraticForms:
 
 
 def pays(fits, n_gradients):
-    """Whether second moments take less than so many gradients by rows.
+    """Whether second moments take less work than gradients by rows.
 
     In multiplications; and gradients from them must take less, too.
-
-    Parameters
-    ----------
-    fits : Fits
-    n_gradients : int
     """
     design = fits.problem.design
     n_columns, n_outputs = design.shape[1], fits.problem.target.shape[1]

@@ -24,7 +24,6 @@ class Iterates:
 
     Parameters
     ----------
-    fits : Fits
     current, earlier : Iterate
         The two last iterates; the same one at rest.
     """
@@ -85,7 +84,7 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
 
 
 class Alone:
-    """What a run carries in addition to its own outputs: nothing.
+    """A run on its own, without labels or folds.
 
     Another class that carries something (random labels, folds) has the same methods.
     """
@@ -99,7 +98,7 @@ class Alone:
         return fits.iterate(fits.start(coef))
 
     def own(self, array):
-        """The outputs of the problem, (n, n_outputs), of those of all fits."""
+        """The outputs of the problem, (n, n_outputs), among those of all fits."""
         return array[:, :, 0]
 
     def take(self, states):
@@ -114,7 +113,6 @@ class LiveRun:
 
     Parameters
     ----------
-    problem : Problem
     planned : sequence of Phase
         The whole plan, which may be run in parts.
     start, done, tol
@@ -157,7 +155,7 @@ class LiveRun:
 
     @property
     def trajectory(self):
-        """What has been recorded so far."""
+        """The record so far."""
         rows = slice(self.t + 1)
         found = {name: array[rows] for name, array in self._record.items()}
         if self.t + 1 < len(self._record["coef"]):
@@ -191,7 +189,7 @@ class LiveRun:
         self.phases = done
 
     def _make_room(self, n_more):
-        """Room for so many more iterates."""
+        """Room for more iterates."""
         n_used = self.t + 1
         for name, array in self._record.items():
             self._record[name] = with_room(array, n_used, n_used + n_more)
@@ -219,9 +217,9 @@ class LiveRun:
         return bool(converged)
 
     def _note(self, states, phase):
-        """Record the iterates that updates have led to; whether the last one settled.
+        """Record the iterates after some updates; whether the last one converged.
 
-        What was taken after the first that did is taken back.
+        Updates after the first converged one are discarded.
         """
         coef = np.stack([self.carried.own(state.current.coef) for state in states])
         if not np.isfinite(coef).all():
@@ -240,12 +238,12 @@ class LiveRun:
         return has_converged
 
     def _n_until_converged(self, coef, before):
-        """How many updates there are up to the first that moves nothing more, or 0.
+        """Number of updates up to the first one within the tolerance, or 0.
 
-        ``coef`` are the iterates that they lead to, from the one before.
+        ``coef`` are the iterates after these updates, and ``before`` the one before.
         """
         changes = np.diff(coef, axis=0, prepend=before[None])
-        converged = self.problem.design.have_converged(changes, coef, self.tol)
+        converged = self.problem.design.are_settled(changes, coef, self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
 
     def _last(self, phase):
@@ -275,7 +273,7 @@ class LiveRun:
 
 
 def divergence(problem, phase):
-    """What is raised where iterates diverge: it names the largest stable step."""
+    """The error for diverging iterates, with the largest stable step."""
     stable = phase.largest_stable_step(phase.smoothness(problem))
     step_size = phase.schedule.step_size
     advice = "use a smaller one, or another solver."

@@ -1,4 +1,4 @@
-"""Schedules: which update is taken, t by t.
+"""Schedules: the sequence of updates.
 
 Every first-order algorithm of this package is one update,
 
@@ -6,28 +6,27 @@ Every first-order algorithm of this package is one update,
     y = b_t + lookahead (b_t - b_{t-1})
     b_{t+1} = prox(v - step_size * gradient(y)),
 
-with another sequence of :class:`~skacv.optim.updates.ProximalGradient`. A schedule is
-a frozen dataclass with
+with its own sequence of :class:`~skacv.optim.updates.ProximalGradient`. A schedule is a
+frozen dataclass with
 
 ``step_size``
-    the step, or the first one: estimators put it in with
-    :func:`dataclasses.replace`;
+    the step, or the first one, which estimators set with :func:`dataclasses.replace`;
 ``updates()``
-    yields that sequence, endlessly and always from its first update; a schedule
-    owns no loop over the data;
+    yields the sequence, endlessly and always from its first update; a schedule does not
+    loop over the data;
 ``largest_stable_step(smoothness)``
-    the largest step that converges on a quadratic of that curvature;
+    the largest step that converges on a quadratic with this curvature;
 ``automatic_step(smoothness)``
-    the step that is taken by default, if it is not 1 / smoothness.
+    the default step, if it is not 1 / smoothness.
 
 With a penalty that has a prox, gradient descent is ISTA and Nesterov's schedule is
-FISTA. An update with batches is one pass through them, a step for each, on the
-gradient of its rows.
+FISTA. An update with batches is one pass through them, with one step on the gradient of
+every batch.
 
 Add a schedule here. If it can be made from a step size alone and multiplies the
 gradient of all rows by it, list it in ``SCHEDULES``, and it inherits the tests of
-``tests/optim/test_schedules.py``; the others (batches, a preconditioner, Newton
-steps) have tests of their own.
+``tests/optim/test_schedules.py``; the others (batches, a preconditioner, Newton steps)
+have separate tests.
 """
 
 from collections.abc import Iterator
@@ -64,7 +63,7 @@ __all__ = [
 
 
 class Schedule(Protocol):
-    """What a run asks of a schedule; ``automatic_step`` may be missing."""
+    """The interface of schedules; ``automatic_step`` is optional."""
 
     @property
     def step_size(self) -> float:
@@ -74,7 +73,7 @@ class Schedule(Protocol):
         """The updates, endlessly, and always from the first one."""
 
     def largest_stable_step(self, smoothness: float) -> float:
-        """The largest step that converges on a quadratic of that curvature."""
+        """The largest step that converges on a quadratic with this curvature."""
 
 
 @dataclass(frozen=True)
@@ -135,12 +134,12 @@ class HeavyBall:
 
 @dataclass(frozen=True)
 class StochasticGradient:
-    """Passes over the rows in batches, their order drawn anew for each.
+    """Passes over the rows in batches, which are drawn anew for every pass.
 
     Parameters
     ----------
     step_size : float
-        In the first pass; pass k takes step_size / k^decay.
+        Step of the first pass; pass k has the step step_size / k^decay.
     decay : float
     n_rows, batch_size : int
         Batches have about that many rows, at most.
@@ -225,7 +224,7 @@ class EigenPro(ComparesArrays):
         return repeat(Pass(step, self.batches) if self.batches else step)
 
     def smoothness(self, problem: Problem) -> float:
-        """What takes the place of the smoothness of the problem: that under P."""
+        """The smoothness of the preconditioned problem."""
         return self.top_eigenvalue
 
     @staticmethod
@@ -238,10 +237,8 @@ def fixed_batches(n_rows, batch_size, seed):
 
     Parameters
     ----------
-    n_rows : int
     batch_size : int or None
         Batches have about that many rows, at most; None takes all rows at a time.
-    seed : int
 
     Returns
     -------
@@ -255,7 +252,7 @@ def fixed_batches(n_rows, batch_size, seed):
 
 @dataclass(frozen=True)
 class Newton:
-    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), the penalty in both."""
+    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), both with the penalty."""
 
     step_size: float
 
@@ -269,13 +266,13 @@ class Newton:
 
     @staticmethod
     def automatic_step(smoothness: float) -> float:
-        """The one that ends at the minimum of a quadratic."""
+        """The step that reaches the minimum of a quadratic."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class SimplifiedNewton(Newton):
-    """Newton's method with the Hessian of the iterate where a phase begins."""
+    """Newton's method with the Hessian at the iterate where a phase begins."""
 
     def updates(self) -> Iterator[Update]:
         return repeat(SimplifiedNewtonStep(self.step_size))

@@ -19,7 +19,7 @@ from .families import OnColumns
 from .updates import State
 from .working_columns import WorkingColumns
 
-# Products with so few entries, or with columns of so few, cost no more than looking
+# Products with so few entries, or with columns of so few, take no longer than looking
 # after the columns does.
 LEAST_ENTRIES, LEAST_COLUMN = 1 << 17, 64
 # Directions that are known at a time.
@@ -44,9 +44,7 @@ def may_move(penalty, bound, step_size, scale=1.0):
 
     Parameters
     ----------
-    penalty : Penalty
     bound : ndarray of shape (n_columns, ...)
-    step_size : float
     scale : float
         What multiplies the penalty, at least.
     """
@@ -59,7 +57,6 @@ class KnownDirections:
 
     Parameters
     ----------
-    fits : Fits
     n_vectors : int
         Slopes side by side, output after output those of all fits, each with
         directions of its own.
@@ -85,9 +82,7 @@ class KnownDirections:
     def bounds(self, slopes):
         """Bounds of the sizes of all gradients of a column together, (n_columns,).
 
-        Parameters
-        ----------
-        slopes : ndarray of shape (n_vectors, n_rows)
+        Shapes: slopes (n_vectors, n_rows).
         """
         share, rest = self._split(slopes)
         missing = np.linalg.norm(rest, axis=1) + self._error(slopes, share)
@@ -129,7 +124,7 @@ class KnownDirections:
         return share, slopes - _dot(share, known)
 
     def _error(self, slopes, share):
-        """What rounding may have changed in a combination of products."""
+        """Bound of the rounding error in a combination of products."""
         error = self._rounding * np.linalg.norm(slopes, axis=1)
         return error + (np.abs(share) * self._errors[:, : self._n_known]).sum(axis=1)
 
@@ -140,12 +135,7 @@ def _dot(share, vectors):
 
 
 class Screen:
-    """Takes updates of all fits, on as few columns as they can move.
-
-    Parameters
-    ----------
-    fits : Fits
-    """
+    """Takes updates of all fits, on as few columns as they can move."""
 
     def __init__(self, fits):
         self.fits, design = fits, fits.problem.design
@@ -260,6 +250,6 @@ def _is_screened(update, penalty):
 
 
 def _is_worth(design):
-    """Whether products with a design cost more than looking after its columns."""
+    """Whether products with a design take longer than screening its columns."""
     n_entries = design.n_stored
     return n_entries >= max(LEAST_ENTRIES, LEAST_COLUMN * design.shape[1])

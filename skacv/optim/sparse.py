@@ -110,7 +110,7 @@ class SparseDesign(MatrixDesign):
         return (self.X.max(axis=0) - self.X.min(axis=0)).nnz == 0
 
     def selection(self, index, dtype):
-        """A design of its own with the columns in ``index``, as ``dtype``."""
+        """A separate design of the columns in ``index``, as ``dtype``."""
         center = None if self.center is None else self.center[index].astype(dtype)
         scale = None if self.row_scale is None else self.row_scale.astype(dtype)
         return SparseDesign(self.X[:, index].astype(dtype, copy=False), center, scale)
@@ -136,7 +136,7 @@ class SparseDesign(MatrixDesign):
         return SparseDesign(X, center, self.row_scale)
 
     def ones_selected(self, dtype):
-        """A column of ones, scaled as the rows are, to stand beside a selection."""
+        """A column of ones, scaled like the rows, to append to a selection."""
         center = None if self.center is None else np.zeros((1, 1), dtype)
         X = sparse.csr_matrix(np.ones((self.shape[0], 1), dtype))
         return SparseDesign(X, center, self.row_scale)

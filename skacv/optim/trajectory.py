@@ -22,8 +22,6 @@ class Taken(NamedTuple):
     before : int
         ``t - 1``, but ``t`` itself in the first update of a phase: momentum starts,
         and restarts, from rest.
-    update : Update
-    penalty : Penalty
     """
 
     t: int
@@ -41,7 +39,6 @@ def iterate(updates, follower):
 
     Parameters
     ----------
-    updates : iterable of Taken
     follower : object
         Its ``take(taken)`` moves it on by an update.
 
@@ -63,7 +60,7 @@ class Trajectory:
     ----------
     coef : ndarray of shape (T + 1, n_columns, n_outputs)
     predictor : Predictors of shape (T + 1, n_rows, n_outputs)
-        Linear predictors, for the centred design: computed when they are asked for.
+        Linear predictors, for the centred design: computed when they are accessed.
     phases : list of Phase
         What was done, in order.
     """
@@ -82,7 +79,6 @@ class Trajectory:
 
         Parameters
         ----------
-        problem : Problem
         coef : ndarray of shape (T + 1, n_columns, n_outputs)
         phases : list of Phase
         values : ndarray of shape (T + 1, n_rows, n_outputs), default=None
@@ -96,7 +92,7 @@ class Trajectory:
 
     @classmethod
     def planned(cls, phases):
-        """What is known of a run before it is run."""
+        """The planned run, before it is run."""
         return cls(None, None, phases)
 
     def updates(self):
@@ -159,7 +155,7 @@ class Trajectory:
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
 
     def penalties(self):
-        """What the penalty of every iterate adds to its objective, (T + 1,).
+        """Penalty term of the objective of every iterate, (T + 1,).
 
         Row 0 takes the first penalty.
         """

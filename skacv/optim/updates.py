@@ -1,4 +1,4 @@
-"""Updates: what leads from one iterate to the next.
+"""Updates: the maps from one iterate to the next.
 
 An update is one of three kinds, each a class with the algebra of its step:
 
@@ -54,11 +54,12 @@ class State(NamedTuple):
     Attributes
     ----------
     current, earlier : Iterate
-        The two last iterates, which momentum needs; the same one at rest.
+        The last two iterates, which momentum needs; the same one at the start.
     visited : ndarray of shape (n_rows, n_outputs, n_fits) or None
-        After a pass, the linear predictor of every row just before its batch.
+        After a pass, the linear predictor of every row just before the step on its
+        batch.
     memory : object
-        What an update keeps beside the iterates.
+        State of the update besides the iterates.
     """
 
     current: Iterate
@@ -73,25 +74,25 @@ class Update(ABC):
     Attributes
     ----------
     step_size : float
-        That of the prox, too.
+        Step of the gradient and of the prox.
     is_affine : bool
-        Whether, but for the prox, the next iterate is an affine map of the last two
-        and of the gradient.
+        Whether the next iterate, before the prox, is an affine function of the last two
+        iterates and of the gradient.
     has_tangent : bool
-        Whether it has a derivative. Readers that follow derivatives ask for it.
+        Whether it has a derivative, which some estimates need.
     is_elementwise : bool
-        Whether the next value of a coefficient depends on its own last values, its own
-        gradient and, through the prox, on its group. Readers that work on few columns
-        ask for it.
+        Whether the next value of a coefficient depends only on its last values, its
+        gradient and, through the prox, its group. Computations on few columns need it.
     n_batches : int
-        Batches of rows that it takes one after the other, 0 where it takes all rows.
+        Number of batches that it goes through one after the other; 0 if it uses all
+        rows.
     preconditioner : Preconditioner or None
-        What gradients are multiplied by.
+        Preconditioner of the gradients.
     is_rotation_invariant : bool
-        Whether it is the same update in any orthonormal basis of the coefficients,
-        but for the prox.
+        Whether the update before the prox is the same in any orthonormal basis of the
+        coefficients.
     goes_on_from_iterates : bool
-        Whether the last two iterates are all that it goes on from.
+        Whether the last two iterates determine all further ones.
     """
 
     step_size: float
@@ -105,14 +106,14 @@ class Update(ABC):
 
     @abstractmethod
     def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
-        """The state after this update, of all fits that run side by side."""
+        """The state after this update, for all fits that run side by side."""
 
     def check(self, penalty: Penalty) -> None:
-        """Raise a ValueError where the update cannot take this penalty."""
+        """Raise a ValueError if the update does not support this penalty."""
         return None  # it can take any
 
     def check_on(self, problem: Problem) -> None:
-        """Raise a ValueError where it is not what it says, on a problem."""
+        """Raise a ValueError if its declared properties do not hold on a problem."""
         return None  # it is
 
 
@@ -158,13 +159,13 @@ class ProximalGradient(Update):
 
     @property
     def has_memory(self) -> bool:
-        """Whether the iterate before the last one matters."""
+        """Whether it uses the iterate before the last one."""
         return bool(self.momentum or self.lookahead)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
         """The point y at which the gradient is taken.
 
-        It is affine in the iterates, so it serves their linear predictors,
+        It is affine in the iterates, so it applies to their linear predictors,
         residuals and tangents as well.
         """
         return _extrapolated(current, earlier, self.lookahead)
@@ -200,7 +201,7 @@ class ProximalGradient(Update):
             Gradient of the loss at :meth:`point`.
         penalty : Penalty
         scale : float or ndarray of shape (n_fits,)
-            What multiplies the penalty, fit by fit.
+            Factor of the penalty of every fit.
         """
         ahead = self._forward(current, earlier, gradient, penalty, scale)
         return penalty.prox(ahead, self.step_size * scale)
@@ -213,17 +214,17 @@ class ProximalGradient(Update):
         penalty: Penalty,
         coef: np.ndarray,
     ) -> np.ndarray:
-        """The derivative of :meth:`apply`: how tangents of iterates go on.
+        """The derivative of :meth:`apply`, which maps tangents of iterates.
 
         Parameters
         ----------
         current, earlier : ndarray of shape (n_columns, n_tangents)
             Tangents of the last two iterates.
         d_gradient : ndarray of the same shape
-            The tangent of the loss's gradient at :meth:`point`.
+            Tangent of the gradient of the loss at :meth:`point`.
         penalty : Penalty
         coef : ndarray of shape (n_columns, 1)
-            The iterate that the recorded update led to.
+            The iterate after the recorded update.
         """
         ahead = self._forward(current, earlier, d_gradient, penalty)
         return penalty.prox_tangent(coef, self.step_size, ahead)
@@ -262,7 +263,7 @@ def _extrapolated(current, earlier, weight):
 
 @dataclass(frozen=True)
 class NewtonStep(Update):
-    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), the penalty in both."""
+    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), both with the penalty."""
 
     step_size: float
 
@@ -358,7 +359,7 @@ class Pass(ComparesArrays, Update):
         self.update.check(penalty)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
-        """Where the gradient of a step is taken: without momentum, where it starts."""
+        """The point at which the gradient is taken: the start, without momentum."""
         return self.update.point(current, earlier)
 
     def tangent(
@@ -369,16 +370,16 @@ class Pass(ComparesArrays, Update):
         penalty: Penalty,
         coef: np.ndarray,
     ) -> np.ndarray:
-        """The derivative of the step on one batch, as of :class:`ProximalGradient`."""
+        """The derivative of the step on one batch, as in :class:`ProximalGradient`."""
         return self.update.tangent(current, earlier, d_gradient, penalty, coef)
 
     def multipliers(self, curvature: np.ndarray) -> tuple[np.ndarray, float]:
-        """Multipliers of a pass whose batches are all alike."""
+        """Multipliers of a pass with identical batches."""
         own, _ = self.update.multipliers(curvature)
         return own**self.n_batches, 0.0
 
     def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
-        """The state after a step on every batch, of all fits."""
+        """The state after a step on every batch, for all fits."""
         if fits.problem.design.is_dual and not penalty.curvature:
             return self._followed(fits, state)
         coef = state.current.coef
@@ -447,9 +448,9 @@ class BatchStep(NamedTuple):
     coef : ndarray of shape (n_columns, n_outputs, n_fits)
         Coefficients from which the step starts.
     predictor : ndarray of shape (n_batch, n_outputs, n_fits)
-        Linear predictors of the batch's rows there.
+        Linear predictors of the rows of the batch at these coefficients.
     following : ndarray of shape (n_columns, n_outputs, n_fits)
-        Coefficients to which it leads.
+        Coefficients after the step.
     """
 
     rows: np.ndarray

@@ -1,10 +1,10 @@
-"""An update of the user's own: any function of the last iterates and gradients.
+"""A user's update: any function of the last iterates and gradients.
 
     b_{t+1} = prox(function(t, b_t, b_{t-1}, gradient(b_t), gradient(b_{t-1})))
 
-Refits that leave rows out evaluate the function on their own iterates, so
-leave-one-out and folds need no derivative of it. The memory matrix needs how it moves
-in one direction: the user's ``tangent``, or central differences.
+Refits without some rows evaluate the function on their iterates, so leave-one-out and
+folds need no derivative of it. The memory matrix needs directional derivatives: the
+user's ``tangent``, or central differences.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,16 +26,16 @@ N_FITS = 3
 
 
 class Arguments(NamedTuple):
-    """What a function of the user's is called with, after the number of the update.
+    """The arguments of a user's function, after the number of the update.
 
     Attributes
     ----------
     coef, earlier_coef : ndarray of shape (n_columns, n_outputs, n_fits)
-        The last two iterates, the same one at the start.
+        The last two iterates; the same one at the start.
     gradient, earlier_gradient : ndarray of the same shape
-        Gradients there of the loss and of the smooth part of the penalty.
+        Gradients of the loss and of the smooth part of the penalty at these iterates.
     state : object
-        What the function has returned beside the last iterate; None without a state.
+        The state returned by the last call of the function; None without a state.
     """
 
     coef: np.ndarray
@@ -47,25 +47,25 @@ class Arguments(NamedTuple):
 
 @dataclass(frozen=True)
 class UserUpdate:
-    """A schedule whose update is a function of the user's.
+    """A schedule whose update is a user's function.
 
     Parameters
     ----------
     function : callable
-        ``function(t, b1, b2, grad1, grad2)`` is the next iterate before the prox, from
-        the last iterate and the one before, (n_columns, n_outputs, n_fits) each, and
-        the gradients of the objective there, without what the prox takes. Fits side
-        by side must not mix. With a state of its own, ``function(t, b1, b2, grad1,
+        ``function(t, b1, b2, grad1, grad2)`` returns the next iterate before the prox,
+        from the last iterate and the one before, each of shape (n_columns, n_outputs,
+        n_fits), and the gradients of the smooth part of the objective at both. Fits
+        that run side by side must not mix. With a state, ``function(t, b1, b2, grad1,
         grad2, state)`` returns the next iterate and the next state.
     start : callable, default=None
-        ``start(coef)`` is the state at the start: an array, or a tuple or dict of
+        ``start(coef)`` returns the initial state: an array, or a tuple or dict of
         arrays, with the fits on the last axis. None: no state.
     tangent : callable, default=None
-        ``tangent(t, arguments, moves)`` is how the next iterate moves where the
-        :class:`Arguments` do by ``moves``; with a state, it returns how that moves,
-        too. None: by central differences.
+        ``tangent(t, arguments, moves)`` returns the directional derivative of the next
+        iterate, and of the next state if there is one, if the :class:`Arguments` move
+        by ``moves``. None: central differences.
     step_size : float, default=1.0
-        That of the prox. Estimators put their own in its place.
+        Step of the prox. Estimators replace it by their own.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class UserUpdate:
 
     @staticmethod
     def largest_stable_step(smoothness: float) -> float:
-        """It is not known of a function."""
+        """Unknown for a user's function."""
         return np.inf
 
 
@@ -102,9 +102,8 @@ class UserStep(Update):
 
     Parameters
     ----------
-    schedule : UserUpdate
     t : int
-        Number of the update since the start, or since the strength has changed.
+        Number of the update since the start, or since the strength changed.
     """
 
     schedule: UserUpdate
@@ -121,7 +120,7 @@ class UserStep(Update):
         return self.schedule.start is None
 
     def point(self, current, earlier):
-        """Where the gradient is taken: at the last iterate."""
+        """The point at which the gradient is taken: the last iterate."""
         return current
 
     def called(self, arguments):
@@ -152,14 +151,14 @@ class UserStep(Update):
         return State(fits.iterate(coef), state.current, memory=memory)
 
     def moved(self, arguments, moves):
-        """How the next iterate, before the prox, and the next state move.
+        """Derivatives of the next iterate, before the prox, and of the next state.
 
         Parameters
         ----------
         arguments : Arguments
             Arguments of one fit.
         moves : Arguments
-            Derivatives of the arguments, with one tangent in the place of each fit.
+            Derivatives of the arguments, with one tangent in place of each fit.
 
         Returns
         -------
@@ -182,13 +181,13 @@ class UserStep(Update):
         )
 
     def check_on(self, problem):
-        """Raise where the function cannot be replayed without a row.
+        """Raise if the function cannot be evaluated in a run without a row.
 
         Raises
         ------
         ValueError
-            If it holds an array with an entry for every row, if it does not keep the
-            shape of an iterate, if it mixes fits, or gives another answer every time.
+            If it holds an array with an entry for every row, changes the shape of an
+            iterate, mixes fits, or returns different results for the same arguments.
         """
         name = getattr(self.schedule.function, "__name__", "function")
         _check_held(name, self.schedule.function, len(problem.target))
@@ -201,13 +200,13 @@ class UserStep(Update):
         found, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
         if found.shape != shape:
             raise ValueError(
-                f"{name} must return an iterate of the shape that it takes, "
+                f"{name} must return an iterate of the shape of its arguments, "
                 f"(n_columns, n_outputs, n_fits): got {found.shape} for {shape}."
             )
         if not np.array_equal(found, again, equal_nan=True):
             raise ValueError(
-                f"{name} must return the same every time: runs without a row follow "
-                "the same updates."
+                f"{name} must return the same result every time: runs without a row "
+                "repeat its updates."
             )
         alone = self.called(_map(lambda part: part[..., :1], arguments))[0]
         if not np.allclose(found[..., :1], alone, equal_nan=True):
@@ -226,12 +225,12 @@ def _gradient(fits, penalty, iterate):
 
 
 def no_move(state, n_tangents):
-    """The tangents of a state at the start, which nothing has moved."""
+    """The tangents of the initial state: zeros."""
     return _map(lambda part: np.zeros((*part.shape[:-1], n_tangents)), state)
 
 
 def _check_held(name, function, n_rows):
-    """Raise where a function holds an array of all rows."""
+    """Raise if a function holds an array with an entry for every row."""
     try:
         held = getclosurevars(function)
     except TypeError:  # not a plain function: nothing is known of it
@@ -245,13 +244,13 @@ def _check_held(name, function, n_rows):
 
 
 def _size(array, axis=None):
-    """The largest entry, or one where all are zero."""
+    """The largest entry, or one if all are zero."""
     size = np.abs(array).max(axis=axis, initial=0.0)
     return np.where(size > 0, size, 1.0)
 
 
 def _map(function, *trees):
-    """A function of the arrays of tuples and dicts of the same shape; None stays."""
+    """Apply a function to the arrays in tuples and dicts of the same structure."""
     first = trees[0]
     if first is None:
         return None

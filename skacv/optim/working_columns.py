@@ -9,11 +9,6 @@ class WorkingColumns:
     Columns are copied when a product needs them, in few parts side by side: each is
     copied few times, however often some join.
 
-    Parameters
-    ----------
-    design : MatrixDesign
-    index : ndarray of int, increasing
-
     Attributes
     ----------
     index : ndarray of int, shape (n_working,)
@@ -63,7 +58,7 @@ class WorkingColumns:
         return parts[0]
 
     def _selected(self):
-        """Designs of all working columns, one beside the other."""
+        """Designs of all working columns, side by side."""
         for index in filter(len, self._joined):
             # All columns of a design are the design itself.
             self._parts.append(self._design.columns(index, self.dtype))

@@ -1,4 +1,4 @@
-"""Read a recorded run: what every iterate would cost on rows that it has not seen.
+"""Estimates of the risk of every iterate, from a recorded run.
 
 Three ways to read: the memory matrix, rows or folds left out along the run, and
 leave-one-out of a converged model. What to read first, reader by reader:
@@ -9,7 +9,7 @@ entry point                     exactness               what it stands on
 ``memory.memory_matrix``        an estimate; traces     ``squared``, ``passes`` or
                                 exact or probed         ``curved_run``
 ``left_out.choice``             one of the next four,   ``rows``, ``methods``,
-                                by what they require    ``costs``
+                                by what they require    ``workload``
 ``left_out.spectral``           exact, linear updates   ``eigenbasis``
 ``left_out.screened``           exact, with a prox      ``row_replicas``
 ``left_out.replicas``           exact, any loss, any

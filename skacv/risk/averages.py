@@ -1,4 +1,4 @@
-"""Averages of costs, with their standard errors."""
+"""Averages of losses, with their standard errors."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ ENTRIES = 2**16
 
 
 def mean_with_error(losses, weights):
-    """Weighted mean of every iterate's costs, and its standard error.
+    """Weighted mean of every iterate's losses, and its standard error.
 
     Parameters
     ----------
     losses : ndarray of shape (n_iterates, n_losses)
     weights : ndarray of shape (n_losses,)
-        Where they are zero it is as if the cost were not there.
+        Losses with weight zero are ignored.
 
     Returns
     -------
@@ -26,8 +26,8 @@ def mean_with_error(losses, weights):
     mean = np.einsum("ti,i->t", losses, weights)
     n_losses = np.count_nonzero(weights)
     variance = np.empty_like(mean)
-    # From the deviations: a difference of squares has half of the digits where costs
-    # are nearly the same.
+    # From the deviations: a difference of squares loses digits if losses are nearly
+    # equal.
     for some in slices(len(losses), 1 + ENTRIES // (1 + len(weights))):
         deviation = np.subtract(losses[some], mean[some, None], order="C")
         variance[some] = np.einsum("ti,ti,i->t", deviation, deviation, weights**2)

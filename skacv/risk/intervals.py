@@ -37,16 +37,14 @@ def checked_coverage(coverage):
 def ends_of(interval, predictions, residuals, ranks, spread):
     """Lower and upper ends of an interval for every rank, along a last axis.
 
+    Shapes: returned (n_samples, ..., 2, n_ranks).
+
     Parameters
     ----------
     interval : callable
         :func:`around_predictions` or :func:`jackknife_plus`, whose arguments the
         others are.
     ranks : list of int
-
-    Returns
-    -------
-    ndarray of shape (n_samples, ..., 2, n_ranks)
     """
     ends = [interval(predictions, residuals, rank, spread) for rank in ranks]
     return np.stack(ends, axis=-1)

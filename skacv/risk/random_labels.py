@@ -9,11 +9,6 @@ N_GROUPS = 8
 def random_signs(shape, rng):
     """Entries +1 or -1, with equal chances.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    rng : numpy Generator or RandomState
-
     Returns
     -------
     ndarray of that shape, float64
@@ -24,14 +19,12 @@ def random_signs(shape, rng):
 def label_groups(n_labels):
     """Which labels replicates take: all, and then all but one group.
 
+    Shapes: returned (n_labels,).
+
     Parameters
     ----------
     n_labels : int
         At least 2.
-
-    Returns
-    -------
-    list of ndarray of bool, shape (n_labels,)
     """
     group = np.arange(n_labels) % min(N_GROUPS, n_labels)
     return [group >= 0, *(group != g for g in range(group.max() + 1))]

@@ -30,7 +30,6 @@ class Reader(Protocol):
 
         Parameters
         ----------
-        problem : Problem
         trajectory : Trajectory
             A run of that problem.
 
@@ -53,7 +52,7 @@ class Reader(Protocol):
 
 
 def read(reader, problem, trajectory, refit):
-    """What a reader finds in a run, once the run meets its requirements.
+    """The result of a reader on a run, once the run meets its requirements.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fit without some of the rows would be: the definition that readers hold to."""
+"""The definition of a fit without some of the rows, which all readers share."""
 
 from dataclasses import dataclass, replace
 
@@ -39,7 +39,7 @@ class Refit:
     columns: object = None
 
     def of_run(self, trajectory):
-        """What it is for a run, which may be in batches or have a preconditioner."""
+        """The refit for a run, which may have batches or a preconditioner."""
         if trajectory.n_batches():
             return replace(self, recentres=False, renormalises=False)
         if len(trajectory.rows_seen()):
@@ -82,8 +82,7 @@ def stays_in(folds, n_rows):
     Parameters
     ----------
     folds : list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by.
-    n_rows : int
+        Training rows and held-out rows.
     """
     stays = np.zeros((n_rows, len(folds)), dtype=bool, order="F")
     for number, (fitted, _) in enumerate(folds):

@@ -12,19 +12,19 @@ __all__ = ["Staged"]
 
 
 def recorded(estimator, n_jobs=None):
-    """An estimator that records its trajectory, where that can be had.
+    """An estimator that records its trajectory, if the given one can be made to.
 
     Parameters
     ----------
-    estimator : object
     n_jobs : int, default=None
-        Threads for the folds of one that is fitted in stages.
+        Threads for the folds of an estimator fitted in stages.
 
     Returns
     -------
     object
-        The estimator itself if it records, if there is one of ours to take instead, or
-        if nothing is known of how it goes on.
+        The estimator itself if it records its trajectory, if an estimator of skacv
+        replaces it, or if it cannot be fitted in stages; otherwise :class:`Staged` of
+        it.
     """
     last = last_of(estimator)
     is_own = isinstance(estimator, RecordsTrajectory) or isinstance(

@@ -19,7 +19,7 @@ from sklearn.base import clone, is_classifier
 from .._compat import _num_samples
 from .kind import Kind
 
-# What ``fit`` may not be passed: other trees to begin with, and what judges them.
+# Arguments of ``fit`` that are refused: initial trees, and validation rows.
 NOT_PASSED = {
     "callbacks",
     "early_stopping_rounds",
@@ -57,7 +57,6 @@ class Boosters(Kind):
 
     Attributes
     ----------
-    library : str
     names : tuple of str
         Names of the classes.
     others : tuple of str
@@ -116,18 +115,18 @@ class Boosters(Kind):
                 if params[key] is not None:
                     raise ValueError(
                         f"{key} cannot be passed to {type(self.estimator).__name__}: "
-                        "its stages begin with the first tree, and folds judge them."
+                        "its stages begin with the first tree, and folds evaluate them."
                     )
             self._begin(n_stages, X, y, params)
         self._go_on(n_stages, X, y, params)
 
     @abstractmethod
     def _begin(self, n_stages, X, y, params):
-        """Let there be a booster, which may have stages already."""
+        """Create a booster, which may have stages already."""
 
     @abstractmethod
     def _go_on(self, n_stages, X, y, params):
-        """Let it have so many stages, if it has fewer."""
+        """Grow to ``n_stages`` stages, if there are fewer."""
 
     def fitted(self):
         return self.estimator
@@ -289,11 +288,11 @@ class SumsOfLeaves(Boosters):
 
     @abstractmethod
     def _of_trees(self, X, first, last):
-        """What each of some stages adds, (last - first, n_samples, n_outputs)."""
+        """The terms of some stages, (last - first, n_samples, n_outputs)."""
 
     @abstractmethod
     def _answers(self, sums):
-        """What predictions are made of sums of trees, of the same shape."""
+        """Predictions from sums of trees, of the same shape."""
 
 
 class LightGBM(Updated, SumsOfLeaves):
@@ -344,8 +343,8 @@ class LightGBM(Updated, SumsOfLeaves):
     def begun(self):
         if is_classifier(self.estimator) and callable(self.estimator.objective):
             raise ValueError(
-                f"{type(self.estimator).__name__} has no probabilities where the "
-                "objective is a function, and its stages cannot be judged by them."
+                f"{type(self.estimator).__name__} has no probabilities if the "
+                "objective is a function, so its stages cannot be evaluated."
             )
         return super().begun()
 
@@ -400,7 +399,7 @@ class LightGBM(Updated, SumsOfLeaves):
         return found
 
     def _trees(self, X, first, last):
-        """What some trees add, (last - first, n_samples, n_outputs)."""
+        """The terms of some trees, (last - first, n_samples, n_outputs)."""
         booster, n_trees = self.booster, last - first
         n_outputs = booster.num_model_per_iteration()
         params = self.estimator.get_params()
@@ -446,7 +445,7 @@ class _FirstIteration:
 
 
 def _values_of(booster, tree, leaves):
-    """What a tree of LightGBM adds to rows in these leaves."""
+    """Values of a tree of LightGBM for rows in these leaves."""
     found, place = np.unique(leaves, return_inverse=True)
     return np.array([booster.get_leaf_output(tree, int(leaf)) for leaf in found])[place]
 
@@ -499,7 +498,7 @@ class CatBoost(SumsOfLeaves):
             self.booster = more.fit(X, y, init_model=self.booster, **params)
 
     def _asked(self, n_stages):
-        """Parameters for so many stages, with what was chosen by the number of all."""
+        """Parameters for some stages, with values chosen for the number of all."""
         params, chosen = self.estimator.get_params(), self.booster.get_all_params()
         found = {
             name: chosen[name]

@@ -1,4 +1,4 @@
-"""What an estimator that is fitted in stages knows of its data before a run."""
+"""Data of estimators fitted in stages, before a run."""
 
 from copy import copy
 
@@ -21,21 +21,12 @@ from .losses import LogLoss, WrongLabel, regression_loss
 
 
 def known_of(staged, X, y):
-    """What is known of the data before the run, as fitted attributes.
-
-    Parameters
-    ----------
-    staged : Staged
-    X, y : as passed to fit
-
-    Returns
-    -------
-    dict
+    """Fitted attributes about the data, known before the run.
 
     Raises
     ------
     TypeError, ValueError
-        If the data are not what the estimator takes.
+        If the estimator does not accept the data.
     """
     check_in_memory(X, y)
     if isinstance(X, RowSummary):
@@ -53,7 +44,7 @@ def known_of(staged, X, y):
     found = {name: vars(holder)[name] for name in names if name in vars(holder)}
     if is_classifier(staged):
         check_classification_targets(y)
-        column_or_1d(y)  # several labels of a row are not judged
+        column_or_1d(y)  # several labels per row are not supported
         has_probabilities = response_of(last) == "predict_proba"
         found["classes_"] = np.unique(np.asarray(y))
         if len(found["classes_"]) < 2:
@@ -65,7 +56,7 @@ def known_of(staged, X, y):
 
 
 def weights_of(estimator, y, known, params):
-    """Weights of the rows where they are judged, those of classes included."""
+    """Weights of the rows in mean losses, including class weights."""
     name = f"{prefix_of(estimator)}sample_weight"
     weights = params.get("sample_weight", params.get(name))
     y = np.asarray(y)
@@ -79,13 +70,13 @@ def weights_of(estimator, y, known, params):
 
 
 def check_enough(y):
-    """Raise where there are too few rows for folds."""
+    """Raise if there are too few rows for folds."""
     if _num_samples(y) < 2:
         raise ValueError("Folds need at least 2 samples, got n_samples=1.")
 
 
 def target_of(y, known):
-    """Targets as the loss takes them, (n_samples, n_outputs)."""
+    """Targets as the loss needs them, (n_samples, n_outputs)."""
     if "classes_" not in known:
         settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
         return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)

@@ -1,4 +1,4 @@
-"""Any estimator that is fitted in stages, as one that records its trajectory."""
+"""Estimators fitted in stages, as estimators that record their trajectory."""
 
 from copy import copy
 from numbers import Integral
@@ -45,60 +45,63 @@ class Staged(
     MetaEstimatorMixin,
     BaseEstimator,
 ):
-    """An estimator that is fitted in stages, with folds that grow along with it.
+    """An estimator fitted in stages, with cross-validation folds at every stage.
 
-    Boosting adds trees, a network passes through the rows. The model on all rows and
-    one clone for each fold take their stages side by side, and what the clones predict
-    of the rows they leave out says what every stage costs on unseen rows. The model has
-    seen all rows, and each of its stages can be used.
+    A stage is a tree of a boosted model or a pass of a network through the rows. The
+    model on all rows and one clone per fold are fitted stage by stage, side by side;
+    the predictions of the clones for their held-out rows estimate the loss of every
+    stage on unseen rows. The model is fitted on all rows, and each of its stages can be
+    used.
 
-    :class:`TrajectoryEarlyStoppingCV` wraps such estimators itself, and stops all when
-    they do not improve any more. Parameters of the estimator can be set without
-    ``estimator__`` before them.
+    :class:`TrajectoryEarlyStoppingCV` wraps such estimators itself, and stops them when
+    they no longer improve. Parameters of the estimator can be set without the prefix
+    ``estimator__``.
 
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
         Gradient boosting, AdaBoost, forests and bagging of scikit-learn, XGBoost,
         LightGBM and CatBoost, or any other with ``partial_fit``, or ``warm_start``, and
-        ``max_iter``. The steps before the last of a pipeline are fitted to the rows of
-        every fold on their own. The estimator's own early stopping is switched off.
+        ``max_iter``. The steps before the last of a pipeline are fitted to the training
+        rows of every fold separately. Early stopping by the estimator itself is
+        switched off.
     cv : int, splitter or iterable, default=None
         The folds, as in scikit-learn. None: no folds.
     n_jobs : int, default=None
         Number of threads for the model and its folds.
     verbose : bool or int, default=False
-        Whether a line is printed whenever stages have been added. The estimator's own
-        lines, of which every fold would have its own, are not printed.
+        Whether to print a line whenever stages have been added. Messages of the
+        estimator itself are not printed.
 
     Attributes
     ----------
     estimator_ : estimator
         The fitted estimator with the stages in use; its fitted attributes, such as
-        ``feature_importances_``, are attributes of this object as well.
+        ``feature_importances_``, are attributes of this object too.
     n_iter_ : int
-        How many stages there are.
+        Number of stages.
     iteration_ : int
-        How many of them are in use: all, after ``fit``.
+        Number of stages in use: all after ``fit``.
     train_path_ : ndarray of shape (n_iter_ + 1,)
-        Mean loss on the training rows, of every stage; row 0 is that of the mean of y,
-        or the shares of the classes.
+        Mean loss of every stage on the training rows; row 0 is the loss of predicting
+        the mean of y, or the shares of the classes.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
-        The same on the rows that folds leave out. The loss is the estimator's own as
-        far as its parameters name it, else the squared error; the log loss where there
-        are probabilities, else the share of wrong labels. The Huber loss is judged by
-        the absolute error.
+        Mean loss of every stage on the held-out rows of the folds. For regression it is
+        the loss that the estimator's parameters name, or the squared error if they name
+        none; the absolute error stands in for the Huber loss. For classification it is
+        the log loss if there are probabilities, otherwise the share of wrong labels.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Its standard error over folds.
+        Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
-        The same of every fold.
+        Mean loss of every stage on every fold.
     cv_prediction_path_ : array-like of shape (n_iter_ + 1, n_held_out, ...)
-        Held-out predictions of every stage, fold after fold: of ``predict``, of
-        ``predict_proba`` for classifiers that have it, else of ``decision_function``.
+        Held-out predictions of every stage, fold after fold: from ``predict``, for
+        classifiers from ``predict_proba`` if they have it, otherwise from
+        ``decision_function``.
     cv_indices_ : list of ndarray of int
-        The rows that each fold leaves out.
+        Indices of the rows that every fold holds out.
     cv_target_ : ndarray of shape (n_held_out, ...)
-        Their targets.
+        Targets of the held-out rows, fold after fold.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, for classifiers.
     n_features_in_ : int
@@ -154,8 +157,8 @@ class Staged(
         Parameters
         ----------
         **params : dict
-            Those that this object has not are the estimator's, also without
-            ``estimator__`` before them.
+            Parameters of this object, or of the estimator, with or without the prefix
+            ``estimator__``.
 
         Returns
         -------
@@ -173,7 +176,7 @@ class Staged(
         return self
 
     def __sklearn_clone__(self):
-        """A clone, also of an estimator that scikit-learn refuses to clone."""
+        """A clone, even if scikit-learn refuses to clone the estimator."""
         kind, holder = kind_of(self.estimator), copy(self)
         if kind is None:
             return super().__sklearn_clone__()
@@ -182,7 +185,7 @@ class Staged(
         found.estimator = kind.cloned()
         return found
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if (
             name.endswith("_")
             and not name.startswith("_")
@@ -192,12 +195,12 @@ class Staged(
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
 
     def _kind(self):
-        """The estimator, or the last step of a pipeline, as one of its kind.
+        """The estimator, or the last step of a pipeline, as an object of its kind.
 
         Raises
         ------
         ValueError
-            If it cannot.
+            If it cannot be fitted in stages.
         """
         kind, last = kind_of(last_of(self.estimator)), last_of(self.estimator)
         if kind is None:
@@ -217,7 +220,7 @@ class Staged(
         sample_weight: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
-        """Fit all stages that the estimator is asked for, and its folds along with it.
+        """Fit all stages of the estimator, and of its folds side by side.
 
         Parameters
         ----------
@@ -225,10 +228,10 @@ class Staged(
             As the estimator takes it.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the fits and in the mean losses of held-out rows.
+            Weights of the rows, in the fits and in mean losses.
         **params : dict
-            ``groups`` for the splitter ``cv``, and whatever else the estimator's
-            ``fit`` takes; with metadata routing enabled, as they request.
+            ``groups`` for the splitter ``cv``, and further arguments of the estimator's
+            ``fit``; with metadata routing enabled, as they request.
 
         Returns
         -------
@@ -254,7 +257,7 @@ class Staged(
         sample_weight: ArrayLike | None = None,
         **params: Any,
     ) -> bool:
-        """Begin a run, or continue it, up to a given total number of stages.
+        """Start a run, or continue it, up to a given total number of stages.
 
         Parameters
         ----------
@@ -263,7 +266,8 @@ class Staged(
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
-            As for ``fit``. The same objects continue the run: do not change them.
+            As in ``fit``. Passing the same objects again continues the run: do not
+            change them.
 
         Returns
         -------
@@ -288,7 +292,7 @@ class Staged(
         for asked in kind.asked_to_stop():
             warn(
                 f"{asked} of {type(kind.estimator).__name__} is switched off: folds "
-                "judge its stages, and no rows are set aside.",
+                "evaluate its stages, and no rows are set aside.",
                 UserWarning,
             )
         progress = FitProgress(
@@ -309,9 +313,9 @@ class Staged(
         return is_over or n_iter == n_planned
 
     def _grown(self, run, n_stages, progress):
-        """Let a run have so many stages; how many there are, and whether it is over.
+        """Grow a run to ``n_stages``; its number of stages, and whether it is over.
 
-        Where somebody watches, a few at a time.
+        With callbacks or ``verbose``, a few stages at a time.
         """
         is_watched = bool(self.verbose) or has_callbacks(self)
         n_at_once = progress.every if is_watched else n_stages
@@ -329,7 +333,7 @@ class Staged(
         return run.n_stages, False
 
     def _begun(self, X, y, params):
-        """A run that has no stages yet."""
+        """A run without stages yet."""
         known = known_of(self, X, y)
         splitter, of_split, of_fit = self._parted(y, params)
         known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
@@ -352,7 +356,7 @@ class Staged(
         return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 
     def _parted(self, y, params):
-        """The splitter, what its ``split`` is to get, and what the estimator's fit."""
+        """The splitter, parameters of its ``split`` and of the estimator's fit."""
         if get_config()["enable_metadata_routing"]:
             of_fit = routed(self, "fit", "estimator", "fit", params)
             return *splitter_of(self, y, params), of_fit
@@ -369,7 +373,7 @@ class Staged(
     # ------------------------------------------------------------------ hooks
 
     def _parameters_at(self, t):
-        """The number of stages, by the name of the estimator's parameter."""
+        """The number of stages, under the name of the estimator's parameter."""
         return {f"{prefix_of(self.estimator)}{self._kind().count_name()}": t}
 
     def _changes_strength(self):
@@ -392,7 +396,7 @@ class Staged(
         return target_of(y, vars(self))
 
     def _check_data(self, X, y, sample_weight=None):
-        """Raise what the estimator would raise: it is fitted to one stage."""
+        """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known, passed = known_of(self, X, y), (X, y, weights)
         run = StagedRun.of(self.estimator, passed, weights, None, None, known)
@@ -416,6 +420,6 @@ class Staged(
     def __sklearn_tags__(self):
         tags = get_tags(self.estimator)
         tags.array_api_support = False
-        if tags.classifier_tags is not None:  # one label of a row is judged
+        if tags.classifier_tags is not None:  # one label per row
             tags.target_tags.multi_output = tags.classifier_tags.multi_label = False
         return tags

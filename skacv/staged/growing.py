@@ -1,4 +1,4 @@
-"""One estimator that grows on some rows, and what it predicts of rows left out."""
+"""An estimator that grows on some rows, and its held-out predictions."""
 
 from dataclasses import dataclass, replace
 
@@ -23,12 +23,12 @@ def last_of(estimator):
 
 
 def prefix_of(estimator):
-    """What stands before names of parameters of the last step of a pipeline."""
+    """The prefix of parameters of the last step of a pipeline."""
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
 def rows_of(params, rows, n_rows):
-    """Metadata of some rows: arrays and lists as long as X, and all else as it is."""
+    """Metadata of some rows: indexed if as long as X, otherwise unchanged."""
     return {name: _rows_of(value, rows, n_rows) for name, value in params.items()}
 
 
@@ -115,11 +115,10 @@ class Growing:
     ----------
     stages : Kind
         The last step.
-    before : Before
     X, y, params
         What the last step is fitted to.
     held_out : rows or None
-        Rows that are left out, as the last step takes them.
+        Held-out rows, as passed to the last step.
     """
 
     stages: Kind
@@ -131,14 +130,14 @@ class Growing:
 
     @classmethod
     def of(cls, estimator, X, y, params, held_out=None):
-        """Nothing has grown yet; the steps before the last are fitted."""
+        """An estimator without stages; the steps before the last are fitted."""
         before, inner, params = Before.fitted(estimator, X, y, params)
         held_out = None if held_out is None else before.applied(held_out)
         stages = kind_of(last_of(estimator)).begun()
         return cls(stages, before, inner, y, params, held_out)
 
     def grown(self, n_stages):
-        """The same with so many stages."""
+        """The same with ``n_stages`` stages."""
         self.stages.grow(n_stages, self.X, self.y, self.params)
         return self
 
@@ -153,15 +152,14 @@ class Growing:
 
     @property
     def n_held_out(self):
-        """How many rows are left out."""
+        """Number of held-out rows."""
         return _num_samples(self.held_out)
 
     def held_out_predictions(self, first, last, classes, carried=None):
-        """What stages ``first + 1`` to ``last`` predict of the rows left out.
+        """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
 
         Parameters
         ----------
-        first, last : int
         classes : ndarray or None
             All that there are.
         carried : object
@@ -184,7 +182,7 @@ class Growing:
         return self.of_classes(found, classes), carried
 
     def staged(self, X, last):
-        """What stages predict of any rows, one after the other.
+        """Predictions of stages for any rows, one after the other.
 
         Parameters
         ----------
@@ -206,7 +204,7 @@ class Growing:
             yield from found
 
     def of_classes(self, found, classes):
-        """Answers for all classes where rows of some are not fitted to.
+        """Predictions for all classes, if some are not in the training rows.
 
         Their probability is zero, and their decision less than any other.
         """
@@ -227,12 +225,12 @@ class Growing:
         return padded
 
     def without_training_rows(self):
-        """What predicts the rows left out, without those that it was fitted to."""
+        """The same with the held-out rows but without the training rows."""
         stages = self.stages.without_rows()
         return replace(self, stages=stages, X=None, y=None, params={})
 
     def without_rows(self):
-        """What predicts, without any rows."""
+        """The same without any rows."""
         return replace(self.without_training_rows(), held_out=None)
 
 
@@ -243,7 +241,6 @@ def _blocks(stages, last, size):
     ----------
     stages : ndarray of int
         In order.
-    last, size : int
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""What the stages of folds predict of the rows that these leave out."""
+"""Predictions of the stages of folds for their held-out rows."""
 
 from copy import copy
 
@@ -22,10 +22,10 @@ class HeldOutStages(ArrayPath):
         With one stage at least.
     classes : ndarray or None
     constants : list of ndarray
-        What every fold predicts without any stage: one value for each output, or class.
-        They are row 0.
+        Predictions of every fold without any stage, one value per output or class: row
+        0.
     most_kept : int
-        Up to how many numbers predictions are kept.
+        Largest number of predictions kept.
     """
 
     # The stage that is made next, and what folds go on from there.
@@ -67,7 +67,7 @@ class HeldOutStages(ArrayPath):
             yield found
 
     def first_stages(self, n_stages):
-        """The same path, with so many stages: it stays where this one goes on."""
+        """The same path with ``n_stages`` stages, which does not grow with this one."""
         found = copy(self)
         found._n, found._last = n_stages + 1, (None, None)
         return found
@@ -91,7 +91,7 @@ class HeldOutStages(ArrayPath):
         return found[wanted - first]
 
     def _made(self, stages):
-        """What stages predict, going on from where the last of these ended."""
+        """Predictions of stages, continued from the last ones."""
         if stages.stop <= stages.start:
             return np.empty((0, *self._constant.shape))
         place, carried = self._next
@@ -126,18 +126,12 @@ class HeldOutStages(ArrayPath):
         return found
 
     def of_stage(self, t):
-        """What is kept with a model that has been set to stage ``t``."""
+        """The path kept with a model that is set to stage ``t``."""
         return self if self._kept is not None else OneStage(self, t)
 
 
 class OneStage(ArrayPath):
-    """The held-out predictions of one stage alone.
-
-    Parameters
-    ----------
-    path : HeldOutStages
-    t : int
-    """
+    """The held-out predictions of one stage alone."""
 
     def __init__(self, path, t):
         self._t, self._own = t, path[t]

@@ -14,7 +14,7 @@ NEVER = None
 
 
 def response_of(estimator):
-    """The method whose values judge an estimator: probabilities where it has them."""
+    """The method whose values are evaluated: probabilities if there are any."""
     if not is_classifier(estimator):
         return "predict"
     has_probabilities = hasattr(estimator, "predict_proba")
@@ -38,7 +38,8 @@ class Kind(ABC):
     patience : int or None
         Stages without an improvement after which a run ends by default.
     own_stopping : dict
-        Parameters by which estimators judge themselves, and what switches that off.
+        Parameters of early stopping by the estimator itself, and values that switch it
+        off.
     quiet : dict
         Parameters by which they print no lines, of which every fold would have its own.
     """
@@ -64,7 +65,7 @@ class Kind(ABC):
         return self.count
 
     def n_planned(self):
-        """How many stages the estimator is asked for."""
+        """Number of stages that the parameters ask for."""
         return getattr(self.estimator, self.count)
 
     def asked_to_stop(self):
@@ -88,46 +89,44 @@ class Kind(ABC):
         return type(self)(clone(self.estimator).set_params(**off))
 
     def n_next(self, n_stages):
-        """How many stages it will have where so many are asked for, if it can."""
+        """Number of stages that it can grow to, up to ``n_stages``."""
         return min(n_stages, self.n_planned())
 
     # What grows: what :meth:`begun` has returned.
 
     @abstractmethod
     def grow(self, n_stages, X, y, params):
-        """Let it have so many stages in all.
+        """Grow to ``n_stages`` stages in total.
 
         Parameters
         ----------
-        n_stages : int
-        X, y : training rows
         params : dict
             What else ``fit`` is passed.
         """
 
     @property
     def n_stages(self):
-        """How many stages it has: fewer than asked for where it has ended."""
+        """Number of stages: fewer than planned if it has ended."""
         return len(self.estimator.estimators_)
 
     def recorded(self):
-        """Stages that can be had again, in order: all, as a rule."""
+        """Stages that are available again, in order: usually all."""
         return np.arange(1, self.n_stages + 1)
 
     def n_kept(self, n_models):
-        """How many stages of each of some models there is room for."""
+        """Number of stages of each of some models that fit in memory."""
         return sys.maxsize
 
     def keep(self, stages):
-        """The same with what these stages need, where others take memory."""
+        """The same with these stages only, if others take memory."""
         return self
 
     def without_rows(self):
-        """What predicts, without anything that has been kept of training rows."""
+        """The estimator without anything kept of training rows."""
         return self
 
     def fitted(self):
-        """A fitted estimator to look at, whatever stages it has."""
+        """The fitted estimator, with all its stages."""
         return self.at(self.n_stages)
 
     @abstractmethod
@@ -136,7 +135,7 @@ class Kind(ABC):
 
     @abstractmethod
     def predictions(self, X, first, last, carried=None):
-        """What stages ``first + 1`` to ``last`` predict.
+        """Predictions of stages ``first + 1`` to ``last``.
 
         Parameters
         ----------

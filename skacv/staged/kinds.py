@@ -1,4 +1,4 @@
-"""Kinds of estimators that are fitted stage by stage: how each goes on, and goes back.
+"""Kinds of estimators fitted stage by stage: growing, and earlier stages.
 
 A kind is one entry of ``KINDS``. It says which estimators it is of, how these take more
 stages, what they predict at each of them, and how an earlier stage is had again. Add
@@ -34,7 +34,7 @@ MOST_BYTES = 1 << 28
 
 
 class WarmStart(Kind):
-    """``fit`` goes on where the number of stages is larger."""
+    """``fit`` continues if the number of stages is larger."""
 
     def begun(self):
         found = super().begun()
@@ -113,7 +113,7 @@ class PlainBoosting(Boosting):
 
 
 class Averages(WarmStart):
-    """Means over members that are fitted on their own."""
+    """Means over members that are fitted separately."""
 
     patience = NEVER
 
@@ -187,25 +187,20 @@ class Baggings(Averages):
 
 
 class Once:
-    """A fitted estimator that is asked for the same rows again and again.
-
-    Parameters
-    ----------
-    estimator : estimator
-    """
+    """A fitted estimator that predicts the same rows repeatedly."""
 
     def __init__(self, estimator):
         self.estimator, self._found = estimator, None
 
     def predict(self, X):
-        """What it has predicted first."""
+        """The first prediction."""
         if self._found is None:
             self._found = self.estimator.predict(X)
         return self._found
 
 
 class AtOnce(Kind):
-    """Boosting that cannot go on, and is fitted to all its stages at once."""
+    """Boosting that cannot be continued, and is fitted to all stages at once."""
 
     classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
     patience = NEVER
@@ -263,7 +258,7 @@ class Copied(Kind):
 
     @cached_property
     def n_bytes(self):
-        """What one copy takes, as far as that can be known."""
+        """Memory of one copy, as far as known."""
         return len(pickle.dumps(self.copies[self.n_stages]))
 
     def n_kept(self, n_models):
@@ -366,10 +361,6 @@ CAN = (
 
 def kind_of(estimator):
     """An estimator as one of its kind, None if there is none.
-
-    Parameters
-    ----------
-    estimator : estimator
 
     Returns
     -------

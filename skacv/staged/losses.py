@@ -1,7 +1,7 @@
-"""What rows cost by what an estimator predicts of them: the loss that it minimises.
+"""Losses of rows as a function of predictions: those that estimators minimise.
 
-Stages are judged by the loss that their trees or passes reduce, as far as it is known
-from the estimator's parameters: the squared error of a regressor whose loss is not.
+Stages are evaluated by the loss that their trees or passes reduce, if the parameters of
+the estimator name one, otherwise by the squared error for a regressor.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,7 @@ class AbsoluteError(Loss):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """The pinball loss of a quantile.
-
-    Attributes
-    ----------
-    quantile : float
-    """
+    """The pinball loss of a quantile."""
 
     quantile: float = 0.5
     name = "pinball loss"
@@ -45,7 +40,7 @@ class HalfDeviance(Loss):
     Attributes
     ----------
     power : float
-        2 is that of the gamma distribution.
+        2 is the gamma deviance.
     """
 
     power: float = 2.0
@@ -70,8 +65,8 @@ class HalfDeviance(Loss):
 class LogLoss(Loss):
     """Minus the logarithm of the probability of a row's class.
 
-    Probabilities, of every class, are those that the estimator gives. As in
-    :func:`sklearn.metrics.log_loss` none counts as less than the precision of floats.
+    Predictions are the probabilities of all classes. As in
+    :func:`sklearn.metrics.log_loss`, they are clipped at the precision of floats.
     """
 
     name = "log loss"
@@ -86,7 +81,7 @@ class LogLoss(Loss):
 
 @dataclass(frozen=True)
 class WrongLabel(Loss):
-    """One where the label of the largest decision is wrong."""
+    """One if the label of the largest decision is wrong, else zero."""
 
     name = "share of wrong labels"
     labels = -1.0, 1.0
@@ -100,29 +95,19 @@ class WrongLabel(Loss):
 
 
 def compared_as(loss, n_classes):
-    """The loss of other estimators that the same rows cost the same.
-
-    Parameters
-    ----------
-    loss : Loss
-    n_classes : int
-
-    Returns
-    -------
-    Loss
-    """
+    """The equivalent loss of other estimators, for comparisons."""
     if loss == LogLoss():
         return Logistic() if n_classes == 2 else Multinomial()
     return loss
 
 
 def _first(params, *names):
-    """The first of some parameters that has a value."""
+    """The value of the first of some parameters that is set."""
     return next((params[name] for name in names if params.get(name) is not None), None)
 
 
 def _pinball(params):
-    """The pinball loss of the quantile that is asked for."""
+    """The pinball loss of the quantile in use."""
     quantile = _first(params, "quantile", "quantile_alpha", "alpha")
     if quantile is None:  # as CatBoost and LightGBM take it
         quantile = 0.5 if "loss_function" in params else 0.9
@@ -130,18 +115,18 @@ def _pinball(params):
         return Pinball(float(quantile))
     except (TypeError, ValueError):
         raise ValueError(
-            f"Stages are judged by one quantile, not by {quantile}."
+            f"Stages are evaluated by one quantile, not by {quantile}."
         ) from None
 
 
 def _tweedie(params):
-    """Half the deviance of a power, 1.5 where none is set; of 1 that of Poisson."""
+    """Half the deviance of a power, 1.5 by default; the Poisson deviance for 1."""
     power = float(_first(params, "tweedie_variance_power", "variance_power") or 1.5)
     return Poisson() if power == 1 else HalfDeviance(power)
 
 
 # By what scikit-learn, XGBoost, LightGBM and CatBoost call the losses of regression.
-# Errors of which large ones count less than their squares are judged as absolute ones.
+# Robust losses are evaluated as absolute errors.
 ABSOLUTE = (
     "absolute_error",
     "huber",
@@ -168,16 +153,7 @@ PARAMETERS = "loss", "objective", "loss_function", "criterion"
 
 
 def regression_loss(estimator):
-    """The loss of a regressor's parameters, the squared error where none is known.
-
-    Parameters
-    ----------
-    estimator : regressor
-
-    Returns
-    -------
-    Loss
-    """
+    """The loss that a regressor's parameters name, otherwise the squared error."""
     params = estimator.get_params(deep=False)
     for name in (params.get(parameter) for parameter in PARAMETERS):
         if isinstance(name, str):
@@ -188,7 +164,7 @@ def regression_loss(estimator):
 
 
 def _parted(name):
-    """A name and the settings after it: CatBoost says "Quantile:alpha=0.9"."""
+    """A name and its settings, as in CatBoost's "Quantile:alpha=0.9"."""
     if name in NAMED:  # XGBoost says "reg:gamma"
         return name, {}
     name, _, settings = name.partition(":")

@@ -1,4 +1,4 @@
-"""What can be done with the stages of a fitted estimator, each of them."""
+"""Predictions with every stage of a fitted estimator."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -165,7 +165,7 @@ class PredictsByStages:
     def staged_loss(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> np.ndarray:
-        """Mean loss of every number of stages on other rows, as that of ``cv_path_``.
+        """Mean loss of every stage on other rows, with the loss of ``cv_path_``.
 
         Parameters
         ----------

@@ -18,24 +18,23 @@ from .losses import WrongLabel
 
 @dataclass
 class Evaluation:
-    """The rows that folds leave out, and the losses of stages on them.
+    """The held-out rows of folds, and the losses of stages on them.
 
     Attributes
     ----------
-    loss : Loss
     splits : list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by.
+        Training rows and held-out rows.
     target : ndarray of shape (n_samples, n_outputs)
     weights : ndarray of shape (n_samples,)
     classes : ndarray or None
     most_kept : int
-        How many predictions are kept.
+        Largest number of predictions kept.
     path : HeldOutStages or None
-        Predictions of the rows left out; None before the first stage.
+        Predictions for the held-out rows; None before the first stage.
     losses : list of ndarray of shape (n, n_folds)
-        Mean losses of stages on the rows that each fold leaves out.
+        Mean losses of stages on the held-out rows of each fold.
     row_error : list of ndarray of shape (n,)
-        Where there is one fold, standard errors over its rows.
+        Standard errors over rows, if there is one fold.
     """
 
     loss: object
@@ -50,11 +49,11 @@ class Evaluation:
 
     @property
     def rows(self):
-        """The rows that are left out, fold after fold."""
+        """The held-out rows, fold after fold."""
         return np.concatenate([held_out for _, held_out in self.splits])
 
     def read(self, folds, n_stages):
-        """Judge the stages that have grown."""
+        """Evaluate the new stages."""
         if self.path is None:
             constants = [self._constant(fitted) for fitted, _ in self.splits]
             self.path = HeldOutStages(folds, self.classes, constants, self.most_kept)
@@ -63,14 +62,14 @@ class Evaluation:
             self._evaluate(predictions)
 
     def _constant(self, fitted):
-        """What a fold predicts without any stage."""
+        """The prediction of a fold without any stage."""
         if self.loss == WrongLabel():
             n_decisions = self.target.shape[1]
             return np.zeros(n_decisions)
         return np.average(self.target[fitted], axis=0, weights=self.weights[fitted])
 
     def best(self):
-        """The stage of least loss, of those that have been judged."""
+        """The stage of least loss among those evaluated."""
         path = np.concatenate(self.losses) @ self._shares()
         return 1 + np.argmin(np.where(np.isnan(path), np.inf, path)[1:])
 
@@ -99,7 +98,7 @@ class Evaluation:
         return path, se_path
 
     def attributes(self, y, n_stages):
-        """Fitted attributes of cross-validation, with so many stages."""
+        """Fitted attributes of cross-validation, for ``n_stages`` stages."""
         path, se_path = self.path_and_error(n_stages)
         return {
             "cv_path_": path,
@@ -113,25 +112,25 @@ class Evaluation:
 
 @dataclass
 class StagedRun:
-    """A run that may go on.
+    """A run of a model and its folds, which can be continued.
 
     Attributes
     ----------
     passed : tuple
         X, y and a dict of whatever else ``fit`` was passed, to know them again.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Targets, those of one column as a vector.
+        Targets; a single column as a vector.
     whole : Growing
         The model on all rows.
     folds : list of Growing
-    training : Judging or None
-        The rows that the model is fitted to; None where nobody asks for their loss.
-    evaluation : Judging or None
+    training : Evaluation or None
+        Evaluation on the training rows; None if it is not needed.
+    evaluation : Evaluation or None
         None without folds.
     names : dict
-        What is known of the data, as fitted attributes.
+        Fitted attributes about the data.
     n_stages : int
-        How many stages there are.
+        Number of stages.
     """
 
     passed: tuple
@@ -145,7 +144,7 @@ class StagedRun:
 
     @classmethod
     def of(cls, estimator, passed, params, training, evaluation, names):
-        """Nothing has grown yet; ``params`` are for the estimator's ``fit``."""
+        """A run without stages; ``params`` are for the estimator's ``fit``."""
         X, y, _ = passed
         X, y = indexable(X, y)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
@@ -165,13 +164,13 @@ class StagedRun:
         return cls(passed, y, whole, folds, training, evaluation, names)
 
     def was_passed(self, X, y, params):
-        """Whether it is the run of the very same objects."""
+        """Whether the very same objects were passed."""
         own_X, own_y, own = self.passed
         is_same = own_X is X and own_y is y and own.keys() == params.keys()
         return is_same and all(own[name] is params[name] for name in own)
 
     def go_on(self, n_stages, n_jobs):
-        """Let all have so many stages; whether the model has got them."""
+        """Grow all to ``n_stages`` stages; whether the model has reached them."""
         while self.n_stages < n_stages:
             n_next = min(n_stages, self.n_stages + self._room())
             self._grow(n_next, n_jobs)
@@ -212,7 +211,7 @@ class StagedRun:
         return {**self.names, **self.whole.at(t)}
 
     def attributes(self, n_stages):
-        """All fitted attributes, with so many stages, all of them in use."""
+        """All fitted attributes, with ``n_stages`` stages, all in use."""
         found = self.at(n_stages)
         found |= {"n_iter_": n_stages, "_model": self.whole.without_rows()}
         if self.training is not None:

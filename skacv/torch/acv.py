@@ -1,4 +1,4 @@
-"""A run of a torch optimiser, recorded, and what is read from it."""
+"""Recorded runs of torch optimisers, and their risk estimates."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -15,7 +15,7 @@ from .model import Model
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryACV:
-    """Any module and any elementwise torch optimiser, judged on unseen rows.
+    """Any module trained by any elementwise torch optimiser, with risk estimates.
 
     It minimises mean_i loss(y_i, module(x_i)) + penalty(params), over the parameters of
     the module that require gradients.
@@ -23,25 +23,25 @@ class TrajectoryACV:
     Parameters
     ----------
     module : torch.nn.Module
-        ``module(X)`` gives one prediction a row: (n,) or (n, n_outputs). Its
-        parameters are where runs start; they are not changed. What it says of a row
-        must not depend on the others, or on chance (batch normalisation, dropout).
+        ``module(X)`` returns one prediction per row: (n,) or (n, n_outputs). Runs start
+        at its parameters, which are not changed. The prediction for a row must not
+        depend on other rows (batch normalisation) or on chance (dropout).
     loss : callable
-        ``loss(y, prediction)``, one number a row: (n,). Not their mean.
+        ``loss(y, prediction)``, one number per row: (n,), not their mean.
     optimizer : callable
-        ``optimizer(params)``, an optimiser of a list of tensors, such as
-        ``lambda params: torch.optim.Adam(params, 1e-2)``. To be shared by replicas it
-        works entry by entry: SGD with momentum, Adam, RMSprop, ... but not L-BFGS or
-        Muon. That is tried, not looked up.
+        ``optimizer(params)``, an optimiser of a list of tensors, such as ``lambda
+        params: torch.optim.Adam(params, 1e-2)``. It must be elementwise, so that
+        replicas can share it: SGD with momentum, Adam, RMSprop, ... but not L-BFGS or
+        Muon. This is checked by a trial update.
     scheduler : callable, default=None
         ``scheduler(optimizer)``, a learning-rate scheduler, stepped after every update.
     penalty : callable, default=None
-        ``penalty(params)``, a number, of a dict of tensors by their names in the
-        module. None is none.
+        ``penalty(params)`` returns a number for a dict of tensors by their names in the
+        module. None: no penalty.
 
     See Also
     --------
-    skacv.jax.TrajectoryACV : The same of functions of JAX and any optax optimiser.
+    skacv.jax.TrajectoryACV : The same for functions of JAX and any optax optimiser.
 
     Examples
     --------
@@ -83,15 +83,14 @@ class TrajectoryACV:
         Parameters
         ----------
         X, y : Tensor or array-like of n_rows rows
-            Floating-point numbers are taken in the precision and to the device of the
-            parameters. For a DataLoader, :func:`skacv.torch.draw` gives these and the
-            batches.
+            Floating-point numbers are converted to the precision and moved to the
+            device of the parameters. For a DataLoader, :func:`skacv.torch.draw` returns
+            these and the batches.
         n_steps : int
             Number of updates.
         batches : iterable of array-like of int, default=None
-            Rows of every update, repeated cyclically, such as
-            :func:`skacv.torch.shuffled_batches` gives. None uses all rows in every
-            update.
+            Rows of every update, repeated cyclically, for example from
+            :func:`skacv.torch.shuffled_batches`. None uses all rows in every update.
 
         Returns
         -------
@@ -101,26 +100,26 @@ class TrajectoryACV:
         Raises
         ------
         ValueError
-            If parameters are not floating-point numbers, the loss does not give one
-            number a row, predictions of rows depend on each other, data or losses are
-            not finite, or batches are not rows of the data.
+            If parameters are not floating-point numbers, the loss does not return one
+            number per row, predictions depend on other rows, data or losses are not
+            finite, or batches are not rows of the data.
         """
         model = self._model
         return Run._of(model, model.start(), X, y, n_steps, batches)
 
     def alongside(self, X: Any, y: Any, folds: Any = 5, every: int = 1) -> Alongside:
-        """Cross-validation folds that are updated along with your own training loop.
+        """Cross-validation folds that are updated along with your training loop.
 
-        The loop itself does not change: it has its own optimiser, made by the same
-        function, and its own batches. Call this before its first update.
+        The loop itself does not change: it keeps its optimiser, made by the same
+        function, and its batches. Call this before its first update.
 
         Parameters
         ----------
         X, y : Tensor or array-like of n_rows rows
             All rows that the loop draws batches from.
         folds : int, cross-validation splitter or iterable, default=5
-            A number of random folds, a splitter of scikit-learn, or pairs of rows to
-            fit on and rows to judge by.
+            A number of random folds, a splitter of scikit-learn, or pairs of training
+            rows and held-out rows.
         every : int, default=1
             Number of updates between evaluations on held-out rows.
 
@@ -162,14 +161,14 @@ class TrajectoryACV:
 
 
 class Run(RecordedRun):
-    """A recorded run, as :meth:`skacv.torch.TrajectoryACV.run` gives it.
+    """A recorded run, as returned by :meth:`skacv.torch.TrajectoryACV.run`.
 
     Attributes
     ----------
     train_path : ndarray of shape (n_steps + 1,)
-        Mean loss of every iterate on the training rows, from the start to the last.
+        Mean loss of every iterate on the training rows, including the starting point.
     params_path : dict of str to Tensor
-        Parameters of every iterate, along their first axes.
+        Parameters of every iterate, along a first axis.
     """
 
     def at_iteration(self, t: int) -> Any:

@@ -1,4 +1,4 @@
-"""Folds beside a training loop of a user's own."""
+"""Cross-validation folds alongside a user's training loop."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ class Alongside(ReplicatedLoop):
     best_iteration_ : int
         Number of updates at the minimum of the path.
     best_parameters_ : dict of str to Tensor
-        The module's parameters there.
+        The module's parameters at this minimum.
     n_steps_ : int
-        Updates so far.
+        Number of updates so far.
     """
 
     def step(self, rows: ArrayLike | None = None) -> None:
@@ -37,13 +37,13 @@ class Alongside(ReplicatedLoop):
         Raises
         ------
         ValueError
-            If one of the first ten updates differs from that of the loop, or a fold
-            diverges.
+            If one of the first ten updates differs from the update of the loop, or if a
+            fold diverges.
 
         Warns
         -----
         UserWarning
-            If a later update differs; once.
+            Once, if a later update differs.
         """
         self._now = self._model.start()
         self._follow(rows)

@@ -1,4 +1,4 @@
-"""The rows of a run as tensors, and what they weigh and cost."""
+"""The rows of a run as tensors, with their weights and losses."""
 
 import numpy as np
 import torch
@@ -7,7 +7,7 @@ from .._any_optimiser.data import Rows
 
 
 class Data(Rows):
-    """What a run is on: tensors."""
+    """Rows, targets and batches of a run: tensors."""
 
     def of_batch(self, rows, weights):
         rows = torch.as_tensor(rows, device=self.X.device)
@@ -45,7 +45,7 @@ def equal_weights(params, data):
 
 
 def row_losses(loss, y, predictions):
-    """What rows cost, (n_iterates, n_rows), in float64."""
+    """Losses of the rows, (n_iterates, n_rows), in float64."""
     y = torch.as_tensor(y)
     predictions = torch.as_tensor(predictions).to(y.device)
     with torch.no_grad():

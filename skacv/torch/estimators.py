@@ -44,7 +44,7 @@ def flattened(module, inputs, outputs):
 
 
 class TorchModel(IteratedModel):
-    """What both estimators share: parameters, the run, predictions."""
+    """Base class of both estimators: parameters, the run, predictions."""
 
     _model_type = Model
     _parameter_constraints = {

@@ -1,4 +1,4 @@
-"""A DataLoader, gone through once."""
+"""One epoch of a DataLoader."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,8 +22,7 @@ def draw(loader: Iterable[Any]) -> tuple[torch.Tensor, torch.Tensor, list[np.nda
     -------
     X, y : Tensor of n_rows rows
     batches : list of ndarray of int
-        Rows of every batch, for ``batches`` of a run, which goes through them again
-        and again.
+        Rows of every batch, for ``batches`` of a run, which repeats them cyclically.
 
     Examples
     --------

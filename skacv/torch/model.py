@@ -14,7 +14,7 @@ from .data import Data, as_tensors, equal_weights, row_losses, rows_of
 
 @dataclass(frozen=True, eq=False)
 class Model(Backend):
-    """What is minimised, and how; of the module only its parameters change."""
+    """The objective and the optimiser; only parameters of the module change."""
 
     module: torch.nn.Module
     loss: Callable

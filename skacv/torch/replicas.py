@@ -76,7 +76,7 @@ class Replicas(SideBySide):
         self._updates.follow(gradients)
 
     def predicted(self, X):
-        """What every replica predicts of rows of its own, (n_replicas, size, ...)."""
+        """Predictions for the held-out rows, (n_replicas, size, ...)."""
         with torch.no_grad():
             return self._predict(self.params, X)
 

@@ -151,7 +151,7 @@ def test_blocks_of_modes_are_all_modes(rng):
 def test_what_is_off_exact_rows_is_warned_of_or_refused():
     exact = np.ones(3)
     check_against_exact(np.array([1.0, 1.2, 0.8]), exact)
-    with pytest.warns(UserWarning, match="iterate 1 costs 1.4 on rows that cost 1 "):
+    with pytest.warns(UserWarning, match="a loss of 1.4 for iterate 1 on rows "):
         check_against_exact(np.array([1.0, 1.4, 0.8]), exact)
-    with pytest.raises(ValueError, match=r"iterate 2 costs 0.2 .* Take cv_path"):
+    with pytest.raises(ValueError, match=r"loss of 0.2 for iterate 2 .* Take cv_path"):
         check_against_exact(np.array([1.0, 1.4, 0.2]), exact)

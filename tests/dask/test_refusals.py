@@ -40,7 +40,7 @@ def y(rng):
     ("estimator", "message"),
     [
         (TrajectoryHuberRegressor(risk=True), "risk=True needs single rows.* cv=5"),
-        (TrajectoryLasso(loo=True), "loo=100, or judge by folds: cv=5"),
+        (TrajectoryLasso(loo=True), "loo=100, or use folds: cv=5"),
         (TrajectoryLasso(keep_data=True), "set keep_data=False"),
         (IterativeRidge(solver="eigenpro"), "gradient steps on all rows"),
         (TrajectoryLogisticRegression(solver="newton"), "gradient steps on all rows"),
@@ -101,7 +101,7 @@ def test_groups_are_refused(splitter, X, y):
 
 def test_stopping_names_what_to_do(X, y):
     members = [("log", TrajectoryLogisticRegression()), ("svm", TrajectoryLinearSVC())]
-    with pytest.raises(ValueError, match="members of one loss"):
+    with pytest.raises(ValueError, match="members with the same loss"):
         TrajectoryEarlyStoppingCV(members).fit(X, (y > 0).astype(int))
     stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso(), criterion="r2")
     with pytest.raises(ValueError, match="set criterion='cv'"):

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 pytest.importorskip("jax", reason="needs skacv[jax]")
 pytest.importorskip("optax", reason="needs skacv[jax]")
 
-from skacv.jax import OptaxClassifier, OptaxRegressor  # noqa: E402
+from skacv.jax import OptaxClassifier, OptaxRegressor
 
 
 @parametrize_with_checks([OptaxRegressor(), OptaxClassifier()])

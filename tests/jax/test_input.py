@@ -107,7 +107,7 @@ EVERY = np.arange(40)
         (1, "folds=1 must be at least 2 and at most the 40 rows"),
         (41, "folds=41"),
         ([], "There are no folds"),
-        ([(EVERY, EVERY[:3])], "Fold 0 is judged by rows that it is fitted on"),
+        ([(EVERY, EVERY[:3])], "Fold 0 has rows that are both training"),
         ([(EVERY[3:], EVERY[:3] + 50)], "Fold 0 has rows beyond the 40"),
         ([(EVERY[3:], EVERY[:0])], "Fold 0: there must be row numbers"),
         ([(EVERY[3:], [0.5])], "Fold 0: row numbers must be integers"),

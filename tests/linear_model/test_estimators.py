@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
@@ -18,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skacv import IterativeRidge, TrajectoryElasticNet, TrajectoryLasso
 from skacv.optim.matrix import MatrixDesign
+from tests.callbacks import StopAtFive, needs_callbacks
 from tests.cases import covering
 
 ALL = [TrajectoryLasso, TrajectoryElasticNet, IterativeRidge]
@@ -613,12 +613,6 @@ def test_uneven_rows_warn_without_row_scales(rng):
         IterativeRidge(1.0).fit(X, y)
 
 
-needs_callbacks = pytest.mark.skipif(
-    tuple(int(part) for part in sklearn.__version__.split(".")[:2]) < (1, 9),
-    reason="scikit-learn has callbacks from 1.9 on",
-)
-
-
 @needs_callbacks
 def test_callbacks_see_every_update(data, capsys):
     from sklearn.callback import ProgressBar, ScoringMonitor
@@ -636,20 +630,6 @@ def test_callbacks_see_every_update(data, capsys):
 
 @needs_callbacks
 def test_a_callback_can_stop_the_run(data):
-    class StopAtFive:
-        def setup(self, estimator, context):
-            self.n = 0
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context):
-            self.n += context.task_name == "update"
-            return self.n >= 5
-
     X, y = data
     model = TrajectoryLasso(0.1, max_iter=12, tol=0).set_callbacks(StopAtFive())
     assert model.fit(X, y).n_iter_ == 5

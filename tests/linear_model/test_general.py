@@ -230,7 +230,7 @@ def test_the_automatic_risk_is_none_where_it_cannot_be_read(params, sentence, da
     [
         ({"schedule": "newton"}, "smooth penalty, and L1 has a prox"),
         ({"loss": "poisson"}, "Some values of y are negative"),
-        ({"penalty": Weighted(L1(1.0), np.ones(4))}, "for 4 coefficients, and there"),
+        ({"penalty": Weighted(L1(1.0), np.ones(4))}, "for 4 coefficients, but there"),
         ({"penalty": Weighted(L1(1.0), -WEIGHTS)}, "finite and not negative"),
         ({"penalty": "ridge"}, "penalty"),
         ({"loss": Huber}, "loss"),

@@ -303,7 +303,7 @@ def test_blocks_on_dask(rng):
         ({"cv": 31}, ValueError, "n_splits=31"),
         ({"cv": 1}, ValueError, "cv"),
         ({"cv": "five"}, ValueError, "cv"),
-        ({"cv": [(np.arange(30), [])]}, ValueError, "Fold 0 .* judge by"),
+        ({"cv": [(np.arange(30), [])]}, ValueError, "Fold 0 .* hold out"),
         ({"cv": [(range(9), [9]), ([], [1])]}, ValueError, "Fold 1 .* fit on"),
         ({"cv": []}, ValueError, "no folds"),
         ({"cv": [(range(9), [30])]}, ValueError, "Fold 0 .* beyond the 30"),

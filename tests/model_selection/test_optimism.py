@@ -21,7 +21,7 @@ from skacv._compat import class_weights
 from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS
 from skacv.model_selection.rules import RULES
 
-from .test_early_stopping import NestedLeastSquares
+from .cases import NestedLeastSquares
 
 
 @pytest.fixture

@@ -231,11 +231,11 @@ class WrongDerivative(L1):
     ("penalty", "message"),
     [
         (OwnWeights(0.1), "derive it from Uniform"),
-        (UniformByWord(0.1), "not what it is among all of them"),
+        (UniformByWord(0.1), "differs from its values among all columns"),
         (Pairs(0.15), "derive it from Uniform"),
         (WrongShape(0.1), "keep the shape of its point"),
         (WrongDerivative(0.1), "not the derivative of its prox"),
-        (Weighted(L1(0.1), np.ones(3)), "for 3 coefficients, and there are 6"),
+        (Weighted(L1(0.1), np.ones(3)), "for 3 coefficients, but there are 6"),
         (Weighted(L1(0.1), -np.ones(6)), "finite and not negative"),
         (Weighted(GroupL2(0.1, np.arange(6), np.ones(6)), np.ones(6)), "uniform"),
         (GroupL2(0.1, np.zeros(3, int), np.ones(1)), "for 3 coefficients"),
@@ -311,9 +311,9 @@ class TwiceSquared(Loss):
     [
         (WrongSlope(slope_factor=2.0), "not the derivative of its value"),
         (WrongBend(bend_factor=2.0), "not the derivative of its derivative"),
-        (QuadraticByWord(), "says that it is quadratic"),
+        (QuadraticByWord(), "declares that it is quadratic"),
         (MeanAlone(), "predictor is not the inverse of its mean"),
-        (TwiceSquared(), "read as half the squared error"),
+        (TwiceSquared(), "that is, half the squared error"),
         (WithoutCurvature(), "WithoutCurvature has no curvature"),
     ],
 )

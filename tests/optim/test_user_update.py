@@ -229,7 +229,7 @@ def drawing(t, b1, b2, grad1, grad2):
     [
         (mixed, "mixed mixes fits"),
         (flattened, "flattened must return an iterate of the shape"),
-        (drawing, "drawing must return the same every time"),
+        (drawing, "drawing must return the same result every time"),
     ],
 )
 def test_functions_that_cannot_be_replayed(function, words, rng):

@@ -19,12 +19,12 @@ from skacv.optim.working_columns import WorkingColumns
 from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import (
     choice,
-    workload,
     nodes,
     row_replicas,
     screened,
     spectral,
     working_gram,
+    workload,
 )
 from skacv.risk.left_out.choice import leave_one_out
 from skacv.risk.left_out.methods import n_rows_worth

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 pytest.importorskip("torch", reason="needs skacv[torch]")
 
-from skacv.torch import TorchClassifier, TorchRegressor  # noqa: E402
+from skacv.torch import TorchClassifier, TorchRegressor
 
 ESTIMATORS = [
     TorchRegressor(),

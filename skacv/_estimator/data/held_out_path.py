@@ -21,8 +21,6 @@ class HeldOutPath(ArrayPath):
         Whether a prediction is one number, without an axis for outputs.
     prediction : callable
         ``prediction(predictor, loss)``.
-    loss : Loss
-    dtype : dtype
     """
 
     def __init__(self, paths, offset, is_flat, prediction, loss, dtype):

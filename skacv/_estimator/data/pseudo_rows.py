@@ -63,7 +63,7 @@ class PseudoRowData(ColumnData):
         return self.plain.problem
 
     def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for the samples that it is judged by."""
+        """Linear predictors of every fold for its held-out samples."""
         return self.plain.held_out_paths(record, self.plain_folds)
 
     # There are many of them, and a run may be read again and again.
@@ -143,7 +143,7 @@ def groups_of(folds, n_rows, n_most):
     -------
     group : ndarray of int, shape (n_rows,)
     kinds : ndarray of bool, shape (n_groups, n_folds, 2)
-        Whether its rows are fitted on, and judged by.
+        Whether its rows are training rows, and held-out rows.
     Or None where there would be more groups, or where rows are in a part repeatedly.
     """
     group, kinds = np.zeros(n_rows, np.int32), np.zeros((1, 0, 2), dtype=bool)
@@ -175,7 +175,6 @@ def unexplained_share(moments, n_outputs):
     ----------
     moments : list of Moments
         Moments of the columns and the targets.
-    n_outputs : int
     """
     total = sum(m.scatter + m.weight * np.outer(m.mean, m.mean) for m in moments)
     sizes = np.sqrt(np.diagonal(total))

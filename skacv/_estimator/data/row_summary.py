@@ -34,19 +34,19 @@ OF_FOLDS, OF_SAMPLE = 1, 2
 
 
 class RowSummary(BaseEstimator):
-    """Moments of the data for every fold and a sample of rows, from one pass over them.
+    """Moments of the data for every fold and a sample of rows, from one pass.
 
     With the squared error the updates depend on the rows only through the means and
     second moments of [X y]. This class accumulates these moments for every fold, and
     keeps some rows drawn at random. Estimators fitted to the summary give the same
-    iterates and ``risk_path_`` as from all rows, the exact ``cv_path_``, and exact
+    iterates and ``risk_path_`` as with all rows, the exact ``cv_path_``, and exact
     leave-one-out of the sampled rows. Data that do not fit in memory are passed block
     by block, and summaries of different rows can be merged.
 
     :class:`TrajectoryLasso`, :class:`TrajectoryElasticNet`,
     :class:`TrajectoryGroupLasso`, :class:`IterativeRidge`, :class:`TrajectoryRegressor`
-    and :class:`TrajectoryEarlyStoppingCV` are fitted to it by ``fit(summary)``, any
-    number of times and with different parameters.
+    and :class:`TrajectoryEarlyStoppingCV` are fitted with ``fit(summary)``, any number
+    of times and with different parameters.
 
     Parameters
     ----------
@@ -57,12 +57,13 @@ class RowSummary(BaseEstimator):
     n_sampled : int, default=1000
         Number of rows that are kept, drawn at random. They are used for leave-one-out,
         for standard errors over rows, and to measure how much the norms of rows vary.
-        If there are no more rows than that, all are kept and nothing is lost.
+        If there are no more rows than that, all are kept and the results are those of
+        all rows.
 
     Attributes
     ----------
     n_samples_seen_ : int
-        Number of rows so far, those of weight zero included.
+        Number of rows so far, including rows of weight zero.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -229,7 +230,7 @@ class RowSummary(BaseEstimator):
             A block of rows; float32 is accumulated in double precision, too.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. Rows with weight zero are ignored.
+            Nonnegative weights of the rows. Rows with weight zero are ignored.
         first_row : int, default=None
             Number of the first row of the block among all rows, which determines folds
             and the sample. None: the block follows the rows so far. Set it if summaries
@@ -274,7 +275,7 @@ class RowSummary(BaseEstimator):
         return self
 
     def _check_columns(self, X, y, is_first):
-        """Raise on rows that the others do not go together with."""
+        """Raise on rows that do not match the others."""
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(
                 f"X has {X.shape[1]} columns, and a RowSummary takes at most "
@@ -289,7 +290,7 @@ class RowSummary(BaseEstimator):
             )
 
     def _add(self, numbers, X, target, weights):
-        """Rows are sampled, or added to the moments of their fold."""
+        """Sample rows, or add them to the moments of their fold."""
         if not weights.all():
             kept = np.flatnonzero(weights)
             numbers, X, target = numbers[kept], X[kept], target[kept]
@@ -315,7 +316,7 @@ class RowSummary(BaseEstimator):
             add_to_groups(self._moments, fold[own], block, weights[own])
 
     def _add_moments(self, sampled):
-        """Rows that are sampled no more are added to the moments."""
+        """Add rows that are no longer sampled to the moments."""
         if len(sampled):
             fold = self.fold_of(sampled.numbers)
             add_to_groups(self._moments, fold, sampled.rows.copy(), sampled.weights)
@@ -509,7 +510,7 @@ class RowSummary(BaseEstimator):
 
 
 def taken_in(summary, number, *block, first_row=None):
-    """A summary with one more block of rows, whose number errors name."""
+    """A summary with one more block of rows; errors name the number of the block."""
     try:
         return summary.partial_fit(*block, first_row=first_row)
     except (ValueError, TypeError) as error:
@@ -517,7 +518,7 @@ def taken_in(summary, number, *block, first_row=None):
 
 
 def _nothing(shell, y):
-    """What a summary is of, before it has taken in rows."""
+    """An empty summary."""
     width = shell.n_features_in_ + int(np.prod(y.shape[1:], dtype=int))
     return {
         **shell._names(),

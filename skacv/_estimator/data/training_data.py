@@ -33,13 +33,10 @@ class TrainingData:
 
     Attributes
     ----------
-    problem : Problem
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
         As it was passed.
-    total_weight : float
     rows : ndarray of int
         Which samples the problem's rows are.
-    n_samples : int
     is_flat : bool
         Whether a sample has one number as target, and the model one row of
         coefficients without an axis for outputs.
@@ -87,11 +84,10 @@ class TrainingData:
         return estimator._prediction(predictors, self.problem.loss)
 
     def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for the samples that it is judged by.
+        """Linear predictors of every fold for its held-out samples.
 
         Parameters
         ----------
-        record : FoldRecord
         folds : list of (ndarray of int, ndarray of int)
             As rows of the problem.
 
@@ -113,11 +109,11 @@ class TrainingData:
         )
 
     def single_rows(self, folds):
-        """Rows of the problem that are single samples and that folds are judged by."""
+        """The held-out rows of folds that are single samples."""
         return [held_out for _, held_out in folds]
 
     def held_out_samples(self, folds):
-        """Which samples every fold of rows of the problem is judged by."""
+        """The held-out samples of every fold of rows of the problem."""
         return [self.rows[held_out] for held_out in self.single_rows(folds)]
 
     def held_out_targets(self, folds):
@@ -221,7 +217,6 @@ class Samples:
         Which of the samples passed they are.
     passed : as X, of shape (n_samples, n_features)
         All samples that were passed.
-    names : dict
     columns : AsPassed or Standardized
         What has been done to the columns of X, not to those of ``passed``.
     """
@@ -300,7 +295,6 @@ class Coded:
 
     Attributes
     ----------
-    loss : Loss
     target : ndarray of shape (n_rows, n_outputs), float64
     weights : ndarray of shape (n_rows,)
     is_flat : bool
@@ -318,12 +312,6 @@ class Coded:
 
 def column_data(samples, coded, fit_intercept):
     """The problem of a linear model: centred lazily, or with a column of ones.
-
-    Parameters
-    ----------
-    samples : Samples
-    coded : Coded
-    fit_intercept : bool
 
     Returns
     -------

@@ -28,10 +28,10 @@ from .left_out import folds_of
 
 @dataclass(frozen=True, eq=False)
 class ShuffledFolds:
-    """Folds of rows drawn at random: what is taken where a user has named none.
+    """Random folds of rows, the default.
 
-    Rows often come sorted, by the target or by a column; folds of consecutive rows
-    would then be judged by rows unlike those that they are fitted on.
+    Rows are often sorted, by the target or by a column; held-out rows of consecutive
+    folds would then differ from the training rows.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ShuffledFolds:
         return cls(is_classifier(estimator), rows)
 
     def split(self, X, y, groups=None):
-        """Rows to fit on and rows to judge by, the same for the same data."""
+        """Training rows and held-out rows, the same for the same data."""
         y = np.asarray(y)
         rows = np.arange(len(y)) if self.rows is None else self.rows
         if self.has_groups:
@@ -72,11 +72,11 @@ class ShuffledFolds:
             yield rows[fitted], rows[held_out]
 
     def get_n_splits(self, X=None, y=None, groups=None):
-        """How many folds there are at most."""
+        """Largest number of folds."""
         return self.n_splits
 
     def with_groups(self):
-        """The same, with rows of a group together."""
+        """The same splitter, with the rows of a group together."""
         return replace(self, has_groups=True)
 
     def _splits_of_groups(self, y, groups):
@@ -101,11 +101,10 @@ class ShuffledFolds:
 
 
 def splitter_of(estimator, y, params):
-    """The splitter of an estimator's ``cv``, and what its ``split`` is to get.
+    """The splitter of an estimator's ``cv``, and the parameters of its ``split``.
 
     Parameters
     ----------
-    estimator : estimator with a parameter ``cv``
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     params : dict
         What ``fit`` was passed besides X, y and sample_weight.
@@ -140,7 +139,7 @@ def splitter_of(estimator, y, params):
 
 
 def _said(cv):
-    """A splitter, for messages."""
+    """The representation of a splitter in messages."""
     return cv if hasattr(cv, "split") else "an iterable of splits"
 
 
@@ -191,9 +190,6 @@ def asked_folds(estimator, X, y, samples, params):
 
     Parameters
     ----------
-    estimator : estimator with a parameter ``cv``
-    X, y : as passed to fit
-    samples : Samples
     params : dict
         What ``fit`` was passed besides X, y and sample_weight.
 
@@ -210,12 +206,7 @@ def asked_folds(estimator, X, y, samples, params):
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.
 def routing_of(self: Any) -> Any:
-    """Metadata routing: fit passes on to the split of the splitter ``cv``.
-
-    Returns
-    -------
-    MetadataRouter
-    """
+    """Metadata routing: fit passes on to the split of the splitter ``cv``."""
     mapping = MethodMapping().add(caller="fit", callee="split")
     router = MetadataRouter(owner=self).add_self_request(self)
     return router.add(splitter=check_cv(self.cv), method_mapping=mapping)

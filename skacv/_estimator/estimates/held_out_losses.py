@@ -14,21 +14,20 @@ ENTRIES_PER_BLOCK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class HeldOutLosses:
-    """Costs of rows that were held out, by the iterates that never saw them.
+    """Losses of held-out rows under the iterates fitted without them.
 
-    A row is there as often as it was held out.
+    A row occurs as often as it was held out.
 
     Attributes
     ----------
     rows : ndarray of int, shape (n_held_out,)
-        Which samples they are.
+        Samples of the rows.
     folds : ndarray of int, shape (n_held_out,)
-        With which others each was held out; one by one these are numbers of their own.
+        Fold in which each was held out; rows left out one by one are folds.
     weights : ndarray of shape (n_held_out,)
-        Their weights in a mean.
-    n_iterates : int
+        Weights of the rows in a mean.
     of : callable
-        ``of(iterates)``, the costs of a slice of iterates, (n, n_held_out).
+        ``of(iterates)``, the losses of a slice of iterates, (n, n_held_out).
     """
 
     rows: np.ndarray
@@ -39,15 +38,11 @@ class HeldOutLosses:
 
     @property
     def size(self):
-        """How many costs there are."""
+        """Number of losses."""
         return self.n_iterates * len(self.rows)
 
     def within(self, samples):
-        """Those of some samples only.
-
-        Parameters
-        ----------
-        samples : ndarray of int
+        """The losses of some samples only.
 
         Returns
         -------
@@ -63,17 +58,10 @@ class HeldOutLosses:
         )
 
     def sums(self, labels, n_labels):
-        """Costs times weights, summed over the rows of every label, and the weights.
+        """Losses times weights, summed over the rows of every label, and the weights.
 
-        Parameters
-        ----------
-        labels : ndarray of int, shape (n_held_out,)
-        n_labels : int
-
-        Returns
-        -------
-        losses : ndarray of shape (n_iterates, n_labels)
-        weights : ndarray of shape (n_labels,)
+        Shapes: labels (n_held_out,); returned losses (n_iterates, n_labels), weights
+        (n_labels,).
         """
         order = np.argsort(labels, kind="stable")
         there, first = np.unique(labels[order], return_index=True)
@@ -85,11 +73,9 @@ class HeldOutLosses:
         return found, np.bincount(labels, self.weights, n_labels)
 
     def averages(self):
-        """Mean cost of every iterate, and its standard error over folds.
+        """Mean loss of every iterate, and its standard error over folds.
 
-        Returns
-        -------
-        mean, standard_error : ndarray of shape (n_iterates,)
+        Shapes: returned mean, standard_error (n_iterates,).
         """
         _, labels = np.unique(self.folds, return_inverse=True)
         if labels.max() == 0:  # no spread over folds: that over rows
@@ -99,17 +85,14 @@ class HeldOutLosses:
 
 
 def row_losses(loss, target, predictions):
-    """What predictions of some rows cost, on average over outputs.
+    """Losses of the predictions for some rows, averaged over outputs.
+
+    Shapes: returned (n_iterates, n_rows).
 
     Parameters
     ----------
-    loss : Loss
     target : ndarray of shape (n_rows, n_outputs)
     predictions : ndarray of shape (n_iterates, n_rows) or (n_iterates, n_rows, n)
-
-    Returns
-    -------
-    ndarray of shape (n_iterates, n_rows)
     """
     predictor = loss.predictor(predictions.astype(np.float64))
     predictor = np.moveaxis(predictor.reshape(*predictions.shape[:2], -1), 0, 2)
@@ -117,15 +100,13 @@ def row_losses(loss, target, predictions):
 
 
 def held_out_losses_of(estimator, estimate, y):
-    """What the held-out predictions of a fitted estimator cost.
+    """Losses of the held-out predictions of a fitted estimator.
 
-    Their weighted mean is the path: where that has been corrected for what random
-    labels add, so are they.
+    Their weighted mean equals the path: if the path has been corrected for the bias of
+    random labels, so are the losses.
 
     Parameters
     ----------
-    estimator : fitted estimator of skacv
-    estimate : Estimate
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         As passed to fit.
 

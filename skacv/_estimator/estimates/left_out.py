@@ -1,4 +1,4 @@
-"""Rows and folds to leave out, and the fitted attributes that come of it."""
+"""Rows and folds to leave out, and the resulting fitted attributes."""
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -26,7 +26,7 @@ CHANGED = 1e-4
 
 
 def check_loo(loo, n_rows):
-    """Raise where ``loo`` asks for more than the rows can give."""
+    """Raise if ``loo`` asks for more rows than there are."""
     loo = plain(loo)
     if loo is True and n_rows < FEWEST_ROWS:
         raise ValueError(f"loo=True needs at least {FEWEST_ROWS} rows, got {n_rows}.")
@@ -38,12 +38,10 @@ def check_loo(loo, n_rows):
 
 
 def rows_to_choose_by(estimator, X, y, n_rows):
-    """What ``loo="auto"`` becomes where leave-one-out is asked for as the criterion.
+    """The value that replaces ``loo="auto"`` if leave-one-out is the criterion.
 
     Parameters
     ----------
-    estimator : estimator that records its trajectory
-    X, y : as passed to fit
     n_rows : int
         Rows of positive weight.
 
@@ -62,14 +60,14 @@ def folds_of(splits, position):
     Parameters
     ----------
     splits : iterable of (array-like, array-like)
-        Samples to fit on and samples to judge by.
+        Training samples and held-out samples.
     position : ndarray of int, shape (n_samples,)
         The row of the problem that every sample is, negative for those that are none.
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by.
+        Training rows and held-out rows.
 
     Raises
     ------
@@ -85,7 +83,7 @@ def folds_of(splits, position):
                 f"Fold {number} of cv has rows beyond the {len(position)} samples."
             ) from error
         fitted, held_out = fold
-        for rows, purpose in ((fitted, "to fit on"), (held_out, "to judge by")):
+        for rows, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
             if not rows.size:
                 raise ValueError(
                     f"Fold {number} of cv leaves no row of positive weight {purpose}."
@@ -107,15 +105,7 @@ def _places(part, position):
 def read_leave_one_out(run):
     """Fitted attributes of leave-one-out.
 
-    Left to us ("auto") there are none where rows are too few, or too dear to leave out.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
+    With "auto" there are none if rows are too few, or take too long to leave out.
     """
     if run.carried is not None and run.carried.left_out is not None:
         return read_labels(run)
@@ -210,15 +200,6 @@ def residuals_of_folds(estimator, t):
 def kept_run(estimator, n_updates):
     """The beginning of a fitted estimator's run, from the data that it has kept.
 
-    Parameters
-    ----------
-    estimator : fitted estimator with keep_data=True
-    n_updates : int
-
-    Returns
-    -------
-    Trajectory
-
     Raises
     ------
     ValueError
@@ -263,16 +244,7 @@ def coefficients_without_rows(estimator):
 
 
 def read_folds(run):
-    """Fitted attributes of cross-validation on the folds of ``cv``.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
-    """
+    """Fitted attributes of cross-validation on the folds of ``cv``."""
     trajectory, data = run.trajectory, run.data
     folds = unseen_folds(run.folds, trajectory.rows_seen())
     record = _fold_record(run, folds)
@@ -298,7 +270,7 @@ def read_folds(run):
 
 
 def _fold_record(run, folds):
-    """What folds have come to: beside the run, or along its record."""
+    """The record of the folds, from the run itself or along its record."""
     estimator, data, trajectory = run.estimator, run.data, run.trajectory
     if run.carried is not None:
         run.carried.check_stable(trajectory)
@@ -309,14 +281,9 @@ def _fold_record(run, folds):
 
 
 def unseen_folds(folds, seen):
-    """The folds, judged by rows that no preconditioner has seen.
+    """The folds without held-out rows that a preconditioner has seen.
 
-    A fold whose rows have all been seen judges nothing, and is left out.
-
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-    seen : ndarray of int
+    A fold whose rows have all been seen is dropped.
 
     Raises
     ------
@@ -334,7 +301,7 @@ def unseen_folds(folds, seen):
 
 
 def _replaying(estimator, data):
-    """How replicas without single rows differ from the estimator's own run."""
+    """Changes of settings for replicas without single rows."""
     spec = estimator._spec()
     return {
         "refit": spec.refit(data),
@@ -344,7 +311,7 @@ def _replaying(estimator, data):
 
 
 def _parallel(n_jobs):
-    """How blocks are worked on: as many at a time as there are jobs."""
+    """Parallel processing of blocks, as many at a time as there are jobs."""
 
     def parallel_map(function, blocks):
         return Parallel(n_jobs=n_jobs)(delayed(function)(block) for block in blocks)
@@ -353,7 +320,7 @@ def _parallel(n_jobs):
 
 
 def _fold_path(run, fold, predictor, rows):
-    """What the rows of a fold cost every iterate."""
+    """Mean loss of every iterate on the held-out rows of a fold."""
     problem = run.data.problem
     target, weights = problem.target[rows], problem.row_weights[rows, 0]
     weights = weights.astype(np.float64) / weights.sum(dtype=np.float64)
@@ -366,11 +333,11 @@ def _fold_path(run, fold, predictor, rows):
 
 
 def _path(predictors, rows, data):
-    """Weighted mean of what the rows cost, and its standard error."""
+    """Weighted mean of the losses of the rows, and its standard error."""
     problem = data.problem
     target = problem.target[rows].astype(np.float64)[:, :, None]
     weights = problem.row_weights[rows, 0].astype(np.float64)
-    # So many iterates at a time that what they cost stays in cache.
+    # So many iterates at a time that their losses stay in cache.
     size = max(1, ENTRIES_PER_BLOCK // target.size)
     found = []
     for first in range(0, len(predictors), size):

@@ -79,22 +79,14 @@ def has_memory_matrix(estimator):
 
 
 def whatever_it_costs(estimator, X, y, n_rows):
-    """What ``risk="auto"`` becomes where the memory matrix is asked for: True."""
+    """The value that replaces ``risk="auto"`` if the memory matrix is the criterion."""
     return True
 
 
 def read_memory_matrix(run):
     """Fitted attributes of the memory-matrix estimate of the risk.
 
-    Left to us ("auto") there are none where it cannot be read from a run.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
+    With "auto" there are none if the memory matrix does not apply to the run.
     """
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     method = plain(estimator.risk)
@@ -138,7 +130,7 @@ def read_memory_matrix(run):
 
 
 def _prediction(predictor, estimator_class, offset, loss):
-    """What is predicted where the target's mean has been taken off the predictors."""
+    """Predictions from predictors without the mean of the target."""
     return estimator_class._prediction(predictor + offset, loss)
 
 

@@ -1,8 +1,8 @@
 """The registered estimates, and how they are computed from a finished run.
 
-An estimate is one entry of ``ESTIMATES``. From there it is a fitted attribute of every
-estimator that switches it on, a criterion of :class:`TrajectoryEarlyStoppingCV`, and
-a line of :class:`RiskPathDisplay`.
+An estimate is one entry of ``ESTIMATES``. It is then a fitted attribute of every
+estimator that switches it on, a criterion of :class:`TrajectoryEarlyStoppingCV`, and a
+line of :class:`RiskPathDisplay`.
 """
 
 from collections.abc import Callable
@@ -51,16 +51,16 @@ class FinishedRun:
         ``data.problem`` has the design, the target, the weights of the rows and the
         loss.
     folds : list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by; none without ``cv``.
+        Training rows and held-out rows of every fold; none without ``cv``.
     carried : LabelsAndFolds or None
         Random labels and folds fitted along with the run, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.
     known : dict of dict
-        By the name of an estimate, its attributes as they were read from a longer
-        record of this run, or the same.
+        Fitted attributes by the name of the estimate, as computed from this record of
+        the run or a longer one.
     so_far : SoFar
-        What is known of the iterates since the run was last read.
+        What is known about the iterates since the estimates were last computed.
     """
 
     estimator: Any
@@ -82,12 +82,12 @@ class FinishedRun:
 
     @property
     def train_path(self) -> np.ndarray:
-        """What the training rows cost every iterate, as paths report it."""
+        """Mean loss of every iterate on the training rows, as paths report it."""
         return self.data.problem.reported_losses(self.values)
 
     @cached_property
     def objective_path(self) -> np.ndarray:
-        """The loss with the penalty of every iterate, (n_iter + 1,)."""
+        """Loss plus penalty of every iterate, (n_iter + 1,)."""
         return self.data.problem.objectives(self.trajectory, self.values)
 
 
@@ -106,31 +106,31 @@ class Estimate:
     label : str
         Label in figures.
     read : callable
-        ``read(run)`` takes a :class:`FinishedRun` and gives a dict of fitted
-        attributes: ``{name}_path_`` and ``{name}_se_path_``, each of shape
-        (n_iter + 1,), smaller is better; ``{name}_prediction_path_`` (n_iter + 1,
-        n_held_out) and ``{name}_indices_`` where rows are held out; any others. It
-        is empty where the run has no such estimate.
+        ``read(run)`` takes a :class:`FinishedRun` and returns a dict of fitted
+        attributes: ``{name}_path_`` and ``{name}_se_path_``, each of shape (n_iter +
+        1,), smaller is better; ``{name}_prediction_path_`` (n_iter + 1, n_held_out) and
+        ``{name}_indices_`` if rows are held out; any others. It is empty if the run has
+        no such estimate.
     parameter : str, default=None
         The estimator's parameter that switches it on. The values False and None switch
-        it off, and so does "auto" if another criterion is used. None, for estimates
-        that cost nothing: it is computed for every run.
+        it off, and so does "auto" if another criterion is used. None: it is computed
+        for every run, which suits estimates that take no time.
     default : callable, default=None
         ``default(estimator, sample_weight)`` returns the value that replaces None if
-        the criterion needs this estimate.
+        this estimate is the criterion.
     sample : callable, default=None
         ``sample(estimator, X, y, n_rows)`` returns the value that replaces "auto" if
         this estimate is the criterion: the number of rows, of n_rows with positive
         weight, that suffice for a choice.
     limits : str, default=""
-        A sentence about its limits, for error messages.
+        A sentence about its limitations, for error messages.
     residuals : callable, default=None
         ``residuals(estimator, t)``, the held-out residuals of iterate t of a fitted
-        regressor, (n_held_out,) or (n_held_out, n_targets), where prediction
-        intervals may be made from them.
+        regressor, (n_held_out,) or (n_held_out, n_targets), if prediction intervals may
+        use them.
     residuals_from : str, default=None
-        The fitted attribute that the residuals are computed from, if a fit may have
-        the path without it. None: the path is enough.
+        The fitted attribute from which residuals are computed, if a fit may have the
+        path without it. None: the path is enough.
     switched_on : object, default=True
         A value of the parameter that switches it on, for error messages.
     applies : callable, default=None
@@ -138,19 +138,19 @@ class Estimate:
         If not, "auto" is off. None: all have it.
     stage : float, default=2.0
         Smallest factor by which a run in stages grows before the estimate is computed
-        again: two if the whole record is read again, less if the estimate is updated
+        again: two if it is computed from the whole record again, less if it is updated
         along with the run.
     after : tuple of str, default=()
         Names of estimates that are computed before it because it reuses their results.
     needs : {"rows", "sample", "moments"}, default="rows"
-        What it needs of the training rows, besides the run. "moments": none of them;
-        it is the same, to rounding, if the rows of every fold are replaced by others
-        with the same weight, means and second moments of [X y]. "sample": besides
-        moments, only a random sample of single rows, the first
-        ``run.data.problem.n_single`` of the problem. "rows": all of them.
+        Which training rows it needs, besides the run. "moments": none; it is the same,
+        up to rounding, if the rows of every fold are replaced by others with the same
+        weight, means and second moments of [X y]. "sample": besides moments, only a
+        random sample of single rows, the first ``run.data.problem.n_single`` of the
+        problem. "rows": all of them.
     is_rotation_invariant : bool, default=False
-        Whether it is the same in any orthonormal basis of the coefficients. If an
-        estimate that is on is not, the run uses the columns of X.
+        Whether it is the same in any orthonormal basis of the coefficients. If not, and
+        it is switched on, the run uses the columns of X.
     """
 
     name: str
@@ -194,7 +194,7 @@ class Estimate:
         return self.parameter is None or self.parameter in _parameters(estimator)
 
     def is_computed_by(self, estimator: Any) -> bool:
-        """Whether the estimator can compute it, with the parameters that it has."""
+        """Whether the estimator can compute it, with its parameters."""
         if not self.is_offered_by(estimator):
             return False
         return self.applies is None or self.applies(estimator)
@@ -206,7 +206,7 @@ class Estimate:
         ----------
         estimator : estimator
         asked : str
-            What needs the estimate, for the message.
+            The criterion or method that needs the estimate, for the message.
 
         Raises
         ------
@@ -290,7 +290,7 @@ def estimates_on(estimator):
 
 
 def setting_of(estimator, name):
-    """The parameter with which a fit has that attribute, as "loo=True"; or None."""
+    """The setting with which a fit has that attribute, such as "loo=True"; or None."""
     for each in ESTIMATES.values():
         names = each.path, each.se_path, each.predictions, each.indices
         if name in names and each.parameter and each.is_offered_by(estimator):
@@ -301,8 +301,8 @@ def setting_of(estimator, name):
 def register_estimate(estimate: Estimate) -> None:
     """Add an estimate to the table.
 
-    Linear models then read it, :class:`~skacv.TrajectoryEarlyStoppingCV` takes its name
-    as ``criterion``, and :class:`~skacv.RiskPathDisplay` draws it. Call this where
+    Linear models then compute it, :class:`~skacv.TrajectoryEarlyStoppingCV` accepts its
+    name as ``criterion``, and :class:`~skacv.RiskPathDisplay` draws it. Call this when
     a module is imported, so that worker processes have it too.
 
     Parameters
@@ -312,8 +312,7 @@ def register_estimate(estimate: Estimate) -> None:
     Raises
     ------
     ValueError
-        If the name already is a criterion, ``after`` names no estimate, or ``needs``
-        is none of those above.
+        If the name already is a criterion, or if ``after`` or ``needs`` is invalid.
     """
     if estimate.name in {"auto", *ESTIMATES, *get_scorer_names()}:
         raise ValueError(f"{estimate.name!r} already is the name of a criterion.")
@@ -343,7 +342,7 @@ def unregister_estimate(name: str) -> None:
 
 
 def read(run):
-    """Everything that a run says, as fitted attributes.
+    """All fitted attributes from a run.
 
     Parameters
     ----------
@@ -377,16 +376,7 @@ def _first_rows(attributes, n_rows):
 
 
 def read_paths(run):
-    """What was recorded, in scikit-learn's shapes.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    dict
-    """
+    """The recorded paths, in scikit-learn's shapes."""
     estimator, trajectory, data = run.estimator, run.trajectory, run.data
     coef_path, intercept_path = data.coefficients(trajectory.coef)
     strengths = estimator._spec().strengths

@@ -1,4 +1,4 @@
-"""The public interface that TrajectoryEarlyStoppingCV needs of an estimator."""
+"""The interface that TrajectoryEarlyStoppingCV expects of an estimator."""
 
 from abc import abstractmethod
 from copy import copy
@@ -15,18 +15,18 @@ from .held_out_losses import HeldOutLosses
 class RecordsTrajectory(Protocol):
     """Interface of estimators that record their iterates and estimate the risk of each.
 
-    :class:`~skacv.TrajectoryEarlyStoppingCV` takes any scikit-learn estimator (of
-    ``BaseEstimator``, so that it can be cloned) that has these methods. The
-    estimators of skacv have them. A class that derives from this one writes
-    ``fit``, ``predict`` and ``at_iteration``, and inherits a plain version of the
-    others. Names with a leading underscore are hooks: the stopping estimator calls
-    them, users of the model do not.
+    :class:`~skacv.TrajectoryEarlyStoppingCV` accepts any scikit-learn estimator
+    (derived from ``BaseEstimator``, so that it can be cloned) with these methods. The
+    estimators of skacv have them. A class that derives from this one implements
+    ``fit``, ``predict`` and ``at_iteration``, and inherits simple versions of the
+    others. Names with a leading underscore are hooks for the stopping estimator, not
+    for users of the model.
 
-    Parameters switch the estimates on: the class has those of ``loo``, ``risk`` and
-    ``cv`` whose estimate it computes, and False (None for ``cv``) switches an estimate
-    off. After ``fit`` there is ``n_iter_``, the number of the last iterate, and the
-    fitted attributes of every estimate that is on: for ``loo`` these are ``loo_path_``
-    and ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
+    Parameters switch the estimates on: the class has ``loo``, ``risk`` or ``cv`` for
+    each of these estimates that it computes, and False (None for ``cv``) switches an
+    estimate off. After ``fit`` there is ``n_iter_``, the index of the last iterate, and
+    the fitted attributes of every estimate that is on: for ``loo``, ``loo_path_`` and
+    ``loo_se_path_``, each of shape (n_iter_ + 1,), and for scorers
     ``loo_prediction_path_`` and ``loo_indices_``.
 
     See Also
@@ -55,7 +55,7 @@ class RecordsTrajectory(Protocol):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         **params : dict
-            Whatever else the class takes.
+            Further arguments of the class.
 
         Returns
         -------
@@ -64,7 +64,7 @@ class RecordsTrajectory(Protocol):
 
     @abstractmethod
     def predict(self, X: Any) -> np.ndarray:
-        """Predict with the iterate in use; after ``fit`` that is the last one.
+        """Predict with the iterate in use, the last one after ``fit``.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class RecordsTrajectory(Protocol):
 
     @abstractmethod
     def at_iteration(self, t: int) -> Self:
-        """A fitted copy whose iterate in use is ``t``.
+        """A fitted copy that uses iterate ``t``.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class RecordsTrajectory(Protocol):
     # With a plain version here.
 
     def recorded_iterations(self) -> np.ndarray:
-        """Iterates that :meth:`at_iteration` can give.
+        """Iterates available from :meth:`at_iteration`.
 
         Returns
         -------
@@ -105,8 +105,8 @@ class RecordsTrajectory(Protocol):
     def fit_up_to(self, n_updates: int, X: Any, y: Any, **params: Any) -> bool:
         """Start a run, or continue it, up to a given total number of updates.
 
-        With ``patience`` it is called again and again with larger numbers, on the
-        same data. By default it makes the whole run at once.
+        With ``patience`` it is called repeatedly with larger numbers, on the same data.
+        By default it makes the whole run at once.
 
         Parameters
         ----------
@@ -143,9 +143,9 @@ class RecordsTrajectory(Protocol):
     def _left_to_compare(
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> list[dict[str, Any]]:
-        """Values of parameters that are left to us, among which held-out rows choose.
+        """Values of automatic parameters to compare on held-out rows.
 
-        Each is run, and judged as combinations of ``param_grid`` are.
+        Each is run and compared like the combinations of ``param_grid``.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         list of dict
-            By default one, without any parameter.
+            By default one empty dict.
         """
         return [{}]
 
@@ -203,6 +203,7 @@ class RecordsTrajectory(Protocol):
         ------
         ValueError
         """
+        return  # not abstract
 
     def _held_out_estimator(self, predictions: np.ndarray, t: int) -> Self:
         """A copy that predicts given held-out predictions, for scorers.
@@ -210,15 +211,15 @@ class RecordsTrajectory(Protocol):
         Parameters
         ----------
         predictions : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
-            Predictions of row ``t`` of ``loo_prediction_path_`` or
-            ``cv_prediction_path_``, or some of them.
+            Row ``t`` of ``loo_prediction_path_`` or ``cv_prediction_path_``, or part of
+            it.
         t : int
 
         Returns
         -------
         estimator of the same class
-            It returns these predictions for any X. By default it has ``predict`` only,
-            as a regressor.
+            It returns these predictions for any X. By default a regressor with
+            ``predict`` only.
         """
 
         def predict(X):  # scorers look methods up by their names
@@ -240,7 +241,7 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         estimator of the same class
-            By default one that predicts y.
+            By default an estimator that predicts y.
         """
         return self._held_out_estimator(np.asarray(y), t=0)
 
@@ -257,15 +258,15 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         object or None
-            Objects that compare equal for equal losses. By default None, and then a
-            scorer is needed.
+            Objects that compare equal for equal losses. By default None; a scorer is
+            then needed.
         """
         return None
 
     def _held_out_costs(self, name: str, y: Any) -> HeldOutLosses | None:
-        """Loss of the held-out predictions of every iterate on every row.
+        """Losses of the held-out predictions of every iterate, row by row.
 
-        Asked after ``fit``, for ``best_score_corrected_``.
+        Called after ``fit``, for ``best_score_corrected_``.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class RecordsTrajectory(Protocol):
         Returns
         -------
         HeldOutLosses or None
-            By default nothing, and then no score is corrected.
+            By default None; no score is then corrected.
         """
         return None
 
@@ -295,12 +296,14 @@ class RecordsTrajectory(Protocol):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         """
+        return  # not abstract
 
     def _release(self) -> None:
         """Free memory that only further updates, or fits to the same data, need.
 
-        Called after every run; by default nothing is kept for them.
+        Called after every run; by default there is none.
         """
+        return  # not abstract
 
 
 REQUIRED = [
@@ -339,20 +342,20 @@ INSTEAD = {
 
 
 def check_records_trajectory(estimator, owner, member=None):
-    """Raise where an estimator lacks what a stopping estimator asks of it.
+    """Raise if an estimator lacks the methods that early stopping needs.
 
     Parameters
     ----------
     estimator : object
     owner : str
-        The class that asks.
+        Name of the class that needs them.
     member : str, default=None
-        Its name, where it is one of several.
+        Name of the estimator among several.
 
     Raises
     ------
     ValueError
-        It names the methods that the class has to write; the others if it has those.
+        The message names the missing methods.
     """
     which = f"The member {member!r}" if member is not None else "The 'estimator'"
     for names in (REQUIRED, METHODS):

@@ -1,1 +1,1 @@
-"""What fitted estimators predict, and with what certainty."""
+"""Predictions of fitted estimators, and their uncertainty."""

@@ -1,4 +1,4 @@
-"""Decisions that are no log odds, made into log odds by decisions of held-out rows."""
+"""Decisions calibrated to log odds on held-out rows."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -6,15 +6,15 @@ from scipy.special import softmax
 
 
 def scale_of(decision, label, weights):
-    """The factor that makes decisions log odds, fitted to rows that they never saw.
+    """The factor that turns decisions into log odds, fitted to held-out rows.
 
     The maximum of the likelihood of softmax(scale * decision). One factor and no offset
     ("temperature scaling", Guo, Pleiss, Sun and Weinberger 2017, "On calibration of
-    modern neural networks", section 4.2): the labels that decisions predict stay.
-    Labels are smoothed, in the way of Platt (1999), "Probabilistic outputs for support
-    vector machines", section 2.2: of n rows each counts as 1 - 1 / (n + 2) of its own
-    class, and the rest is shared by the others. A few rows without an error would make
-    the factor infinite otherwise.
+    modern neural networks", section 4.2): predicted labels do not change. Labels are
+    smoothed as by Platt (1999), "Probabilistic outputs for support vector machines",
+    section 2.2: each of n rows counts as 1 - 1 / (n + 2) of its class, and the rest is
+    shared by the other classes. Otherwise the factor would be infinite for a few rows
+    without an error.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def scale_of(decision, label, weights):
     Returns
     -------
     float
-        Zero if larger decisions make a class no more likely.
+        Zero if larger decisions do not make a class more likely.
     """
     decision = decision.astype(np.float64)
     if decision.ndim == 1:

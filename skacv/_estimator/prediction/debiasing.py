@@ -23,11 +23,10 @@ CONSTANT = 1e-12
 
 
 class ScoredRun(NamedTuple):
-    """A run up to an iterate, and what debiases that.
+    """A run up to an iterate, with the scores that debias it.
 
     Attributes
     ----------
-    trajectory : Trajectory
     coef : ndarray of shape (n_features, n_outputs)
     intercept : ndarray of shape (n_outputs,)
     scores : ndarray of shape (n_rows, n_outputs)
@@ -41,14 +40,14 @@ class ScoredRun(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features of the rows of a fit, and what is known of their covariance.
+    """The features of the rows of a fit, and their covariance.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Centred where there is an intercept.
+        Centred if there is an intercept.
     means : ndarray of shape (n_features,)
-        Before they are centred.
+        Means before centring.
     covariance : KnownCovariance or Nodewise
     """
 
@@ -66,12 +65,13 @@ class Features:
         covariance, X_unlabelled : object
             As users pass them.
         columns : ndarray of int
-            The columns whose coefficients are asked for.
+            The requested columns.
 
         Raises
         ------
         ValueError
-            If an asked column is constant, or the covariance does not match them.
+            If a requested column is constant, or the covariance does not match the
+            features.
         """
         data = fitted._data
         X = data.observed.design.dense_columns(
@@ -94,14 +94,13 @@ class Features:
 
 
 def debiased(fitted, columns, iterations, covariance, X_unlabelled=None):
-    """Places of the asked columns, and their coefficients, debiased.
+    """Indices of the requested columns, and their debiased coefficients.
 
-    Those of a linear model are about the true ones; those of classes or counts are
-    about multiples, which :func:`on_true_scale` finds for logistic models.
+    They estimate the true coefficients of a linear model, or for classes and counts a
+    multiple of them, which :func:`on_true_scale` estimates for logistic models.
 
     Parameters
     ----------
-    fitted : fitted estimator
     columns, covariance, X_unlabelled : object
         As users pass them.
     iterations : list of int or None
@@ -112,7 +111,7 @@ def debiased(fitted, columns, iterations, covariance, X_unlabelled=None):
     index : ndarray of int
     features : Features
     found : list of (ScoredRun, Debiased)
-        One pair for every iteration, by directions found once.
+        One pair for every iteration, from directions computed once.
     """
     index = places_of_columns(fitted, columns)
     runs = [scored_run(fitted, t) for t in iterations]
@@ -127,7 +126,6 @@ def debiased_means(fitted, rows, iteration, covariance, X_unlabelled=None):
 
     Parameters
     ----------
-    fitted : fitted estimator
     rows : ndarray of shape (n_asked, n_features)
     iteration : int or None
     covariance, X_unlabelled : object
@@ -148,14 +146,7 @@ def debiased_means(fitted, rows, iteration, covariance, X_unlabelled=None):
 
 
 def on_true_scale(fitted, run, found, features):
-    """Debiased coefficients over the multiple of the truth that they are about.
-
-    Parameters
-    ----------
-    fitted : fitted logistic model of two classes
-    run : ScoredRun
-    found : Debiased
-    features : Features
+    """Debiased coefficients divided by the multiple of the truth that they estimate.
 
     Returns
     -------
@@ -171,7 +162,7 @@ def on_true_scale(fitted, run, found, features):
 
 
 def check_can_debias(fitted):
-    """Raise where this is not fitted, has many classes, or lacks what is needed."""
+    """Raise if it is not fitted, has many classes, or lacks data or scores."""
     check_is_fitted(fitted)
     if len(getattr(fitted, "classes_", ())) > 2:
         raise ValueError(
@@ -216,7 +207,7 @@ def scored_run(fitted, iteration):
 
 
 def places_of_columns(fitted, columns):
-    """The asked columns as an array of int; None is all of them.
+    """The requested columns as an array of int; None means all.
 
     Raises
     ------
@@ -248,7 +239,7 @@ def places_of_columns(fitted, columns):
 
 
 def _check_debiasable(problem, trajectory, n_columns):
-    """Raise where the debiased iterate would not be what it says."""
+    """Raise if the theory of debiasing does not apply to a run."""
     if np.ptp(problem.row_weights) > 1e-9 * problem.row_weights.max():
         raise ValueError("Debiased coefficients need rows of equal weight.")
     if len(trajectory.rows_seen()):
@@ -271,7 +262,7 @@ def _check_debiasable(problem, trajectory, n_columns):
 
 
 def _covariance(X, covariance, X_unlabelled, is_centered):
-    """What is known of the covariance of the columns.
+    """The covariance of the columns, known or not.
 
     Returns
     -------

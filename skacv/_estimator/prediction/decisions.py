@@ -1,4 +1,4 @@
-"""What a classifier with a recorded trajectory can do."""
+"""Classifiers with a recorded trajectory."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -19,13 +19,13 @@ from .predictions import RecordedModel, as_fitted
 class RecordedClassifier(ClassifierMixin, RecordedModel):
     """Decisions and labels with the recorded iterates.
 
-    A linear predictor is a decision: of the second class where there are two,
-    else of every class. A subclass says ``_class_loss(n_classes)``, the loss for so
-    many classes, and has a parameter ``class_weight``.
+    A linear predictor is a decision, for the second of two classes or for every class.
+    A subclass defines ``_class_loss(n_classes)``, the loss for this number of classes,
+    and has a parameter ``class_weight``.
     """
 
     def _coded_samples(self, X, y, sample_weight):
-        """Validated samples, and their classes as the loss takes them."""
+        """Validated samples, and their classes as the loss needs them."""
         samples = validated(self, X, y, sample_weight)
         classes, label = classes_of(self, samples.y)
         class_weight = class_weights(
@@ -42,7 +42,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return loss, targets_of(label, n_classes, loss)
 
     def _outputs(self, y):
-        """What is known of the outputs before a run."""
+        """Fitted attributes of the outputs, known before a run."""
         n_classes = len(classes_of(self, np.asarray(y))[0])
         is_coupled = self._class_loss(n_classes).is_coupled
         return {
@@ -52,7 +52,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
 
     @staticmethod
     def _prediction(predictor, loss):
-        """Held-out predictions are decisions, from which all others follow."""
+        """Held-out predictions are decisions, which determine all others."""
         return predictor
 
     def _target(self, y):
@@ -162,10 +162,10 @@ def _has_probabilities(estimator):
 
 
 class RecordedProbabilisticClassifier(RecordedClassifier):
-    """Probabilities as well, where decisions are log odds."""
+    """Classifiers whose decisions are log odds, with probabilities."""
 
     def _gives_probabilities(self):
-        """Whether they are: with a choice of losses, of the log loss."""
+        """Whether decisions are log odds: with a choice of losses, for the log loss."""
         return getattr(self, "loss", "log") == "log"
 
     def _probability(self, decision, t):
@@ -231,7 +231,7 @@ def classes_of(estimator, y):
     Raises
     ------
     ValueError
-        If y are no labels, or all the same.
+        If y does not contain labels, or only one.
     """
     check_classification_targets(y)
     classes, label = np.unique(y, return_inverse=True)
@@ -244,7 +244,7 @@ def classes_of(estimator, y):
 
 
 def label_of(decision, classes):
-    """Labels that decisions predict: of the second class where they are positive."""
+    """Predicted labels; with two classes the second one for positive decisions."""
     if decision.ndim == 1:
         return classes[(decision > 0).astype(int)]
     return classes[decision.argmax(axis=1)]
@@ -259,7 +259,7 @@ def targets_of(label, n_classes, loss):
 
 
 def check_class_weights(weights, classes):
-    """Raise where they leave nothing to tell apart."""
+    """Raise if fewer than two classes have a positive weight."""
     given = dict(zip(classes.tolist(), weights.tolist()))
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(

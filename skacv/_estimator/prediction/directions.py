@@ -53,10 +53,7 @@ class Directions(NamedTuple):
 class KnownCovariance:
     """The covariance of the columns, where it is known.
 
-    Parameters
-    ----------
-    covariance : array-like of shape (n_columns, n_columns)
-    n_columns : int
+    Shapes: covariance (n_columns, n_columns).
 
     Raises
     ------
@@ -89,7 +86,6 @@ class KnownCovariance:
         ----------
         X : ndarray of shape (n_rows, n_columns)
             Centred where there is an intercept.
-        columns : ndarray of int
 
         Returns
         -------
@@ -115,7 +111,7 @@ class KnownCovariance:
         return Directions(X @ inverse / len(X), np.sqrt(variances) / len(X))
 
     def scale(self, by_strength, X, labels, coef, scores):
-        """What multiple of the truth a debiased iterate is.
+        """The multiple of the truth that a debiased iterate estimates.
 
         By how large the debiased iterate is itself.
 
@@ -148,7 +144,7 @@ class Nodewise:
         return nodewise_rows(X, rows)
 
     def scale(self, by_strength, X, labels, coef, scores):
-        """What multiple of the truth a debiased iterate is, by what labels say."""
+        """The multiple of the truth that a debiased iterate estimates."""
         return by_strength.of_labels(of_labels(X, labels, scores))
 
 
@@ -159,7 +155,6 @@ def nodewise(X, columns):
     ----------
     X : ndarray of shape (n_rows, n_columns)
         Centred where there is an intercept.
-    columns : ndarray of int
 
     Returns
     -------
@@ -240,7 +235,7 @@ def _alpha(X, factor):
 
 
 def _left_by_lasso(column, others, alpha):
-    """What a lasso of a column of unit size on others leaves of it.
+    """Residuals of a lasso of a column of unit size on others.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Intervals and tests of coefficients, and of means, along a recorded run."""
+"""Intervals and tests for coefficients, and for means, along a recorded run."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .debiasing import check_can_debias, debiased, debiased_means, on_true_scale
 
 
 class CoefficientInference:
-    """What regressors with linear predictors say of the true coefficients."""
+    """Inference about the true coefficients, for regressors with linear predictors."""
 
     @documented(DEBIASED)
     @of_record
@@ -35,7 +35,7 @@ class CoefficientInference:
 
             Z_tj = b_tj + w_j'e_t,
 
-        is about normal around the true coefficient. Its standard error needs no
+        is approximately normal around the true coefficient. Its standard error needs no
         estimate of the noise: it is ||e_t|| sqrt(Omega_jj) / n if the covariance matrix
         of the columns, with inverse Omega, is known [1]_. Otherwise w_j are the
         residuals of a lasso of column j on the others, divided by their inner product
@@ -108,7 +108,7 @@ class CoefficientInference:
             hypothesis that the coefficient is zero, and the ends ``lower`` and
             ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
             n_targets). A dict without pandas, or with several targets. For a logistic
-            model the standard error is that for a known scale c_t, on which z and
+            model the standard error is for a known scale c_t, on which z and
             ``p_value`` do not depend; the interval includes the uncertainty of c_t.
 
         Raises
@@ -140,17 +140,17 @@ class CoefficientInference:
 
             Z = b_0 + d'b_t + w'e_t,
 
-        where w is X Omega d / n if the covariance is known. Otherwise d'b is made a
-        coefficient: with v = d / ||d||^2, in units of the columns' standard deviations,
-        X b is (X v) d'b + X (I - v d') b, and w are the residuals of a lasso of the
-        column X v on the columns of X (I - v d'), divided by their inner product with X
-        v. The standard error includes that of the intercept.
+        where w is X Omega d / n if the covariance is known. Otherwise d'b is turned
+        into a coefficient: with v = d / ||d||^2, in units of the columns' standard
+        deviations, X b is (X v) d'b + X (I - v d') b, and w are the residuals of a
+        lasso of the column X v on the columns of X (I - v d'), divided by their inner
+        product with X v. The standard error includes the intercept's.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows that are fixed or new; the training rows are not independent of the
-            noise of the fit. With "nodewise" each row takes one lasso.
+            Fixed or new rows; the training rows are not independent of the noise of the
+            fit. "nodewise" fits one lasso per row.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true mean.
         {iteration, covariance, X_unlabelled}
@@ -159,7 +159,8 @@ class CoefficientInference:
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
             Lower and upper ends, in units of y. The length of an interval grows as the
-            square root of d' Omega d / n: it is large for rows with many large entries.
+            square root of d' Omega d / n, and is large for rows with many large
+            entries.
 
         Raises
         ------
@@ -187,7 +188,7 @@ class CoefficientInference:
 
 
 class LogisticInference:
-    """What classifiers of two classes say of the coefficients of a logistic model."""
+    """Inference about the coefficients of a logistic model, for two classes."""
 
     @documented(DEBIASED)
     @of_record
@@ -202,8 +203,8 @@ class LogisticInference:
     ) -> np.ndarray:
         """Confidence intervals of the coefficients of a logistic model, from one run.
 
-        A debiased iterate Z_t is about normal around c_t times the true coefficients
-        [1]_, [2]_, where
+        A debiased iterate Z_t is approximately normal around c_t times the true
+        coefficients [1]_, [2]_, where
 
             c_t = sum_s (K^-1)_ts sum_i E[sigma'(u_i) | U_i] (psi1_si - psi0_si)
 
@@ -268,10 +269,10 @@ class LogisticInference:
 
 
 class CoefficientTests:
-    """Tests of coefficients of two classes, or of counts: whether they are zero.
+    """Tests of whether coefficients are zero, for two classes or counts.
 
-    Their size is known up to a factor: that of the debiased iterate.
-    Where the loss is that of the true model, :class:`LogisticInference` finds it.
+    The debiased iterate estimates the coefficients up to a factor. If the loss is that
+    of the true model, :class:`LogisticInference` estimates the factor.
     """
 
     @documented(DEBIASED)
@@ -287,8 +288,8 @@ class CoefficientTests:
         """Tests of whether coefficients are zero, from the one run.
 
         If the target depends on the features only through x'b, a debiased iterate is
-        about normal around a multiple of b, for any loss [1]_. For a coefficient that
-        is zero, z is standard normal.
+        approximately normal around a multiple of b, for any loss [1]_. For a zero
+        coefficient, z is standard normal.
 
         Parameters
         ----------
@@ -325,7 +326,7 @@ class CoefficientTests:
 def interval_tables(
     fitted, columns, coverage, iterations, covariance, X_unlabelled=None
 ):
-    """Tables with intervals of several iterates, by directions found once.
+    """Tables with intervals for several iterates, from directions computed once.
 
     Parameters
     ----------
@@ -351,7 +352,7 @@ def interval_tables(
 
 
 def check_is_about_truth(fitted):
-    """Raise where debiased coefficients are not those of the true model."""
+    """Raise if debiased coefficients do not estimate those of the true model."""
     check_can_debias(fitted)
     loss = fitted._data.problem.loss
     if not is_classifier(fitted) and not loss.is_of_residual:
@@ -363,14 +364,7 @@ def check_is_about_truth(fitted):
 
 
 def table_of(fitted, index, found, coverage=None):
-    """What is said of every asked column, as arrays; with intervals of a coverage.
-
-    Parameters
-    ----------
-    fitted : fitted estimator
-    index : ndarray of int
-    found : Debiased or Scaled
-    coverage : float, default=None
+    """Statistics of every requested column, with intervals if a coverage is given.
 
     Returns
     -------
@@ -387,7 +381,7 @@ def table_of(fitted, index, found, coverage=None):
 
 
 def as_frame(table):
-    """A table as a DataFrame where pandas is installed and cells are numbers."""
+    """A table as a DataFrame if pandas is installed and cells are numbers."""
     if any(np.ndim(column) > 1 for column in table.values()):
         return table
     try:
@@ -398,6 +392,6 @@ def as_frame(table):
 
 
 def check_coverage(coverage):
-    """Raise where an interval cannot cover so often."""
+    """Raise on an invalid coverage."""
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, got {coverage}.")

@@ -1,4 +1,4 @@
-"""Prediction intervals at any iterate, from what the run has held out."""
+"""Prediction intervals at any iterate, from held-out residuals of the run."""
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
@@ -34,14 +34,13 @@ def intervals_of(fitted, X, coverage, method):
 
     Parameters
     ----------
-    fitted : fitted regressor
     X, coverage, method : object
         As users pass them to ``predict_interval``.
 
     Returns
     -------
     ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
-        With several coverages there is a last axis for them.
+        With several coverages there is a last axis for these.
     """
     check_is_fitted(fitted)
     coverage = checked_coverage(coverage)
@@ -67,7 +66,7 @@ def intervals_of(fitted, X, coverage, method):
 
 
 def _source_of(fitted, method):
-    """The method of the table that a method takes held-out residuals from."""
+    """The entry of the table from which a method takes held-out residuals."""
     if method == "auto":
         return _first_of(fitted, interval_methods())
     if method == "scaled":
@@ -76,7 +75,7 @@ def _source_of(fitted, method):
 
 
 def _source_to_scale(fitted):
-    """The first method of the table whose residuals have rows of X, if kept."""
+    """The first entry of the table with residuals of rows of X that are kept."""
     located = [
         method
         for method, estimate in interval_methods().items()
@@ -92,13 +91,13 @@ def _source_to_scale(fitted):
 
 
 def _relative_residuals(fitted, method):
-    """Held-out residuals over the spread that the loss says of their targets.
+    """Held-out residuals divided by the spread of targets under the loss.
 
     Returns
     -------
     residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
     spread : callable
-        That of predictions.
+        The spread, as a function of predictions.
     """
     residuals = held_out_residuals(fitted, method)
     estimate = interval_methods()[method]
@@ -110,9 +109,9 @@ def _relative_residuals(fitted, method):
 
 
 def held_out_residuals(fitted, method):
-    """What the method takes for residuals of rows left out, at this iterate.
+    """The held-out residuals of a method, at this iterate.
 
-    Targets less predictions, whatever the method.
+    Targets minus predictions, for every method.
     """
     methods = interval_methods()
     estimate = methods[method]
@@ -126,7 +125,7 @@ def held_out_residuals(fitted, method):
 
 
 def _first_of(fitted, methods):
-    """The first of some methods of the table for which there is what it needs."""
+    """The first of some methods whose requirements are met."""
     table = interval_methods()
     for method in methods:
         needed = table[method].residuals_from or table[method].path
@@ -139,7 +138,7 @@ def _first_of(fitted, methods):
 
 
 def _missing_for(fitted, method):
-    """The settings of fit that a method needs and that were not there."""
+    """The settings of fit that a method needs and that are missing."""
     estimate, missing = interval_methods()[method], []
     if not hasattr(fitted, estimate.path):
         missing.append(f"{estimate.parameter}={estimate.switched_on}")
@@ -151,7 +150,7 @@ def _missing_for(fitted, method):
 
 
 def _missing_rows(fitted, kernel):
-    """The setting of fit without which it has kept no rows of X, if that is so."""
+    """The missing setting of fit with which it would have kept rows of X, if any."""
     if fitted._data is None:
         return ["keep_data=True"]
     # A precomputed kernel is put away.
@@ -159,7 +158,7 @@ def _missing_rows(fitted, kernel):
 
 
 def _expected_sizes(fitted, X, residuals, method):
-    """How large residuals are expected: those of held-out rows, and at rows of X.
+    """Expected sizes of residuals, for held-out rows and for rows of X.
 
     Returns
     -------
@@ -179,7 +178,7 @@ def _expected_sizes(fitted, X, residuals, method):
 
 
 def on_kept_columns(fitted, samples, X):
-    """Some rows of fit and those of X, on the columns that fit has kept."""
+    """Some training rows and the rows of X, on the columns that fit has kept."""
     X, data = here(new_rows(fitted, X)), fitted._data
     design = data.observed.design
     if design is None:  # kernel machines put it away, and keep rows as passed
@@ -219,7 +218,7 @@ def _predictions_of(fitted, replicas, X):
 def without_rows(fitted):
     """Coefficients and intercepts without each held-out row, for every target.
 
-    Those of the iterate in use, run again once and then kept.
+    For the iterate in use; computed by a second run once, and then kept.
     """
     if fitted._replicas is None or fitted._replicas[0] != fitted.iteration_:
         fitted._replicas = fitted.iteration_, list(fitted._run_without_rows())
@@ -227,9 +226,9 @@ def without_rows(fitted):
 
 
 def interval_methods():
-    """The estimate that every method of intervals takes held-out residuals from.
+    """The estimate from which each method of intervals takes held-out residuals.
 
-    In the order in which "auto" prefers them: those that assume least come first.
+    In the order in which "auto" prefers them, with the fewest assumptions first.
     """
     own = {name: estimate for name, estimate in ESTIMATES.items() if estimate.residuals}
     known = {name: own.pop(name) for name in ("loo", "cv", "risk") if name in own}
@@ -238,14 +237,9 @@ def interval_methods():
 
 
 def fitted_sizes(X, residuals, seed, n_jobs=None):
-    """How large residuals are expected to be, given a row: a forest of their sizes.
+    """A forest that predicts the size of residuals, given a row.
 
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
-    residuals : ndarray of shape (n_rows,)
-    seed : int
-    n_jobs : int, default=None
+    Shapes: X (n_rows, n_features); residuals (n_rows,).
 
     Returns
     -------
@@ -267,16 +261,14 @@ def fitted_sizes(X, residuals, seed, n_jobs=None):
 def held_out_sizes(X, residuals, samples, seed, n_jobs=None):
     """The same at the rows themselves, each from the residuals of others.
 
+    Shapes: returned (n_rows,).
+
     Parameters
     ----------
     X, residuals, seed, n_jobs
         As in :func:`fitted_sizes`.
     samples : ndarray of int, shape (n_rows,)
         Which sample each row is: rows of one sample are held out together.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
     """
     distinct, place = np.unique(samples, return_inverse=True)
     if len(distinct) < 2:

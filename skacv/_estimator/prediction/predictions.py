@@ -1,4 +1,4 @@
-"""What a linear model with a recorded trajectory can do: predict with any iterate."""
+"""Predictions of linear models with any recorded iterate."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -156,7 +156,6 @@ def checked_iterate(estimator, t):
 
     Parameters
     ----------
-    estimator : fitted estimator
     t : int
         Negative numbers count from the end.
 

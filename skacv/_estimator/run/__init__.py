@@ -1,1 +1,1 @@
-"""What a run is of, and the one fit."""
+"""The specification of a run, and the fit."""

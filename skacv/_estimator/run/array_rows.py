@@ -18,8 +18,6 @@ class ArrayRows:
     ----------
     passed : tuple
         X, y and sample_weight as passed to fit.
-    samples : Samples
-    coded : Coded
     """
 
     run_type: ClassVar = FitRun
@@ -70,10 +68,8 @@ class ArrayRows:
 
         Parameters
         ----------
-        estimator : TrajectoryModel
         params : dict
             For the splitter, such as ``groups``.
-        seed : int
         resume : bool
             Whether to go on with what the estimator has recorded, if anything.
 

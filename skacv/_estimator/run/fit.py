@@ -47,17 +47,17 @@ AT_ANY_TIME = (
 
 
 class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
-    """Base class of linear models that keep and judge their trajectory.
+    """Base class of linear models that record their trajectory and estimate its risk.
 
-    A subclass has the parameters of its ``__init__`` and says
+    A subclass has the parameters of its ``__init__`` and defines
 
     ``_spec()``
-        what its run is of, a :class:`ModelSpec`;
+        a :class:`ModelSpec` of its run;
     ``_coded_samples(X, y, sample_weight)``
-        validated :class:`Samples` and their targets as the loss takes them,
-        :class:`Coded`: as regressors do, or classifiers.
+        validated :class:`Samples`, and their targets as the loss needs them,
+        :class:`Coded`.
 
-    It may also say ``_warn_of(run)``, what a user should know of a FinishedRun.
+    It may also define ``_warn_of(run)``, warnings about a FinishedRun.
     """
 
     _follows_X = True
@@ -65,7 +65,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     _live = None
     get_metadata_routing = routing_of
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return object.__getattribute__(self, name)
         except AttributeError as error:
@@ -93,7 +93,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; several only if the class supports them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative. Rows with weight zero are ignored.
+            Nonnegative weights of the rows. Rows with weight zero are ignored.
         **params : dict
             Passed on to the splitter ``cv``: ``groups``, or with metadata routing
             enabled what the splitter requests.
@@ -107,8 +107,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         ------
         ValueError
             If parameters or data are invalid, if a warm start is impossible, or if the
-            iterates diverge (the message has the largest stable step, if ``step_size``
-            exceeds it). The estimator is then left unchanged.
+            iterates diverge (the message then gives the largest stable step, if
+            ``step_size`` exceeds it). The estimator is left unchanged.
         TypeError
             If fit gets unknown keyword arguments.
         """
@@ -134,8 +134,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
-            As for ``fit``. X, y and sample_weight that are passed again, the same
-            objects, are not looked at again: do not change them in place.
+            As in ``fit``. If the same objects X, y and sample_weight are passed again,
+            they are not validated again: do not change them in place.
 
         Returns
         -------
@@ -147,14 +147,14 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     # ------------------------------------------------ what is another for kernels
 
     def _data_of(self, samples, coded, folds, seed, resume):
-        """The problem that samples make, and the folds as rows of it.
+        """The problem of the samples, and the folds as rows of it.
 
         ``folds`` are rows of the samples.
         """
         return on_smaller_side(self, linear_data(self, samples, coded), folds, resume)
 
     def _carried(self, run):
-        """What runs beside: folds, in the same products, if there is room for them."""
+        """The folds that run in the same products, if memory allows."""
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         room = replicas_beside(problem, n_planned_updates(run.plan, []))
         if effective_n_jobs(self.n_jobs) > 1 or len(run.folds) >= room:
@@ -164,7 +164,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return LabelsAndFolds.of_folds(problem, refit, folds)
 
     def _go_on(self, run, planned, progress):
-        """Take the updates of a plan; whether that was all of it."""
+        """Take the updates of a plan; return whether it is complete."""
         run.live.go_on(planned, progress.follower)
         run.trajectory = run.live.trajectory
         return planned == run.plan
@@ -178,7 +178,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         }
 
     def _warn_of(self, run):
-        """What a user should know of the run."""
+        """Warn about the run."""
         trajectory, data = run.trajectory, run.data
         warn_of_uneven_columns(data.observed, trajectory, data.has_constant)
         if data.has_constant and is_regressor(self):
@@ -196,25 +196,17 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
         sample_weight : array-like of shape (n_samples,), default=None
-
-        Raises
-        ------
-        ValueError
         """
         if not is_collection(X):  # of those workers say what is wrong
             rows_to_fit(self, X, y, sample_weight)
 
     def _loss_on(self, X, y):
-        """The loss of rows, if ``fit`` gets these data.
+        """The loss of rows, if ``fit`` is called with these data.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        Loss
 
         Raises
         ------
@@ -229,10 +221,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     def _parameters_at(self, t):
         """The strength of the penalty at iterate ``t``, if the run has several.
 
-        Parameters
-        ----------
-        t : int
-
         Returns
         -------
         dict
@@ -244,12 +232,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
 
     def _changes_strength(self):
-        """Whether the record has iterates of several strengths of the penalty.
-
-        Returns
-        -------
-        bool
-        """
+        """Whether the record has iterates of several strengths of the penalty."""
         path = getattr(self, f"{self._spec().strengths.name}_path_")
         return bool((path != path[0]).any())  # they may be infinite
 
@@ -271,10 +254,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        bool
 
         Raises
         ------
@@ -317,12 +296,12 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
 
 
 def shape_of(X):
-    """The shape of what may be no array."""
+    """The shape of X, which may not be an array."""
     return X.shape if hasattr(X, "shape") else np.asarray(X).shape
 
 
 def linear_data(estimator, samples, coded):
-    """The problem that samples make, on the columns of X."""
+    """The problem of the samples, on the columns of X."""
     if estimator.standardize:
         samples = samples.standardized(coded.weights, estimator.fit_intercept)
     return column_data(samples, coded, estimator.fit_intercept)
@@ -339,15 +318,14 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
 
     Parameters
     ----------
-    estimator : TrajectoryModel
     passed : tuple
         X, y and sample_weight as passed to fit.
     params : dict
-        What else was passed, for the splitter.
+        Further arguments, for the splitter.
     resume : bool
-        Whether to go on with what the estimator has recorded, if anything.
+        Whether to continue the recorded run, if there is one.
     n_updates : int or None
-        Updates of the whole run so far, where it is run in stages.
+        Total number of updates of a run in stages.
 
     Returns
     -------
@@ -376,7 +354,7 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
 
 
 def _begun(estimator, passed, params, resume, n_updates):
-    """A run of these data: at its start, or where the last fit has ended."""
+    """A run on these data: at its start, or where the last fit ended."""
     spec, live = estimator._spec(), estimator._live
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in settings if name not in AT_ANY_TIME}
@@ -401,7 +379,7 @@ def _begun(estimator, passed, params, resume, n_updates):
 
 
 def _progress(estimator, run, planned, passed):
-    """Reports of a run that go to callbacks and are printed."""
+    """Progress reports, for callbacks and for printing."""
     data, phases = run.data, run.live.phases
 
     def reconstruct(coef):
@@ -420,7 +398,7 @@ def _progress(estimator, run, planned, passed):
 
 
 def _kept(estimator, run):
-    """What another fit, or a prediction interval, goes on from."""
+    """The state kept for another fit, or for prediction intervals."""
     data = run.data if keeps_data(estimator) else None
     if estimator._spec().is_dual:
         data = run.data.put_away()

@@ -1,4 +1,4 @@
-"""The run of a fit: what it is of, how far it has gone, and what it carries beside."""
+"""The run of a fit, with its rows, plan and folds."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -13,27 +13,25 @@ from .warm_start import as_recorded, starting_point
 
 @dataclass
 class FitRun:
-    """A run, what it is of, and what it carries beside.
+    """A run, with its rows, its plan, its folds and its labels.
 
     Attributes
     ----------
     rows : ArrayRows, SummarisedRows or RowsOnWorkers
-    data : TrainingData
     folds : list of (ndarray of int, ndarray of int)
     seed : int
         Draws batches, and whatever else belongs to the run.
     plan : list of Phase
         All that the parameters ask for.
     carried : LabelsAndFolds or None
-    live : LiveRun
     trajectory : Trajectory or None
         What counts of the record, once the run has gone on.
     best : int or None
-        The best iterate so far, where the run is judged while it goes on.
+        The best iterate so far, if the run is evaluated as it goes.
     known : dict of dict
-        By the name of an estimate, what it was judged by.
+        Fitted attributes by the name of the estimate, as far as computed.
     so_far : SoFar or None
-        What is known of the iterates of a run in stages since it was last read. Other
+        State of the estimates of a run in stages since they were last computed. Other
         runs are read as a whole, and so to the last digit like one longer run.
     settings : dict or None
         Parameters that another fit must have to continue it; None where none may.
@@ -56,7 +54,7 @@ class FitRun:
 
     @classmethod
     def begun(cls, estimator, rows, params, resume):
-        """A run of these rows: at its start, or where the last record has ended."""
+        """A run on these rows: at its start, or where the last record ended."""
         spec, seed = estimator._spec(), _seed(estimator, resume)
         data, folds = rows.problem(estimator, params, seed, resume)
         start, done = starting_point(estimator, data, resume)
@@ -72,27 +70,27 @@ class FitRun:
         return run
 
     def beside(self, estimator):
-        """What runs beside."""
+        """The folds and labels beside the run."""
         return estimator._carried(self)
 
     def with_plan_of(self, n_updates):
-        """The same run, with so many updates at every strength."""
+        """The same run, with ``max_iter`` updates at every strength."""
         plan = [replace(phase, n_updates=n_updates) for phase in self.plan]
         return replace(self, plan=plan)
 
     def finished(self, estimator):
-        """What estimates are read from."""
+        """The finished run, from which estimates are computed."""
         run = self.trajectory, self.data, self.folds, self.carried
         held_out = self.best, self.known, self.so_far or SoFar()
         return FinishedRun(estimator, *run, *held_out)
 
     def warn(self, finished):
-        """What a user should know of the run."""
+        """Warn about the run."""
         finished.estimator._warn_of(finished)
 
 
 def _seed(estimator, resume):
-    """What draws batches: the same as before where a run goes on."""
+    """The seed of batches, the same as before if a run is continued."""
     if resume and hasattr(estimator, "_seed"):
         return estimator._seed
     return int(check_random_state(estimator.random_state).randint(2**31))

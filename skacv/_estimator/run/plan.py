@@ -1,4 +1,4 @@
-"""What a run is of, and its plan: penalties, schedule and step size."""
+"""The specification of a run, and its plan: penalties, schedule and step size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,18 +29,17 @@ SCHEDULES = {
 # The share of the strengths of a "path" without an improvement after which it may end:
 # on the data sets of the study of it (benchmarks) that loses nothing.
 PATIENT_SHARE = 1 / 6
-# Newton's method settles at a strength after about so many updates.
+# Newton's method converges at a strength after about this number of updates.
 NEWTON_UPDATES = 10
 
 
 def updates_to_wait(n_strengths, n_updates):
-    """How long a run along many strengths may go on without an improvement.
+    """Number of updates without improvement that a run along many strengths may take.
 
     The first strengths may change next to nothing.
 
     Parameters
     ----------
-    n_strengths : int
     n_updates : int
         Number of updates at each of them.
     """
@@ -108,7 +107,7 @@ class Solver:
         return 1 / smoothness
 
     def check(self, phases):
-        """Raise where recorded and planned phases do not go together in one record."""
+        """Raise if recorded and planned phases cannot share a record."""
         if len({bool(phase.first_update.n_batches) for phase in phases}) > 1:
             raise ValueError(
                 "warm_start=True cannot continue a run in batches with updates on all "
@@ -123,23 +122,20 @@ def sees_moments_alone(update):
 
 
 def outputs_of_targets(y):
-    """What is known before a run of the outputs for targets y."""
+    """Properties of the outputs for targets y, before a run."""
     shape = np.asarray(y).shape
     return {"n_outputs": shape[1] if len(shape) > 1 else 1}
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a run of an estimator is of, from its parameters alone.
+    """The specification of a run, from the parameters of an estimator.
 
     Attributes
     ----------
     penalty : callable
         ``penalty(strength, n_features)``, the penalty of a strength on so many
         coefficients, none of them an intercept, in the mean form.
-    strengths : Strengths
-    solver : Solver
-    fit_intercept : bool
     max_iter : int
         Updates at every strength.
     step_size : float or "auto"
@@ -206,7 +202,7 @@ class ModelSpec:
         return except_last(self.penalty(strength, n_columns - 1), n_columns)
 
     def refit(self, data):
-        """What the fit to these data would be without some of the rows.
+        """The effect on the fit of leaving out some of the rows.
 
         A gradient of dual coefficients is a sum over rows, times step_size / n as it
         is, so a refit is stable wherever the run is.
@@ -221,17 +217,7 @@ class ModelSpec:
     def plan(self, data, seed, folds=()):
         """All phases that are asked for, with an automatic step for all folds.
 
-        What is read from a run has no part in its step.
-
-        Parameters
-        ----------
-        data : TrainingData
-        seed : int
-        folds : list of (ndarray of int, ndarray of int)
-
-        Returns
-        -------
-        list of Phase
+        The step does not depend on estimates of the run.
         """
         problem, n_columns = data.problem, data.problem.design.shape[1]
         strengths = self.strengths.on(data, self.penalty_on(n_columns, 1.0))
@@ -263,7 +249,7 @@ class ModelSpec:
         )
 
     def workload(self, shape, y):
-        """What is known of a run before it, on X of that shape."""
+        """The workload of a run on X of that shape, before the run."""
         n_columns = shape[1] + self.has_constant
         update = self.solver.update(shape[0])
         # Any strengths, if they differ: one update is that of several or not.
@@ -279,7 +265,7 @@ class ModelSpec:
         )
 
     def patience(self, recorded=()):
-        """Iterates without an improvement after which ``patience="auto"`` stops.
+        """Number of iterates without improvement after which ``patience="auto"`` stops.
 
         Parameters
         ----------

@@ -11,7 +11,6 @@ class FitProgress:
 
     Parameters
     ----------
-    estimator : estimator being fitted
     n_planned, n_total : int
         Updates that this fit may add, and that the whole run may have.
     X, y, sample_weight : as passed to fit
@@ -39,7 +38,7 @@ class FitProgress:
 
     @property
     def follower(self):
-        """This object where somebody watches the run, or None: objectives take time."""
+        """This object if the run is watched, or None: objectives take time."""
         is_watched = bool(self.estimator.verbose) or self.context is not None
         return self if is_watched else None
 
@@ -65,7 +64,7 @@ class FitProgress:
         print(f"[{type(self.estimator).__name__}] {said}")
 
     def report(self, attributes):
-        """Print what has been read from the run."""
+        """Print estimates of the run."""
         if not self.estimator.verbose:
             return
         for estimate in ESTIMATES.values():

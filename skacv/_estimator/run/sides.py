@@ -1,7 +1,7 @@
 """Representation of the data in a run: by columns, by rows, or by moments.
 
-A run costs what its data do, and so does all that is read from it. Where the same run
-can be had from fewer numbers, exactly, it is on these.
+The time of a run and of its estimates depends on the size of its data. If fewer numbers
+give exactly the same run, it uses these.
 """
 
 import numpy as np
@@ -15,12 +15,10 @@ from .plan import sees_moments_alone
 
 
 def on_smaller_side(estimator, data, folds, resume):
-    """The data and the folds that a run is on.
+    """The data and the folds that a run uses.
 
     Parameters
     ----------
-    estimator : TrajectoryModel
-    data : ColumnData
     folds : list of (ndarray of int, ndarray of int)
     resume : bool
         Whether to go on with what the estimator has recorded, if anything.
@@ -77,7 +75,6 @@ def is_of_row_space(spec, shape, done):
 
     Parameters
     ----------
-    spec : ModelSpec
     shape : tuple of int
         Samples and features.
     done : sequence of Phase
@@ -99,7 +96,7 @@ def is_of_row_space(spec, shape, done):
 
 
 def pays_rotating(run, data, n_folds, estimates):
-    """Whether what a run in the row space saves is more than getting there takes.
+    """Whether a run in the row space saves more than the rotation takes.
 
     In multiplications: a product with X or X' takes the entries of X, one with the
     coordinates of the rows the square of their number.
@@ -117,7 +114,7 @@ def pays_rotating(run, data, n_folds, estimates):
 
 
 def pays_summing(run, data, n_folds):
-    """Whether products with X of a run and its folds take more than its moments.
+    """Whether products with X of a run and its folds take longer than its moments.
 
     In multiplications, as far as the plan goes.
     """

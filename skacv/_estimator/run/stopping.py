@@ -8,16 +8,15 @@ FIRST_UPDATES = 25
 
 
 def halved(n_runs, go_on, give_up):
-    """Successive halving: the better half of some runs goes on, until one is left.
+    """Successive halving: the better half of some runs continues until one is left.
 
     Parameters
     ----------
-    n_runs : int
     go_on : callable
-        ``go_on(number, n_updates)`` brings a run to so many updates. It returns its
-        least cost so far, and whether it is over.
+        ``go_on(number, n_updates)`` continues a run up to ``n_updates`` updates. It
+        returns its least loss so far, and whether it is over.
     give_up : callable
-        ``give_up(number)``, called where a run does not go on.
+        ``give_up(number)``, called when a run is dropped.
 
     Returns
     -------
@@ -75,7 +74,7 @@ class Patience:
         self._least = self._value = np.nan
 
     def update(self, value, uncertainty=0.0):
-        """Take note of the next iterate.
+        """Add the value of the next iterate.
 
         Parameters
         ----------
@@ -98,11 +97,9 @@ class Patience:
         return value < self._value - self.tol * abs(self._value) - uncertainty
 
     def follow(self, path):
-        """Take note of iterates, one after the other.
+        """Add the values of iterates, one after the other.
 
-        Parameters
-        ----------
-        path : array-like of shape (n_iterates,)
+        Shapes: path (n_iterates,).
 
         Returns
         -------
@@ -115,9 +112,9 @@ class Patience:
 
     @property
     def n_left(self):
-        """How many more values without an improvement would end the run, at least 0.
+        """Number of further values without improvement that end the run, at least 0.
 
-        It is infinite where nothing ends it.
+        Infinite if nothing ends it.
         """
         if self.patience is None or self.improved is None:
             return np.inf
@@ -126,5 +123,5 @@ class Patience:
 
     @property
     def has_ended(self):
-        """Whether the run has gone on for long enough."""
+        """Whether the run has ended."""
         return self.n_left == 0

@@ -24,23 +24,16 @@ MOST_COLUMNS_OF_COLLECTIONS = 2000
 def takes_moments_of(estimator, X):
     """Whether the moments of a collection suffice, and are not too large.
 
-    Parameters
-    ----------
-    estimator : TrajectoryModel
-    X : dask array or dataframe of shape (n_samples, n_features)
-
-    Returns
-    -------
-    bool
+    Shapes: X (n_samples, n_features).
     """
     n_columns = X.shape[1] if len(X.shape) == 2 else np.nan
     return n_columns <= MOST_COLUMNS_OF_COLLECTIONS and estimator._spec().is_of_moments
 
 
 def stay_on_workers(estimator, X):
-    """Whether these are rows of a collection, and stay on its workers.
+    """Whether X is a collection whose rows stay on its workers.
 
-    Not where their moments suffice; and a kernel matrix is between all rows.
+    They do not if their moments suffice, or for kernels, which need pairs of rows.
     """
     if not is_collection(X) or estimator._spec().is_dual:
         return False
@@ -48,7 +41,7 @@ def stay_on_workers(estimator, X):
 
 
 def rows_to_fit(estimator, X, y, sample_weight):
-    """The rows that a fit is to, validated.
+    """The validated rows for a fit.
 
     Returns
     -------
@@ -82,20 +75,20 @@ def n_folds_asked(estimator):
 
 
 def n_sampled_asked(estimator):
-    """Number of rows to keep: as many as are to be left out, or the default."""
+    """Number of rows to keep: as many as ``loo`` leaves out, or the default."""
     loo, usual = plain(estimator.loo), RowSummary().n_sampled
     return usual if isinstance(loo, bool | str) else max(loo, usual)
 
 
 def replace_fitted(estimator, attributes):
-    """Put new fitted attributes in the place of all former ones."""
+    """Replace all former fitted attributes by new ones."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
     vars(estimator).update(attributes)
 
 
 def _is_of_moments(estimator):
-    """Whether moments are enough; where parameters are no valid ones, fit says so."""
+    """Whether moments suffice; invalid parameters are left to fit to report."""
     try:
         return estimator._spec().is_of_moments
     except (KeyError, TypeError, ValueError):
@@ -103,7 +96,7 @@ def _is_of_moments(estimator):
 
 
 class TakesSummaries:
-    """Regressors with the squared error: moments and a few rows are enough to fit."""
+    """Regressors with the squared error, which need moments and a few rows only."""
 
     # What partial_fit has taken in: unless it has been fitted, there is no ``n_iter_``.
     _summary = None
@@ -113,11 +106,11 @@ class TakesSummaries:
     def partial_fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Add a block of rows; the model is fitted when it is first used.
+        """Add a block of rows; the model is fitted when it is next used.
 
-        Rows are added to a :class:`RowSummary`, and need not be kept. The fit to all
-        rows so far equals that of :meth:`fit` to the summary. It is computed when a
-        fitted attribute is read or a prediction is made.
+        Rows are added to a :class:`RowSummary`, and need not be kept. The result equals
+        :meth:`fit` to the summary of all rows so far. It is computed when a fitted
+        attribute is accessed or a prediction is made.
 
         Parameters
         ----------
@@ -125,7 +118,7 @@ class TakesSummaries:
             A block of rows.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, not negative.
+            Nonnegative weights of the rows.
 
         Returns
         -------
@@ -141,7 +134,7 @@ class TakesSummaries:
         Warns
         -----
         UserWarning
-            If the model was fitted by :meth:`fit`: it has kept no moments of its rows,
+            If the model was fitted by :meth:`fit`: moments of its rows were not kept,
             and ``partial_fit`` starts anew.
 
         Examples
@@ -172,7 +165,7 @@ class TakesSummaries:
         self._summary = summary
         return self
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         summary = vars(self).get("_summary")
         is_fitted = name.endswith("_") and not name.startswith("_")
         if summary is None or name in NAMES or not is_fitted or "n_iter_" in vars(self):

@@ -33,7 +33,7 @@ class SummaryData(ColumnData):
     """
 
     def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for the sampled rows that it is judged by."""
+        """Linear predictors of every fold for its sampled held-out rows."""
         paths = super().held_out_paths(record, folds)
         return [
             path.on_rows(held_out < self.problem.n_single)
@@ -56,10 +56,8 @@ class SummarisedRows:
 
     Parameters
     ----------
-    summary : RowSummary
     n_samples : int
         Rows that it has; it may get more later.
-    loss : Loss
     """
 
     run_type: ClassVar = FitRun
@@ -203,8 +201,6 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
 
     Parameters
     ----------
-    rows : SummarisedRows
-    fit_intercept : bool
     by_fold : bool
         Whether the rows of every fold are stood for by rows of their own.
     columns : AsPassed or Standardized

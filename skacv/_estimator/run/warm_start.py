@@ -15,8 +15,6 @@ def starting_point(estimator, data, resume):
 
     Parameters
     ----------
-    estimator : TrajectoryModel
-    data : TrainingData
     resume : bool
         Whether to go on with what the estimator has recorded, if anything.
 
@@ -60,15 +58,6 @@ def as_recorded(plan, done, dtype):
 
     A run may go on with other numbers that stand for the same data, of which steps and
     strengths come out with other last digits.
-
-    Parameters
-    ----------
-    plan, done : list of Phase
-    dtype : numpy dtype
-
-    Returns
-    -------
-    list of Phase
     """
     tolerance = np.finfo(dtype).eps ** DIGITS
     return [_same_as_one_of(done, phase, tolerance) for phase in plan]

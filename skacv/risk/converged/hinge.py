@@ -83,10 +83,6 @@ class HingeModel(ConvergedModel):
 def support_stays(model):
     """The rows' predictors without them, rows on the margin staying there.
 
-    Parameters
-    ----------
-    model : HingeModel
-
     Returns
     -------
     HeldOut

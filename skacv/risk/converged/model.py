@@ -58,7 +58,7 @@ class ConvergedModel:
         return problem.row_weights * slope
 
     def cost(self, predictor):
-        """Cost of the rows at other predictors, (n_rows, 1 or n_outputs)."""
+        """Losses of the rows at other predictors, (n_rows, 1 or n_outputs)."""
         return self.problem.loss.cost(self.problem.target, predictor)
 
     def output(self, k):
@@ -72,10 +72,6 @@ class ConvergedModel:
         The norm of the least subgradient, over the root of the sum of squares
         of the gradients of single rows. A row moves the coefficients by about
         1 / root(n) of that unit, so at r the distance is that of r root(n) rows.
-
-        Returns
-        -------
-        float
         """
         design, penalty = self.problem.design, self.penalty
         smooth = design.t_dot(self.derivative)
@@ -104,7 +100,7 @@ class HeldOut(NamedTuple):
         moves the predictors, relative to leaving rows out (root mean squares).
         Unlike the gradient it sees directions in which the objective is flat.
     correction : float
-        What debiasing adds to the mean cost of these predictors.
+        Correction of the mean loss of these predictors by debiasing.
     """
 
     predictor: np.ndarray

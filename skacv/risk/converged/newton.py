@@ -32,10 +32,6 @@ FULL_LEVERAGE = 1 - 1e-10
 def newton_step(model):
     """One Newton step from the fitted coefficients to those without each row.
 
-    Parameters
-    ----------
-    model : ConvergedModel
-
     Returns
     -------
     HeldOut
@@ -82,9 +78,7 @@ def relative_drift(model, whole, own):
 def drifts(local, solver):
     """x_i'H^-1 g of every row for the whole gradient and for the penalty's.
 
-    Returns
-    -------
-    whole, penalty : ndarray of shape (n_rows, n_outputs)
+    Shapes: returned whole, penalty (n_rows, n_outputs).
     """
     gradients = np.stack([local.gradient, local.penalty_gradient], axis=2)
     moves = np.zeros_like(gradients)

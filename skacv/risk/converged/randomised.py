@@ -3,7 +3,7 @@
 Nobel, LeJeune & Candes (2024, arXiv:2409.09781): leverages of n rows are the
 diagonal of a matrix J that is cheap to multiply and costly to form. A probe of
 random signs r gives r * (J r), whose mean is that diagonal; what is known of
-the diagonal (it lies between 0 and 1) and how the mean cost depends on the
+the diagonal (it lies between 0 and 1) and how the mean loss depends on the
 number of probes (linearly in its inverse) remove most of the error.
 """
 
@@ -20,20 +20,19 @@ from .newton import check_determined, drifts, relative_drift
 
 # Up to this many rows or columns, whichever is less, the Hessian is factored.
 DIRECT_SIZE = 5000
-# Subsets of the probes that the mean cost is regressed over.
+# Subsets of the probes over which the mean loss is regressed.
 N_SUBSETS = 50
 
 
 class Probes(NamedTuple):
-    """How to probe, and how rows count in the mean cost.
+    """How to probe, and the weights of rows in the mean loss.
 
     Attributes
     ----------
-    n_probes : int
     rng : numpy.random.Generator
         Draws the signs, and the subsets that the bias is read from.
     averaging : ndarray of shape (n_rows,)
-        Weights of the rows in the mean cost, of sum one.
+        Weights of the rows in the mean loss, of sum one.
     """
 
     n_probes: int
@@ -48,13 +47,12 @@ def randomized_leverages(model, probes):
     ----------
     model : ConvergedModel
         It has one output.
-    probes : Probes
 
     Returns
     -------
     HeldOut
-        ``correction`` takes the bias out of the mean cost that noisy leverages
-        bring; single predictors keep theirs.
+        ``correction`` removes the bias of the mean loss that noisy leverages bring;
+        single predictors keep theirs.
     """
     local, solver = _solved(expansion(model))
     curvature = local.curvature[:, 0, 0]
@@ -103,10 +101,10 @@ def _diagonal_samples(local, solver, root, probes):
 
 
 def _debiasing(mean_loss, samples, rng):
-    """The mean cost at infinitely many probes, less that at all of them.
+    """The mean loss for infinitely many probes minus that for all probes.
 
-    The cost of random subsets of half the probes to all is linear in one over
-    their size; the slope of that line says what all of them still have too much.
+    The mean loss for random subsets, of half the probes up to all, is linear in one
+    over their size; the slope of this line gives the remaining bias.
     """
     n_probes = samples.shape[1]
     sizes = np.linspace(n_probes // 2, n_probes, N_SUBSETS).astype(int)

@@ -17,7 +17,6 @@ class Debiased(NamedTuple):
     ----------
     coef : ndarray
         Coefficients of the iterate itself.
-    estimate, standard_error : ndarray
     """
 
     coef: np.ndarray
@@ -59,7 +58,6 @@ class Scaled(NamedTuple):
 
     Attributes
     ----------
-    debiased : Debiased
     scale : Scale
         The multiple, and its error.
     """

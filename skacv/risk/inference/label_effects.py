@@ -33,7 +33,6 @@ class LabelEffects:
 
     Attributes
     ----------
-    run : CurvedRun
     signs : ndarray of shape (n_rows, 1, n_probes)
         By which traces are read.
     held_out : ndarray of shape (n_updates + 1, n_rows)
@@ -85,14 +84,12 @@ class LabelEffects:
     def at_the_end(self, sums):
         """K^-1 of sums over rows, at the last iterate.
 
+        Shapes: returned (n_sums,).
+
         Parameters
         ----------
         sums : ndarray of shape (n_updates + 1, n_sums)
             Sums of all gradients, and of the last iterate.
-
-        Returns
-        -------
-        ndarray of shape (n_sums,)
         """
         points, last = self.run.points, len(sums) - 1
         found = sums[-1] / points.curvature(last).sum()
@@ -140,9 +137,9 @@ class _Memory:
         return self.response @ (self.inverse @ (self.taken * slopes[:-1]))
 
     def fixed_point(self, held_out, slopes_at):
-        """Slopes that follow from themselves, update by update.
+        """The fixed point of the slopes, update by update.
 
-        W is strictly lower triangular, so that every round settles one update at least.
+        W is strictly lower triangular, so every round fixes at least one more update.
         """
         slopes = slopes_at(held_out)
         for _ in held_out:

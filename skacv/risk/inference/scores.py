@@ -24,18 +24,15 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
     iterate. With the squared error these are the residuals that rows would leave if
     they were left out, E of Bellec & Tan (2024).
 
+    Shapes: returned (n_rows, n_outputs).
+
     Parameters
     ----------
-    problem : Problem
     trajectory : Trajectory
         A run that :class:`~skacv.risk.memory.curved_run.CurvedRun` can read.
     method : "exact" or int
         How traces are taken; an int is a number of random signs of the rows.
     rng : numpy Generator or RandomState
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs)
 
     Raises
     ------
@@ -64,7 +61,7 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
 
 
 def _followed(run, method, rng):
-    """What follows at the end from the slopes at all gradients."""
+    """The final response to the slopes at all gradients."""
     points, target = run.points, run.problem.target
     if method == "exact":
         modes, signs = points.slope_modes(None), run.complete_basis()
@@ -133,13 +130,8 @@ def steps_of(problem, trajectory):
 
     Parameters
     ----------
-    problem : Problem
     trajectory : Trajectory
         Its updates are passes.
-
-    Returns
-    -------
-    Trajectory
     """
     coef = np.array(trajectory.followed_by(Steps(problem, trajectory)).coef)
     n_steps, phases = map(len, trajectory.batches()), []

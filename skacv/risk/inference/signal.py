@@ -90,10 +90,7 @@ def of_labels(X, labels, scores):
 def by_least_squares(X, y):
     """Variance explained by centred columns, with its standard error.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,)
+    Shapes: X (n_rows, n_columns); y (n_rows,).
     """
     n_free = len(y) - 1 - X.shape[1]
     left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
@@ -105,10 +102,7 @@ def by_least_squares(X, y):
 def by_random_coefficients(X, y):
     """The same by maximum likelihood, of random coefficients.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,)
+    Shapes: X (n_rows, n_columns); y (n_rows,).
     """
     scale = np.sqrt(np.mean(X**2, axis=0))
     scaled = X / np.where(scale > 0, scale, 1.0)

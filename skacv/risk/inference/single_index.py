@@ -120,12 +120,7 @@ class ScaleByStrength(NamedTuple):
 
 
 class LogOdds(NamedTuple):
-    """Log odds given held-out predictors, mean + slope U + left G.
-
-    Attributes
-    ----------
-    mean, slope, left : float
-    """
+    """Log odds given held-out predictors, mean + slope U + left G."""
 
     mean: float
     slope: float
@@ -166,10 +161,7 @@ def most_telling(held_out, labels):
 
     Zeros where none of them does.
 
-    Parameters
-    ----------
-    held_out : ndarray of shape (n_iterates, n_rows)
-    labels : ndarray of shape (n_rows,)
+    Shapes: held_out (n_iterates, n_rows); labels (n_rows,).
     """
     centered = held_out - held_out.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.mean(centered**2, axis=1))

@@ -1,8 +1,8 @@
 """Random labels and folds that are fitted along with a run, as further outputs.
 
-What leaving rows out needs runs in the same products with the design: folds, as fits
-with other row weights, and the labels that self-influences of kernel machines are
-read from (:mod:`skacv.risk.left_out.labels`).
+Folds, which are fits with other row weights, and the labels from which self-influences
+of kernel machines are estimated (:mod:`skacv.risk.left_out.labels`) share the products
+of the run with the design.
 """
 
 from dataclasses import replace
@@ -17,27 +17,25 @@ from .replicas import are_surely_stable, check_stable
 
 
 class LabelsAndFolds:
-    """What runs beside, as :class:`skacv.optim.run.Alone` says it.
+    """Labels and folds beside a run, in place of :class:`skacv.optim.run.Alone`.
 
-    Folds are fits beside that of the problem. With labels, all outputs of all of them
+    Folds are fits beside the fit of the problem. With labels, all outputs of all fits
     are fits of one output each.
 
     Parameters
     ----------
-    problem : Problem
     refit : Refit
         As it is for a run like this one.
     labels : ndarray of shape (n_rows, n_labels)
-        Random signs; none where leave-one-out does without.
+        Random signs; none if leave-one-out does not need them.
     rows : ndarray of int
-        Rows that are left out by labels.
+        Rows left out by means of labels.
     folds : list of (ndarray of int, ndarray of int)
-        Rows to fit on and rows to judge by.
+        Training rows and held-out rows.
 
     Attributes
     ----------
     left_out : LabelledLeaveOneOut or None
-    folds : list
     """
 
     def __init__(self, problem, refit, labels, rows, folds):
@@ -54,7 +52,7 @@ class LabelsAndFolds:
 
     @classmethod
     def of_folds(cls, problem, refit, folds):
-        """Folds alone; None without any."""
+        """Folds only; None without any."""
         if not folds:
             return None
         no_labels = np.empty((len(problem.target), 0), problem.target.dtype)
@@ -100,13 +98,13 @@ class LabelsAndFolds:
         return begun
 
     def own(self, array):
-        """The outputs of the problem, (n, n_outputs), of those of all fits."""
+        """The outputs of the problem, (n, n_outputs), among those of all fits."""
         if self.labels.shape[1]:
             return array[:, 0, : self._n_outputs]
         return array[:, :, 0]
 
     def take(self, states):
-        """Take note of the states that updates have led to, one after the other."""
+        """Record the states after some updates, one after the other."""
         for state in states:
             if self.left_out is not None:
                 self._advance_labels(state)
@@ -144,7 +142,7 @@ class LabelsAndFolds:
         return np.moveaxis(own, 1, 2)
 
     def _record(self, iterate):
-        """Write down what the folds have come to."""
+        """Record the iterates of the folds."""
         if not self.folds:
             return
         self._ended = iterate
@@ -158,7 +156,7 @@ class LabelsAndFolds:
         return self._recorded.first(n_iterates)
 
     def check_stable(self, trajectory):
-        """Raise where a step of the run has been too large for a fold.
+        """Raise if a step of the run was too large for a fold.
 
         Raises
         ------

@@ -1,9 +1,9 @@
-"""Leave-one-out and folds along a recorded run: where to begin.
+"""Leave-one-out and folds along a recorded run: the entry point.
 
-Entry t of a leave-one-out path is the mean over rows of what iterate t of the
-same run, without that row, costs on it; folds are the same with sets of rows.
-Nothing is refitted. :mod:`skacv.risk.left_out.methods` chooses how single rows are
-left out. Folds are replicas of the run, exact for any update and any loss.
+Entry t of a leave-one-out path is the mean over rows of the loss, on the row, of
+iterate t of the same run without the row; folds are the same with sets of rows. Nothing
+is refitted. :mod:`skacv.risk.left_out.methods` chooses how single rows are left out.
+Folds are replicas of the run, exact for any update and any loss.
 """
 
 from collections.abc import Callable
@@ -31,9 +31,9 @@ class LeaveOneOut:
     ----------
     rows : ndarray of int, shape (n_left_out,)
     correction : bool
-        Whether what is linearised is corrected at some iterates.
+        Whether linearised iterates are corrected at some updates.
     n_blocks : int
-        Blocks of rows wanted at least, as many as are worked on at a time.
+        Smallest number of blocks of rows, as many as are processed in parallel.
     map : callable
         ``map(function, blocks)``; blocks are independent of each other.
     """
@@ -68,7 +68,7 @@ class Folds:
     Parameters
     ----------
     folds : list of (ndarray of int, ndarray of int)
-        Rows that a replica is fitted on, and those that it is judged by.
+        Training rows and held-out rows of every replica.
     n_blocks, map
         As in :class:`LeaveOneOut`; blocks are folds.
     """
@@ -78,7 +78,7 @@ class Folds:
     map: Callable = map
 
     def requires(self, problem, trajectory):
-        """Folds judged by rows that no preconditioner was made from."""
+        """Folds whose held-out rows are not in a preconditioner's subsample."""
         for _, held_out in self.folds:
             check_unseen(held_out, trajectory)
 
@@ -100,7 +100,6 @@ def leave_one_out(problem, trajectory, rows, refit, **settings):
     ----------
     problem : Problem
         With weights shared by its outputs.
-    trajectory : Trajectory
     rows : ndarray of int, shape (n_left_out,)
     refit : Refit
         What a fit without some rows would be.
@@ -133,7 +132,7 @@ def coefficients_without(problem, trajectory, rows, refit, **settings):
     -------
     coef : ndarray of shape (n_left_out, n_columns)
     shift : ndarray of shape (n_left_out,)
-        By how much a replica's intercept, on the centred data, is not zero.
+        The intercept of the replica on the centred data.
     """
     reader = LeaveOneOut(rows, **settings)
     reader.requires(problem, trajectory)
@@ -149,7 +148,7 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
     problem, trajectory, refit
         As in :func:`leave_one_out`.
     folds : list of (ndarray of int, ndarray of int)
-        Rows that a replica is fitted on, and those that it is judged by.
+        Training rows and held-out rows of every replica.
     **settings
         ``n_blocks`` and ``map`` of :class:`Folds`.
 
@@ -177,7 +176,7 @@ def _folds_left_out(problem, trajectory, refit, folds):
 
 
 def _check_stable(request, predictors):
-    """Raise where a row's predictors are far away because a step is too large."""
+    """Raise if predictors of a row diverge because a step is too large."""
     if request.trajectory.n_batches():
         return
     problem = request.problem

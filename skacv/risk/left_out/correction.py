@@ -32,6 +32,8 @@ LARGEST_SCALE = 2.0
 def gradient_of_slopes(design, point, slopes_of):
     """The gradient of slopes that depend on the predictors, for every replica.
 
+    Shapes: returned (n_columns, n_outputs, n_replicas).
+
     Parameters
     ----------
     design : Design of shape (n_rows, n_columns)
@@ -41,10 +43,6 @@ def gradient_of_slopes(design, point, slopes_of):
         ``slopes_of(rows, shift)`` are the slopes of some rows, (n, n_outputs,
         n_replicas), from the linear predictors of their deviations, ``shift`` of
         that shape, which it may overwrite.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_outputs, n_replicas)
     """
     n_columns, *each = point.shape
     flat = point.reshape(n_columns, math.prod(each))

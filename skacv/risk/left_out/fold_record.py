@@ -1,4 +1,4 @@
-"""What folds predict for the rows that they leave out, iterate after iterate."""
+"""Predictions of folds for their held-out rows, iterate after iterate."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ MOST_WAITING, N_WAITING = 1 << 21, 32
 
 @dataclass(frozen=True)
 class FoldRecord:
-    """The record of folds: their coefficients, or what they predict.
+    """The record of folds: their coefficients, or their predictions.
 
     Attributes
     ----------
@@ -22,8 +22,7 @@ class FoldRecord:
         For the design's own columns.
     intercept : ndarray of shape (n_iterates, n_outputs, n_folds) or None
     values : ndarray of shape (n_iterates, n_held_out, n_outputs) or None
-        Linear predictors of the rows that folds are judged by, fold after fold, where
-        these are what is kept.
+        Linear predictors of the held-out rows, fold after fold, if these are kept.
     """
 
     coef: np.ndarray | None
@@ -31,7 +30,9 @@ class FoldRecord:
     values: np.ndarray | None
 
     def paths(self, design, held_out):
-        """Linear predictors of every fold for the rows that it is judged by.
+        """Linear predictors of every fold for its held-out rows.
+
+        Shapes: returned (n_iterates, n_held_out, n_outputs).
 
         Parameters
         ----------
@@ -39,10 +40,6 @@ class FoldRecord:
             That of the run, or one of other rows with the same columns.
         held_out : list of ndarray of int
             Rows of the design.
-
-        Returns
-        -------
-        list of Predictors of shape (n_iterates, n_held_out, n_outputs)
         """
         if self.values is not None:
             ends = np.cumsum([len(rows) for rows in held_out])
@@ -67,9 +64,8 @@ class FoldRecord:
         Parameters
         ----------
         records : list of FoldRecord
-        design : Design
         held_out : list of list of ndarray of int
-            The rows that the folds of every record are judged by.
+            The held-out rows of the folds of every record.
         """
         if any(record.values is not None for record in records):
             values = [
@@ -84,16 +80,15 @@ class FoldRecord:
 class RecordedFolds:
     """A record of folds that grows, iterate by iterate.
 
-    It has their coefficients where columns are few. Else, and where predictors are
-    carried along, it has the predictions of the rows that folds are judged by.
+    It keeps coefficients if columns are few. Otherwise, and if predictors are carried
+    along, it keeps the predictions for the held-out rows.
 
     Parameters
     ----------
-    problem : Problem
     fits : Fits
         The last of them are the folds.
     held_out : list of ndarray of int
-        The rows that every fold is judged by.
+        The held-out rows of every fold.
     """
 
     def __init__(self, problem, fits, held_out):
@@ -113,9 +108,7 @@ class RecordedFolds:
     def add(self, coef):
         """Write an iterate down.
 
-        Parameters
-        ----------
-        coef : ndarray of shape (n_columns, n_outputs, n_fits)
+        Shapes: coef (n_columns, n_outputs, n_fits).
         """
         self._waiting.append(coef)
         if len(self._waiting) >= max(1, min(N_WAITING, self._n_waiting)):
@@ -124,14 +117,12 @@ class RecordedFolds:
     def add_predictor(self, predictor):
         """Write an iterate down whose predictor has been carried along.
 
-        Parameters
-        ----------
-        predictor : ndarray of shape (n_rows, n_outputs, n_folds)
+        Shapes: predictor (n_rows, n_outputs, n_folds).
         """
         self._keep(values=predictor[self._rows, :, self._fold][None])
 
     def _write_down(self):
-        """Keep what waits: as it is, or what it predicts."""
+        """Keep the waiting iterates, or their predictions."""
         if not self._waiting:
             return
         coef = self._fits.of_design(np.stack(self._waiting))

@@ -39,7 +39,7 @@ class HeldOutResiduals:
         self._responses, self._end_responses, self._held_out = [], [], []
 
     def after_pass(self, visited, residual, influence, end_influence):
-        """Held-out residuals at the end of one more pass.
+        """Held-out residuals at the end of one more pass, (n_rows, n_outputs).
 
         Parameters
         ----------
@@ -47,10 +47,6 @@ class HeldOutResiduals:
             Recorded residuals in this pass, number t = 1, 2, ...
         influence, end_influence : ndarray of shape (n_rows,)
             c^{t-1} and b^t.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_outputs)
         """
         if self._held_out:
             self._responses.append((self._before - influence).astype(self._dtype))
@@ -204,8 +200,6 @@ class LabelledLeaveOneOut:
     def risks(self):
         """The mean squared held-out residual of every iterate, and its error.
 
-        Returns
-        -------
-        risks, mc_se : ndarray of shape (n_iterates,)
+        Shapes: returned risks, mc_se (n_iterates,).
         """
         return np.array(self._squares) - self.bias, np.array(self.mc_se)

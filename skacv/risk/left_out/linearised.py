@@ -7,11 +7,11 @@ theta + d_i is, with the derivatives l' and l'' at the recorded theta,
     c_i (gradient(theta) + H d_i - w_i x_i (l'_i + l''_i x_i'd_i) + C_i),
     H = sum_j w_j l''_j x_j x_j',
 
-followed by the update that the recorded run took. For the squared error this is
-exact with C_i = 0, which is what the paper has for every loss. The correction
-C_i (:mod:`skacv.risk.left_out.correction`) takes in what linearising misses. It is
+followed by the update that the recorded run took. For the squared error this is exact
+with C_i = 0, which is what the paper has for every loss. The correction C_i
+(:mod:`skacv.risk.left_out.correction`) takes in what linearising misses. It is
 evaluated at updates 1 to 11, 13, 14, 15, 17, ... of a phase, and where the run
-settles, what is left of the error is rounding.
+converges, the remaining error is rounding.
 
 A pass in batches is an update on each. There the row takes part in its own
 batch alone; the correction is evaluated on every batch of passes 1, 2, 4, 8, ...,
@@ -126,9 +126,6 @@ class Replicas(RowReplicas):
 
     Parameters
     ----------
-    problem : Problem
-    trajectory : Trajectory
-    left_out : LeftOutRows
     sizes : tuple of ndarray of shape (n_columns,)
         Weighted norms of the columns, and their largest entries.
 
@@ -244,7 +241,7 @@ def _part(problem, rows):
 
 
 def _curved(problem, curvature, point):
-    """H d for every replica: by H, or by two passes over X where that costs less."""
+    """H d for every replica: by H, or by two passes over X if that is faster."""
     curvature = curvature * problem.row_weights[:, :, None]
     n_rows, n_outputs, _ = curvature.shape
     n_columns, _, n_replicas = point.shape

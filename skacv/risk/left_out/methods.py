@@ -1,7 +1,8 @@
 """The methods that leave single rows out of a run, and which runs each can read.
 
-Four methods are listed in ``METHODS`` in the order of what they cost; the first that
-can read a run, and is worth it, does. All are exact but :class:`Linearised`.
+Four methods are listed in ``METHODS`` in the order of their running times; the first
+that applies to a run, and is worthwhile, is used. All are exact but
+:class:`Linearised`.
 
 A method is chosen by a :class:`~skacv.risk.left_out.workload.Workload`, which may be
 planned only: how many rows are worth leaving out is decided before the run.
@@ -25,7 +26,7 @@ class Spectral:
 
     @staticmethod
     def takes(run):
-        """Whether it can leave rows out of a run, and is worth it."""
+        """Whether the method applies to a run and is worthwhile."""
         return run.is_quadratic and run.has_one_basis() and run.is_decomposed()
 
     @staticmethod
@@ -91,7 +92,7 @@ class Screened(_ByReplicas):
 
     @staticmethod
     def takes(run):
-        """Whether it can leave rows out of a run, and is worth it."""
+        """Whether the method applies to a run and is worthwhile."""
         is_on_columns = run.has_columns and run.is_elementwise()
         return run.is_quadratic and is_on_columns and not run.n_batches
 
@@ -120,7 +121,7 @@ class Linearised(_ByReplicas):
 
     @staticmethod
     def takes(run):
-        """Whether it can leave rows out of a run, and is worth it."""
+        """Whether the method applies to a run and is worthwhile."""
         is_on_columns = run.has_columns and run.is_elementwise()
         return not run.is_quadratic and is_on_columns and run.is_worth_linearising()
 
@@ -152,7 +153,7 @@ class Replicated(_ByReplicas):
 
     @staticmethod
     def takes(run):
-        """Whether it can leave rows out of a run, and is worth it: always."""
+        """Whether the method applies to a run and is worthwhile: always."""
         return True
 
     @staticmethod
@@ -176,22 +177,15 @@ COEFFICIENT_METHODS = (Screened, Linearised, Replicated)
 
 
 def method_for(run, methods=METHODS):
-    """The first of the methods that can read a run, and is worth it.
-
-    Parameters
-    ----------
-    run : Workload
-    methods : sequence of classes
-    """
+    """The first of the methods that applies to a run and is worthwhile."""
     return next(method for method in methods if method.takes(run))
 
 
 def n_rows_worth(run, n_active):
-    """How many rows it takes about as much as folds to leave out of a run.
+    """Number of rows that can be left out in about the time of folds.
 
     Parameters
     ----------
-    run : Workload
     n_active : int
         Columns that the run uses at most.
     """
@@ -199,12 +193,7 @@ def n_rows_worth(run, n_active):
 
 
 def is_cheap(run):
-    """Whether leaving out every row costs about what a few folds do.
-
-    Parameters
-    ----------
-    run : Workload
-    """
+    """Whether leaving out every row takes about as long as a few folds."""
     return method_for(run) is Spectral and run.is_decomposed_cheaply()
 
 
@@ -234,6 +223,6 @@ def _rows_left_out(problem, trajectory, refit, rows):
 
 
 def _plus_target(residuals, request):
-    """Predictors from residuals, in their place: they may be a fit's largest array."""
+    """Predictors from residuals, in place: they may be the largest array of a fit."""
     residuals += request.problem.target[request.rows]
     return residuals

@@ -19,8 +19,6 @@ class ReplayedStep(NamedTuple):
 
     Attributes
     ----------
-    penalty : Penalty
-    update : ProximalGradient
     coef, earlier, following : ndarray of shape (n_columns, n_outputs)
         The recorded update led from the first two to the last.
     starts : bool
@@ -59,8 +57,6 @@ def replayed_steps(problem, trajectory, correction):
 
     Parameters
     ----------
-    problem : Problem
-    trajectory : Trajectory
     correction : bool
         Whether to evaluate it at all.
 
@@ -101,11 +97,6 @@ def n_evaluations(lengths, has_batches):
 
 def powers(growth, largest):
     """Numbers floor(growth^k) up to ``largest``.
-
-    Parameters
-    ----------
-    growth : float
-    largest : int
 
     Returns
     -------

@@ -24,10 +24,8 @@ def replayed(problem, trajectory, weights):
 
     Parameters
     ----------
-    problem : Problem
     trajectory : Trajectory
         The run of that problem whose start and updates are taken.
-    weights : Weights
 
     Yields
     ------
@@ -45,13 +43,11 @@ def record_of_replicas(problem, trajectory, refit, stays, held_out):
 
     Parameters
     ----------
-    problem : Problem
-    trajectory : Trajectory
     refit : Refit
         As it is for a run like this one (:meth:`Refit.of_run`).
     stays : ndarray of bool, shape (n_rows, n_replicas)
     held_out : sequence of ndarray of int
-        Rows that every replica is judged by.
+        Held-out rows of every replica.
 
     Returns
     -------
@@ -80,7 +76,7 @@ def record_of_replicas(problem, trajectory, refit, stays, held_out):
 
 
 def check_stable(problem, trajectory, weights, suspects):
-    """Raise where a step of the run is too large for a replica.
+    """Raise if a step of the run is too large for a replica.
 
     On fewer rows X'X / n may have a larger top eigenvalue. ``suspects`` are the
     replicas whose training error has risen.
@@ -99,16 +95,10 @@ def check_stable(problem, trajectory, weights, suspects):
 
 
 def are_surely_stable(problem, phases, weights):
-    """Whether no replica can diverge, as far as that is known beforehand.
+    """Whether it is known beforehand that no replica can diverge.
 
     Without some rows, L is at most L over the share of the weight that stays. Nothing
     is known where replicas scale columns for themselves.
-
-    Parameters
-    ----------
-    problem : Problem
-    phases : sequence of Phase
-    weights : Weights
     """
     own, bounds = problem.row_weights[:, 0], [np.inf] * len(phases)
     if weights.columns is None:
@@ -136,16 +126,16 @@ def largest_stable_steps(problem, phases, weights, r):
 
 
 def replicas_at_a_time(problem):
-    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    """Number of replicas whose arrays fit in ``BLOCK_BYTES``."""
     each = ARRAYS_PER_REPLICA * sum(problem.design.shape) * problem.target.shape[1]
     return max(1, BLOCK_BYTES // (each * problem.design.dtype.itemsize))
 
 
 def replicas_beside(problem, n_updates):
-    """How many replicas may run beside a run of so many updates.
+    """Number of replicas that may run beside a run of ``n_updates`` updates.
 
-    As many as keep to ``BLOCK_BYTES``, or a few that take no more than the record of
-    the run.
+    As many as fit in ``BLOCK_BYTES``, or a few that take no more memory than the record
+    of the run.
     """
     few = min(n_updates // ARRAYS_PER_REPLICA, MOST_OF_LARGE_RUNS)
     return max(replicas_at_a_time(problem), few)

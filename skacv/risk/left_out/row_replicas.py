@@ -31,7 +31,7 @@ ROUNDING = 64
 
 
 def rows_at_a_time(trajectory):
-    """So many replicas that their arrays keep to ``BLOCK_BYTES``."""
+    """Number of replicas whose arrays fit in ``BLOCK_BYTES``."""
     _, n_columns, n_outputs = trajectory.coef.shape
     widest = n_columns
     if not any(penalty.is_linear for _, penalty in trajectory.first_updates()):
@@ -50,8 +50,6 @@ class RowReplicas(ABC):
 
     Parameters
     ----------
-    design : MatrixDesign
-    left_out : LeftOutRows
     trajectory : Trajectory
         The recorded run.
 

@@ -23,7 +23,6 @@ class LeftOutRows:
     ----------
     n_rows : int
         Number of rows of the whole problem.
-    rows : ndarray of int
     loss_scale : ndarray
         c: what the weights of the others are multiplied by, as the refit has it.
     residual_scale : ndarray
@@ -84,7 +83,6 @@ class Request:
     ----------
     problem : Problem
         With weights shared by its outputs.
-    trajectory : Trajectory
     rows : ndarray of int, shape (n_left_out,)
     refit : Refit
         As it is for a run like this one.
@@ -141,15 +139,6 @@ def check_unseen(rows, trajectory):
     """Raise where rows have had a part in the preconditioner of a run.
 
     A gradient without them would not make the run one that never saw them.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-    trajectory : Trajectory
-
-    Raises
-    ------
-    Unreadable
     """
     if np.isin(rows, trajectory.rows_seen()).any():
         raise Unreadable(

@@ -5,8 +5,8 @@ gradient of the replica that never sees row i is
 
     c_i (gradient(b) + G d_i - w_i z_i h_i),        G = Z'Z / n,
 
-so an update costs the working columns squared per replica (or two passes over
-them, where that is less), whatever the width of X.
+so an update takes the square of the working columns per replica (or two passes over
+them, if that is less), for any width of X.
 
 A column outside the working columns stays out while a bound says that no replica can
 move it: the recorded gradient plus the largest shift of it that leaving out a row may
@@ -44,9 +44,6 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     ----------
     problem : Problem
         It has one target.
-    trajectory : Trajectory
-    left_out : LeftOutRows
-    largest_block : int
     map : callable
         ``map(function, blocks)``; blocks of rows are independent.
 
@@ -113,12 +110,6 @@ class Common(NamedTuple):
 
 class Replicas(RowReplicas):
     """Replicas whose curvature stays the same: the Gram matrix.
-
-    Parameters
-    ----------
-    common : Common
-    left_out : LeftOutRows
-    trajectory : Trajectory
 
     Attributes
     ----------

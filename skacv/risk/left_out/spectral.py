@@ -48,8 +48,6 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
         With the squared error as loss; weights shared by its targets.
     trajectory : Trajectory
         With linear updates, elementwise in one basis.
-    left_out : LeftOutRows
-    largest_block : int
     map : callable
         ``map(function, blocks)``; blocks of rows are independent.
 
@@ -243,7 +241,6 @@ class Stretch(NamedTuple):
             Parts of the iterate, of the one before it, and of the drive. The first
             ``n_kept`` are those after the updates when this returns.
         target : ndarray of shape (n_rows,)
-        left_out : LeftOutRows
         held_out : ndarray of shape (n_iterates, n_rows)
         """
         t, before, *_ = updates[0]
@@ -269,7 +266,9 @@ class Stretch(NamedTuple):
 
 
 def deviations(problem, trajectory, left_out, held_out):
-    """What leaving each row out adds to the last coefficients, from its residuals.
+    """Change of the last coefficients by leaving each row out, from its residuals.
+
+    Shapes: returned (n_columns, n_left_out).
 
     Parameters
     ----------
@@ -277,13 +276,8 @@ def deviations(problem, trajectory, left_out, held_out):
         A problem with one target; inner products are those of its rows.
     trajectory : Trajectory
         With linear updates, elementwise in one basis, from zero.
-    left_out : LeftOutRows
     held_out : ndarray of shape (n_iterates, n_left_out)
         Held-out residuals of these rows.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_left_out)
     """
     design, preconditioner = problem.sqrt_weighted()[0], trajectory.preconditioner()
     values, vectors = problem.row_basis(preconditioner)
@@ -300,7 +294,7 @@ def deviations(problem, trajectory, left_out, held_out):
 
 
 class Deviations:
-    """What leaving rows out adds to the parts of the coefficients, update by update."""
+    """Changes of the coefficients by leaving rows out, update by update."""
 
     def __init__(self, eigenvalues, rows, left_out, held_out):
         self.eigenvalues, self.left_out = eigenvalues[:, None], left_out

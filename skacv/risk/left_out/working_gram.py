@@ -42,7 +42,7 @@ class WorkingGram:
 
     @property
     def is_wide(self):
-        """Whether two passes over the columns cost less than the Gram matrix."""
+        """Whether two passes over the columns take less time than the Gram matrix."""
         return len(self._working) > 2 * self.design.n_stored / self.design.shape[1]
 
     def times(self, coef, first=0):

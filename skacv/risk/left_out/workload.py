@@ -1,4 +1,4 @@
-"""Cost of leave-one-out, by which the method and the number of rows are chosen."""
+"""Workload of leave-one-out, which decides the method and the number of rows."""
 
 from dataclasses import dataclass
 
@@ -18,28 +18,28 @@ WORTH_MULTIPLICATIONS = 2e8
 FEW_ROWS = 100
 # Leave-one-out is a cheap criterion up to so many rows, where the decomposition takes
 # at most so many times the multiplications of the run: they are several times faster
-# in it, and folds cost as much.
+# in it, and folds take as long.
 CHEAP_ROWS = 2000
 CHEAP_DECOMPOSITION = 4
-# What the derivative of a loss costs, in multiplications.
+# Work for the derivative of a loss, in multiplications.
 DERIVATIVE = 30
 # Rows are left out exactly unless linearising is so many times cheaper.
 WORTH_LINEARISING = 4.0
 
 
 def is_decomposed(shape):
-    """Whether linear updates are read from a decomposition of X of that shape."""
+    """Whether linear updates use a decomposition of X of that shape."""
     return min(shape) <= SPECTRAL_SIZE
 
 
 def is_kernel_decomposed(n_rows):
-    """Whether linear updates are read from a decomposition of a kernel matrix."""
+    """Whether linear updates use a decomposition of a kernel matrix."""
     return n_rows <= KERNEL_SIZE
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A run, planned or recorded, as far as leaving rows out of it goes.
+    """The properties of a planned or recorded run that matter for leaving rows out.
 
     Attributes
     ----------
@@ -50,10 +50,9 @@ class Workload:
     rules : list of (Update, Penalty)
         The first update of every phase, which stands for all, and its penalty.
     is_quadratic : bool
-        Whether the loss is.
+        Whether the loss is quadratic.
     has_columns : bool
         Whether the design has columns; a kernel has none.
-    n_outputs : int
     is_coupled : bool
         Whether the loss is of all outputs together.
     correction : bool
@@ -71,7 +70,7 @@ class Workload:
 
     @classmethod
     def recorded(cls, problem, trajectory, correction=True):
-        """The run that a trajectory is the record of."""
+        """The workload of a recorded trajectory."""
         return cls(
             shape=problem.design.shape,
             lengths=[phase.n_updates for phase in trajectory.phases],
@@ -89,11 +88,11 @@ class Workload:
 
     @property
     def n_batches(self):
-        """Batches that an update goes through at most, 0 if it takes all rows."""
+        """Largest number of batches of an update, 0 if it uses all rows."""
         return max((update.n_batches for update, _ in self.rules), default=0)
 
     def is_elementwise(self):
-        """Whether every coefficient goes by its own gradient."""
+        """Whether every coefficient is updated by its own gradient."""
         return all(update.is_elementwise for update, _ in self.rules)
 
     def has_one_basis(self):
@@ -119,7 +118,7 @@ class Workload:
         return is_kernel_decomposed(self.shape[0])
 
     def is_decomposed_cheaply(self):
-        """Whether a decomposition of the smaller side costs about what folds would."""
+        """Whether a decomposition of the smaller side takes about as long as folds."""
         n_rows, n_columns = self.shape
         size = min(self.shape)
         run = 2 * self.n_updates * n_rows * n_columns * self.n_outputs
@@ -151,29 +150,29 @@ class Workload:
         return exact > WORTH_LINEARISING * linearised
 
     def n_corrected(self):
-        """How many updates are corrected where rows are left out by linearising."""
+        """Number of updates that are corrected if rows are left out by linearising."""
         return n_evaluations(self.lengths, self.n_batches > 0) if self.correction else 0
 
     def exact_work(self, n_columns=None):
-        """Multiplications of an exact update on so many columns, for a row left out."""
+        """Multiplications of an exact update on ``n_columns``, per left-out row."""
         n_rows = self.shape[0]
         n_columns = self.shape[1] if n_columns is None else n_columns
         return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
 
     def hessian_work(self, n_columns):
-        """Multiplications with the Hessian of so many columns."""
+        """Multiplications with the Hessian of ``n_columns`` columns."""
         together = self.n_outputs if self.is_coupled else 1
         return n_columns**2 * self.n_outputs * together
 
     def n_rows_worth(self, n_active, n_exact):
-        """How many rows it takes about as much as folds to leave out.
+        """Number of rows that can be left out in about the time of folds.
 
         Parameters
         ----------
         n_active : int
-            Columns that the run uses at most.
+            Largest number of columns that the run uses.
         n_exact : int
-            Updates that cost a row that is left out two products with X.
+            Updates that take two products with X per left-out row.
 
         Returns
         -------

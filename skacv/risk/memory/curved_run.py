@@ -36,7 +36,7 @@ from .traces import FIRST_ROUND, Accuracy, LossPath, ProbedRun, by_size, is_numb
 # In single precision and side by side, so many tangents take as long as a replica; but
 # only one where every row has a small matrix of curvatures.
 TANGENTS_PER_REPLICA, COUPLED_TANGENTS = 2, 1
-# Random signs of the first round where they cost next to nothing.
+# Random signs of the first round if they take next to no time.
 CHEAP_ROUND, CHEAP_PRODUCTS = 60, 1 << 20
 ACCURACY = Accuracy(carried=0.1, kept=0.02, floor=0.05)
 # How well low-rank factors have what is held out.
@@ -81,7 +81,6 @@ class CurvedRun(ProbedRun):
 
     Attributes
     ----------
-    points : GradientPoints
     scales : ndarray of shape (n_rows,)
         Zero for rows that do not enter averages.
     inflation : float
@@ -114,7 +113,7 @@ class CurvedRun(ProbedRun):
         Raises
         ------
         Unreadable
-            If that is left to us ("auto"), and costs more than it is worth.
+            If the method is "auto" and takes too long.
         """
         if method == "exact" or not self.points.n_updates:
             modes = self.points.modes(None)
@@ -129,7 +128,7 @@ class CurvedRun(ProbedRun):
         return modes, self._by_cheapest(modes, n_carried, at_most, rng)
 
     def _n_worth(self):
-        """Tangents that cost as much as is spent on leaving rows out, at most."""
+        """Number of tangents that take as long as automatic leave-one-out may."""
         trajectory = self.points.trajectory
         width = np.count_nonzero(trajectory.coef.any(axis=2), axis=1).max()
         run = Workload.recorded(self.problem, trajectory)
@@ -177,7 +176,8 @@ class CurvedRun(ProbedRun):
             first = FIRST_ROUND
         if by_size(carried, first).sum() > at_most:
             raise Unreadable(
-                "The memory matrix of this run costs more than is spent on it unasked."
+                "The memory matrix of this run takes longer than the automatic choice "
+                "allows."
             )
         return self.in_rounds(modes, n_carried, rng, first, at_most)
 
@@ -200,11 +200,11 @@ class CurvedRun(ProbedRun):
         return found
 
     def mean_losses(self, modes, solution):
-        """What U costs, with its errors.
+        """Mean held-out loss, with errors over rows and probes.
 
         Returns
         -------
-        Costs
+        LossPath
         """
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
@@ -215,7 +215,7 @@ class CurvedRun(ProbedRun):
         return LossPath(*map(np.concatenate, zip(*found)))
 
     def _mean_losses(self, modes, solution, iterates):
-        """Mean cost of some iterates, its error over rows and that of the probes."""
+        """Mean held-out loss of iterates, its error over rows and of the probes."""
         problem, n_outputs = self.problem, self.problem.target.shape[1]
         weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)
         weights /= weights.sum()
@@ -227,7 +227,8 @@ class CurvedRun(ProbedRun):
         slope = problem.loss.derivative(target, predictor)
         slope *= problem.loss.cost_factor * self.inflation / cost.shape[1]
         slope *= (weights * self.scales)[:, None, None]
-        # How the mean cost moves with Z, (n_iterates, n_positions, n_groups, n_modes).
+        # Derivative of the mean loss in Z, (n_iterates, n_positions, n_groups,
+        # n_modes).
         moves = [
             self.points.put_on(-slope[:, k].T, modes.spatial[:, :, k], iterates)
             for k in range(n_outputs)

@@ -50,7 +50,6 @@ class CurvedTangents(Tangents):
 
     Parameters
     ----------
-    points : GradientPoints
     row_scales : ndarray of shape (n_rows,)
         c.
     temporal : ndarray of shape (n_updates, n_modes)

@@ -1,4 +1,4 @@
-"""What the memory matrix says: the risk of every iterate, and low-rank factors."""
+"""The result of the memory matrix: the risk of every iterate, low-rank factors."""
 
 from dataclasses import dataclass
 

@@ -38,8 +38,6 @@ class GradientPoints:
 
     Attributes
     ----------
-    problem : Problem
-    trajectory : Trajectory
     ahead : ndarray of shape (n_updates, 1, 1)
         How far beyond the last iterate, in units of the step that led to it.
     before : ndarray of int, shape (n_updates,)
@@ -97,9 +95,7 @@ class GradientPoints:
     def points(self, rows):
         """Linear predictors of some rows (a slice) at all gradients, a new array.
 
-        Returns
-        -------
-        ndarray of shape (n_updates, n_block, n_outputs)
+        Shapes: returned (n_updates, n_block, n_outputs).
         """
         recorded = self.predictor.of_rows(rows)
         points = recorded[:-1]
@@ -161,30 +157,21 @@ class GradientPoints:
     def taken_off(self, Z, spatial, iterates, rows):
         """W V of every row, times what the row has of each mode.
 
-        Parameters
-        ----------
-        Z : ndarray of shape (n_iterates, n_positions, n_modes)
-        spatial : ndarray of shape (n_modes, n_rows)
-        iterates, rows : slice
-
-        Returns
-        -------
-        ndarray of shape (n_iterates, n_rows)
+        Shapes: Z (n_iterates, n_positions, n_modes); spatial (n_modes, n_rows);
+        returned (n_iterates, n_rows).
         """
         return Z[:, 0] @ spatial
 
     def put_on(self, change, spatial, iterates):
         """The transpose of :meth:`taken_off`, of all rows.
 
+        Shapes: returned (n_iterates, n_positions, n_modes).
+
         Parameters
         ----------
         change : ndarray of shape (n_iterates, n_rows)
         spatial, iterates
             As for :meth:`taken_off`.
-
-        Returns
-        -------
-        ndarray of shape (n_iterates, n_positions, n_modes)
         """
         return (change @ spatial.T)[:, None]
 
@@ -278,7 +265,7 @@ class PassPoints(GradientPoints):
 
 
 class Visits:
-    """What every row was predicted when its batch was visited, and when that was.
+    """The predictor of every row when its batch was visited, and the time of the visit.
 
     Attributes
     ----------
@@ -309,7 +296,7 @@ def points_of(problem, trajectory):
 
 
 def kind_of_points(problem, trajectory):
-    """The class of them.
+    """The GradientPoints subclass for the batches of the run.
 
     Raises
     ------

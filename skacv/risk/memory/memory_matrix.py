@@ -26,8 +26,8 @@ class MemoryMatrix:
         change. "hutchinson": by random probes, added until their standard error is
         below that of the estimate itself; by a complete basis where that is as small.
         An int is a number of probes. "auto": exact where that is cheap, else random
-        probes; refused where curvatures change and that costs more than is spent on
-        leaving rows out unasked. True: the same whatever it costs.
+        probes; refused if curvatures change and it takes longer than automatic
+        leave-one-out may. True: the same without this limit.
     row_scales : bool
         Whether rows whose norms are more uneven than Gaussian rows' have scales of
         their own.
@@ -84,7 +84,6 @@ def estimate_risk(problem, trajectory, refit=UNCENTRED, **settings):
 
     Parameters
     ----------
-    problem : Problem
     trajectory : Trajectory
         With the squared error where updates take all rows, any number of targets share
         the memory matrix unless a penalty has a prox.

@@ -96,7 +96,6 @@ def n_leading(temporal, squared_norms, tolerance, floor):
     ----------
     temporal, squared_norms : ndarray
         Arguments of :class:`Modes`.
-    tolerance, floor : float
     """
     norms = np.maximum(squared_norms, floor**2 * squared_norms.max())
     missing = squared_norms[:, None] - np.cumsum(temporal**2, axis=1)
@@ -122,11 +121,6 @@ def residuals_along(problem, trajectory):
 
 def modes_of(along, tolerance, floor):
     """Factor F to ``tolerance``, relative to what :func:`n_leading` says of ``floor``.
-
-    Parameters
-    ----------
-    along : AlongRun
-    tolerance, floor : float
 
     Returns
     -------
@@ -154,7 +148,6 @@ def all_modes(along, resolution):
 
     Parameters
     ----------
-    along : AlongRun
     resolution : float
         Modes of less size, relative to the largest, are rounding.
 

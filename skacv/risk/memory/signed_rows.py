@@ -22,7 +22,6 @@ class SignedRows:
 
     Attributes
     ----------
-    columns : Design
     signs : ndarray of shape (n_rows, n_outputs, n_probes)
     scales : ndarray of shape (n_rows,)
         c.
@@ -39,7 +38,7 @@ class SignedRows:
     degrees: float = 1.0
 
     def some(self, rows):
-        """Some of them."""
+        """The subset at ``index``."""
         return replace(
             self,
             columns=self.columns.rows(rows),
@@ -107,7 +106,7 @@ class SignedRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """What Z is read by: products of tangents with ``by``, over ``total``.
+    """The reading of Z: products of tangents with ``by``, divided by ``total``.
 
     Attributes
     ----------
@@ -121,7 +120,7 @@ class Reading:
     mean_bend: np.ndarray
 
     def of(self, tangents):
-        """What every tangent says of Z, (n_groups, n_tangents)."""
+        """The reading of Z from every tangent, (n_groups, n_tangents)."""
         found = einsum("jkc,jkc->kc", self.by, tangents)
         if len(self.total) < len(found):  # outputs that are coupled
             found = found.sum(axis=0, keepdims=True)

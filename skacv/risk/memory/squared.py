@@ -110,8 +110,6 @@ class Solved(NamedTuple):
 
     Attributes
     ----------
-    solution : Solution
-    modes : Modes
     n_carried : int
         Tangents have carried the first so many modes: (A / n) E is known of these.
     """
@@ -129,7 +127,6 @@ class SquaredRun(ProbedRun):
     ----------
     whole : Problem
         With all rows.
-    problem : Problem
     trajectory : Trajectory
         The record of the rows that no preconditioner was made from.
     degrees : int
@@ -208,7 +205,6 @@ class SquaredRun(ProbedRun):
         ----------
         take : callable
             ``take(modes, n_carried)`` is a Solution, or None to give up.
-        accuracy : Accuracy
 
         Returns
         -------
@@ -246,7 +242,7 @@ class SquaredRun(ProbedRun):
         return mean_losses.missing_probes(found.n_probes)
 
     def _equally_probed(self, modes, n_carried, n_probes, rng):
-        """So many random probes for every mode: the textbook's pooled trace."""
+        """The same number of random probes for every mode: the usual pooled trace."""
         return self.probed(modes, np.full(n_carried, n_probes), rng)
 
     def _spectral(self, modes, n_carried):
@@ -336,7 +332,6 @@ class SingleRows:
     ----------
     solved : Solved
         Whose modes have these rows, as if they were all.
-    design : Design
     weights : ndarray of shape (n_single, 1)
         Their sum is one.
     n_samples : int or None

@@ -39,8 +39,6 @@ class ColumnSet(NamedTuple):
 
     Attributes
     ----------
-    n_updates : int
-    index : ndarray of int, increasing
     columns : Design or None
         Design of these columns, in the precision of the tangents.
     times_gram : callable or None
@@ -69,9 +67,6 @@ def column_sets(design, trajectory, dtype, n_products=0):
 
     Parameters
     ----------
-    design : Design
-    trajectory : Trajectory
-    dtype : dtype of the tangents
     n_products : int
         Tangents that are multiplied with the Gram matrix in an update: it is formed
         where that pays for itself.
@@ -130,7 +125,7 @@ def _widened(index, design, dtype):
 def _columns_worth_a_gram(design, unions, n_tangents, dtype):
     """Columns of the next working sets whose Gram matrix pays for itself.
 
-    Through it a product costs the square of the width instead of twice the
+    Through it a product takes the square of the width instead of twice the
     width times the rows. It serves as many of the next working sets as saves
     most, if its memory stays below that of X; none if none are saved.
     """
@@ -192,13 +187,10 @@ class Tangents(ABC):
 
     Parameters
     ----------
-    trajectory : Trajectory
     temporal : ndarray of shape (n_driven, n_modes)
         V.
     n_by_mode : ndarray of shape (n_modes,)
         Mode k is driven through the first ``n_by_mode[k]`` probes.
-    sets : iterable of ColumnSet
-    dtype : dtype of the tangents
     n_outputs, n_groups : int
         Outputs that tangents have, and groups of them that are read together.
 
@@ -249,7 +241,7 @@ class Tangents(ABC):
 
     @abstractmethod
     def _rows_on(self, following):
-        """What tangents on the columns of a :class:`ColumnSet` are multiplied with."""
+        """The factor of tangents on the columns of a :class:`ColumnSet`."""
 
     def _note(self, t, groups, found):
         """Read Z at iterate t, where every tangent says ``found``."""

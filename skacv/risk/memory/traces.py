@@ -24,7 +24,7 @@ MIN_PROBES = 2
 
 
 def is_number(method):
-    """Whether a method is a number of probes, and not one by name or left to us."""
+    """Whether a method is a number of probes, not a name."""
     return not isinstance(method, str) and method is not True
 
 
@@ -100,7 +100,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class LossPath:
-    """Mean cost of every iterate on rows held out, and two standard errors of it."""
+    """Mean held-out loss of every iterate, with errors over rows and of the probes."""
 
     path: np.ndarray
     row_se: np.ndarray
@@ -144,7 +144,7 @@ class Feedback:
 
     @classmethod
     def of(cls, tangents, groups):
-        """What the tangents of some modes say, for one output at all places."""
+        """Readings of the tangents of some modes, for one output at all places."""
         mean_bend = tangents.mean_bend[:, groups, None]
         back = (mean_bend * tangents.at_points[:, groups]).mean(axis=1)
         known = np.linalg.pinv(tangents.temporal + back)
@@ -156,7 +156,7 @@ class Feedback:
         return self.response @ (self.closed @ (self.known @ slopes))
 
     def of_errors(self, errors):
-        """What reading errors (n_updates + 1, n_groups, k) come to in the end."""
+        """Propagated reading errors, from (n_updates + 1, n_groups, k)."""
         driven = (self.mean_bend * errors[: len(self.mean_bend)]).mean(axis=1)
         return errors + self.of_slopes(driven)
 
@@ -194,7 +194,7 @@ class ProbedRun(ABC):
 
     @abstractmethod
     def random_probes(self, n_probes, rng):
-        """So many random probes."""
+        """A given number of random probes."""
 
     @abstractmethod
     def tangents(self, temporal, n_by_mode, probes):
@@ -205,7 +205,7 @@ class ProbedRun(ABC):
         """How many more random probes a solution takes, or 0."""
 
     def complete(self, modes, n_carried):
-        """Traces without error, by a complete basis, on so many modes."""
+        """Exact traces, by a complete basis, on some modes."""
         n_by_mode = np.full(n_carried, self.basis_size)
         carried = modes.temporal[:, :n_carried]
         return self.without_error(
@@ -222,8 +222,6 @@ class ProbedRun(ABC):
 
         Parameters
         ----------
-        modes : Modes
-        n_carried : int
         rng : numpy Generator or RandomState
         first : int
             Probes of the first round.

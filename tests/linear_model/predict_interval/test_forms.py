@@ -1,6 +1,6 @@
 """Intervals of several coverages, in the scale of a loss, and as wide as the row asks.
 
-What intervals are in general: tests/linear_model/test_predict_interval.py.
+What intervals are in general: test_definition.py.
 """
 
 import numpy as np
@@ -167,7 +167,7 @@ def test_many_counts_spread_more_than_few(rng):
     assert (found[:, 1] > 0.83).all()
 
 
-def test_what_losses_say_of_targets(rng):
+def test_scales_and_ranges_of_targets_by_loss(rng):
     mean = rng.random((4, 2)).astype(np.float32)
     for loss in LOSSES:
         assert loss.spread(mean).shape == mean.shape
@@ -335,7 +335,7 @@ def test_after_a_pipeline_of_data_frames(rng):
         ),
     ],
 )
-def test_what_scaled_needs_is_named(params, message, rng):
+def test_missing_needs_of_scaled_are_named(params, message, rng):
     X, y, X_new = drawn(rng)
     model = ridge(**params).fit(X, y)
     with pytest.raises(ValueError, match=message):

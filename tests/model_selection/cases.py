@@ -1,0 +1,74 @@
+"""An estimator, a splitter and a count that several files share."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from skacv.model_selection import RecordsTrajectory
+from skacv.optim.matrix import MatrixDesign
+from skacv.risk.averages import mean_with_error
+
+
+class NestedLeastSquares(RecordsTrajectory, RegressorMixin, BaseEstimator):
+    """Iterate t is least squares on the first t columns; the protocol does the rest."""
+
+    def __init__(self, loo="auto"):
+        self.loo = loo
+
+    def fit(self, X, y):
+        Q, R = np.linalg.qr(X)
+        self.n_iter_ = X.shape[1]
+        self.coef_path_ = np.zeros((self.n_iter_ + 1, self.n_iter_))
+        for t in range(1, self.n_iter_ + 1):
+            self.coef_path_[t, :t] = np.linalg.solve(R[:t, :t], Q[:, :t].T @ y)
+        self.coef_ = self.coef_path_[-1]
+        if self.loo:
+            leverages = np.pad((Q**2).cumsum(axis=1).T, [(1, 0), (0, 0)])
+            residuals = (y - self.coef_path_ @ X.T) / (1 - leverages)
+            self.loo_prediction_path_ = y - residuals
+            self.loo_indices_ = np.arange(len(y))
+            self.loo_path_, self.loo_se_path_ = mean_with_error(
+                residuals**2, np.ones(len(y))
+            )
+        return self
+
+    def predict(self, X):
+        return X @ self.coef_
+
+    def at_iteration(self, t):
+        stopped = copy(self)
+        stopped.coef_ = self.coef_path_[t]
+        return stopped
+
+
+class Drawn:
+    """A splitter that counts how often its splits are drawn."""
+
+    n_draws = 0
+
+    def __init__(self, splitter):
+        self.splitter = splitter
+
+    def __deepcopy__(self, memo):  # what clone does of splitters
+        return self
+
+    def split(self, X, y=None, groups=None):
+        self.n_draws += 1
+        return self.splitter.split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.splitter.get_n_splits(X, y, groups)
+
+
+def count_products(monkeypatch):
+    """Columns that X is multiplied with, from here on."""
+    counts = {"columns": 0}
+    original = MatrixDesign.dot
+
+    def counting(self, coef):
+        counts["columns"] += coef.shape[1]
+        return original(self, coef)
+
+    monkeypatch.setattr(MatrixDesign, "dot", counting)
+    return counts

@@ -1,0 +1,135 @@
+"""Runs in stages that end where nothing improves."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+
+from skacv import (
+    IterativeRidge,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+    TrajectoryLogisticRegression,
+)
+from tests.model_selection.cases import count_products
+
+
+def test_stages_look_at_the_data_once(data, monkeypatch):
+    """They are validated as often as for a run of one stage."""
+    seen, stages = [], []
+    coded, fit_up_to = TrajectoryLasso._coded_samples, TrajectoryLasso.fit_up_to
+
+    def counted(self, *args):
+        seen.append(args)
+        return coded(self, *args)
+
+    def stage(self, *args, **kwargs):
+        stages.append(args)
+        return fit_up_to(self, *args, **kwargs)
+
+    monkeypatch.setattr(TrajectoryLasso, "_coded_samples", counted)
+    monkeypatch.setattr(TrajectoryLasso, "fit_up_to", stage)
+    model = TrajectoryLasso("path", max_iter=20)
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=20).fit(*data)
+    n_seen = len(seen)
+    assert len(stages) > 2
+    TrajectoryEarlyStoppingCV(model, criterion="cv", patience=None).fit(*data)
+    assert len(seen) == 2 * n_seen
+
+
+@pytest.mark.parametrize("criterion", ["risk", "loo", "cv", "r2"])
+def test_patience_ends_the_run_early_at_the_same_iterate(criterion, data):
+    X, y = data
+    inner = IterativeRidge(0.0, max_iter=2000, tol=0, solver="nesterov")
+    patient = TrajectoryEarlyStoppingCV(inner, criterion=criterion, patience=20)
+    patient.fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion=criterion).fit(X, y)
+    n_iter = patient.estimator_.n_iter_
+    assert n_iter - patient.best_iter_ >= 20
+    assert n_iter < 200
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-6)
+    assert patient.best_iter_ == whole.best_iter_
+    assert patient.estimator_.max_iter == 2000
+    assert not patient.estimator_.warm_start
+
+
+def test_stages_double(data, monkeypatch):
+    X, y = data
+    planned = []
+    original = IterativeRidge.fit_up_to
+
+    def recording(self, n_updates, *args, **kwargs):
+        planned.append(n_updates)
+        return original(self, n_updates, *args, **kwargs)
+
+    monkeypatch.setattr(IterativeRidge, "fit_up_to", recording)
+    products = count_products(monkeypatch)
+    inner = IterativeRidge(0.0, max_iter=100_000, tol=0)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="risk", patience=5).fit(X, y)
+    assert planned == [5 * 2**k for k in range(len(planned))]
+    assert model.estimator_.n_iter_ == planned[-1]
+    best = model.best_iter_
+    assert planned[-2] < best + 5 <= planned[-1] or len(planned) == 1
+    # The updates themselves are made once; a stage reads all residuals anew.
+    assert products["columns"] <= 4 * planned[-1] + 10
+
+
+@pytest.mark.parametrize("cls", [IterativeRidge, TrajectoryLasso])
+def test_patience_along_a_path_of_alphas(cls, data, rng):
+    X, y = data
+    # So much noise that the best comes early on the path, and one of the stages, which
+    # double (20, 40, 80, 160), is the last before the path ends.
+    y = y + 2 * rng.standard_normal(len(y))
+    inner = cls("path", max_iter=20)
+    patient = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=20).fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=None).fit(X, y)
+    n_iter = patient.estimator_.n_iter_
+    assert n_iter < whole.estimator_.n_iter_
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-6)
+    assert patient.best_params_["alpha"] == pytest.approx(
+        patient.estimator_.alpha_path_[patient.best_iter_]
+    )
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        TrajectoryLasso("path", max_iter=20, tol=0),  # of thirty values, five
+        TrajectoryLogisticRegression("path", max_iter=50, tol=0),  # of ten, two
+    ],
+)
+def test_a_path_ends_by_itself_where_nothing_improves(inner, data):
+    """After a sixth of the values, to the update; what came before is the whole run."""
+    X, y = data
+    y = y > np.median(y) if is_classifier(inner) else y
+    patient = TrajectoryEarlyStoppingCV(inner, criterion="cv").fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner, criterion="cv", patience=None).fit(X, y)
+    assert whole.estimator_.n_iter_ > 450  # values at which nothing moves end early
+    n_iter = patient.estimator_.n_iter_
+    assert patient.best_iter_ + 100 <= n_iter < 1.25 * (patient.best_iter_ + 100) < 600
+    np.testing.assert_allclose(patient.path_, whole.path_[: n_iter + 1], rtol=1e-10)
+    assert patient.best_iter_ == whole.best_iter_
+    assert patient.estimator_._live is None
+
+
+# Values at which every update moves something: else rounding says when one ends.
+@pytest.mark.parametrize("values", [[0.5, 0.1, 0.02], 0.1])
+def test_runs_whose_length_a_user_has_chosen_go_on_to_their_end(values, data):
+    inner = TrajectoryLasso(values, max_iter=100, tol=0)
+    model = TrajectoryEarlyStoppingCV(inner).fit(*data)
+    assert model.estimator_.n_iter_ == clone(inner).fit(*data).n_iter_
+
+
+def test_patience_longer_than_the_run(data):
+    X, y = data
+    inner = TrajectoryLasso([0.5, 0.1], max_iter=7, tol=0)
+    patient = TrajectoryEarlyStoppingCV(inner, patience=1000).fit(X, y)
+    whole = TrajectoryEarlyStoppingCV(inner).fit(X, y)
+    np.testing.assert_array_equal(patient.path_, whole.path_)
+
+
+def test_patience_with_values_of_alpha_that_converge_at_once(data):
+    """A stage that adds no iterate does not end the run."""
+    X, y = data
+    inner = TrajectoryLasso([1e3] * 20 + [0.1], max_iter=20)
+    model = TrajectoryEarlyStoppingCV(inner, criterion="loo", patience=25).fit(X, y)
+    assert model.best_params_["alpha"] == 0.1

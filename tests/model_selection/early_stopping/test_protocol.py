@@ -1,0 +1,131 @@
+"""Estimators of other classes: what they need, by shape or by inheritance."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.model_selection import LeaveOneOut, cross_val_score
+
+from skacv import IterativeRidge, TrajectoryEarlyStoppingCV
+from skacv._estimator.estimates.readers import ESTIMATES
+from skacv._estimator.estimates.recording import METHODS
+from skacv.model_selection import RecordsTrajectory
+from tests.cases import covering
+from tests.model_selection.cases import NestedLeastSquares
+
+
+def forwarded(name):
+    def method(self, *args):
+        return getattr(self._ridge(), name)(*args)
+
+    return method
+
+
+class Boxed(RegressorMixin, BaseEstimator):
+    """An IterativeRidge of which only what is asked of an estimator can be seen."""
+
+    def __init__(self, loo="auto", cv=None):
+        self.loo = loo
+        self.cv = cv
+
+    def _ridge(self):
+        ridge = IterativeRidge(0.0, max_iter=50, risk=False, loo=self.loo, cv=self.cv)
+        return getattr(self, "ridge_", ridge)
+
+    def fit(self, X, y):
+        return self._show(self._ridge().fit(X, y))
+
+    def fit_up_to(self, n_updates, X, y):
+        ridge = self._ridge()
+        is_whole = ridge.fit_up_to(n_updates, X, y)
+        self._show(ridge)
+        return is_whole
+
+    def at_iteration(self, t):
+        return clone(self)._show(self.ridge_.at_iteration(t))
+
+    def _show(self, ridge):
+        self.ridge_, self.n_iter_ = ridge, ridge.n_iter_
+        for estimate in ESTIMATES.values():
+            for kind in ("path", "se_path", "predictions", "indices"):
+                name = getattr(estimate, kind)
+                if hasattr(ridge, name):
+                    setattr(self, name, getattr(ridge, name))
+        return self
+
+
+for name in METHODS:
+    if name not in dir(Boxed):
+        setattr(Boxed, name, forwarded(name))
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+@pytest.mark.parametrize("criterion", ["auto", "loo", "cv", "r2"])
+def test_estimators_need_what_they_are_asked_for_alone(criterion, patience, data):
+    X, y = data
+    settings = {"criterion": criterion, "patience": patience}
+    boxed = TrajectoryEarlyStoppingCV(Boxed(), param_grid={"cv": [3, 4]}, **settings)
+    ridge = IterativeRidge(0.0, max_iter=50, risk=False)
+    whole = TrajectoryEarlyStoppingCV(ridge, param_grid={"cv": [3, 4]}, **settings)
+    boxed.fit(X, y)
+    whole.fit(X, y)
+    np.testing.assert_array_equal(boxed.path_, whole.path_)
+    np.testing.assert_array_equal(boxed.predict(X), whole.predict(X))
+    assert boxed.best_params_ == whole.best_params_
+
+
+@pytest.mark.parametrize("missing", METHODS)
+def test_estimators_that_lack_a_method_are_refused(missing, data):
+    lacking = type("Lacking", (Boxed,), {missing: None})()
+    assert isinstance(Boxed(), RecordsTrajectory)
+    assert not isinstance(lacking, RecordsTrajectory)
+    sentence = f"an estimator that records its traj.* but Lacking has no {missing} "
+    with pytest.raises(ValueError, match=sentence):
+        TrajectoryEarlyStoppingCV(lacking).fit(*data)
+
+
+def test_a_refusal_names_what_every_class_has_to_write(data):
+    with pytest.raises(ValueError, match=r"but Lasso has no at_iteration \(see"):
+        TrajectoryEarlyStoppingCV(Lasso()).fit(*data)
+
+
+@covering(criterion=["auto", "loo", "r2"], loo=["auto", True], patience=[None, 3])
+def test_a_class_that_derives_from_the_protocol(criterion, loo, patience, data):
+    X, y = data[0][:, :8], data[1]
+    model = TrajectoryEarlyStoppingCV(
+        NestedLeastSquares(loo), criterion=criterion, patience=patience
+    )
+    model.fit(X, y)
+    splits = LeaveOneOut()
+    costs = [
+        -cross_val_score(
+            LinearRegression(fit_intercept=False),
+            X[:, :t],
+            y,
+            cv=splits,
+            scoring="neg_mean_squared_error",
+        ).mean()
+        for t in range(1, 9)
+    ]
+    path = (1 - model.path_) * y.var() if criterion == "r2" else model.path_
+    np.testing.assert_allclose(path[1:], costs)
+    assert model.best_iter_ == 1 + np.argmin(costs)
+    assert model.best_params_ == {}
+    best = LinearRegression(fit_intercept=False).fit(X[:, : model.best_iter_], y)
+    expected = best.predict(X[:, : model.best_iter_])
+    np.testing.assert_allclose(model.predict(X), expected)
+
+
+def test_parameters_of_estimators_without_a_criterion(data):
+    """One that computes none of them says so, whatever it lacks."""
+    X, y = data
+
+    class Silent(Boxed):
+        def __init__(self):
+            self.loo, self.cv = False, None
+
+    for criterion in ("auto", "loo", "risk", "cv", "r2"):
+        model = TrajectoryEarlyStoppingCV(Silent(), criterion=criterion)
+        with pytest.raises(ValueError, match="Silent does not have") as caught:
+            model.fit(X, y)
+        assert ("memory matrix" in str(caught.value)) == (criterion == "risk")

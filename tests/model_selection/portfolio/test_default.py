@@ -1,0 +1,191 @@
+"""The portfolio that is taken where no estimator is given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.metrics import log_loss
+from sklearn.utils import get_tags
+
+from skacv import SelfStoppingRegressor, TrajectoryEarlyStoppingCV
+from skacv.model_selection import tables
+from skacv.model_selection.portfolios import MOST_DECOMPOSED, PORTFOLIOS, task_of
+from skacv.model_selection.tables import Table, that_take
+
+from .cases import members
+
+pytestmark = pytest.mark.usefixtures("few_trees")
+
+
+def test_the_default_for_numbers():
+    X, y = load_diabetes(return_X_y=True)
+    model = SelfStoppingRegressor(random_state=0)
+    assert is_regressor(model)
+    model.fit(X, y)
+    assert is_regressor(model)
+    assert model.task_ == "regression"
+    names = [name for name, _ in PORTFOLIOS["regression"]()]
+    assert names == list(model.member_paths_)
+    assert set(names) == set(model.results_["member"])
+    # A blend of the best iterates is no worse on the rows that have weighed them.
+    assert model.best_score_ <= min(path.min() for path in model.member_paths_.values())
+    assert sum(model.weights_.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("task", ["auto", "classification"])
+def test_the_default_for_classes(task):
+    X, y = load_iris(return_X_y=True)
+    y = np.array(["a", "b", "c"])[y]
+    model = TrajectoryEarlyStoppingCV(task=task, random_state=0)
+    # Before it is known, so that cross-validation splits by classes where there are.
+    assert is_classifier(model)
+    model.fit(X, y)
+    assert is_classifier(model)
+    assert model.task_ == "classification"
+    assert model.score(X, y) > 0.9
+    assert list(model.classes_) == ["a", "b", "c"]
+    assert log_loss(y, model.predict_proba(X)) < 0.3
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert model.fit(X, y).score(X, y) > 0.9
+
+
+def kernels_of(model):
+    return [name for name in model.member_paths_ if name == "kernel"]
+
+
+def test_members_that_cannot_take_the_data_are_left_out(data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(random_state=0)
+    assert kernels_of(model.fit(X, y))
+    # Forests of scikit-learn 1.6 take sparse X without saying so.
+    trees = get_tags(ExtraTreesRegressor()).input_tags.sparse * ["extra trees"]
+    model.fit(sparse.csr_matrix(X), y)
+    assert set(model.member_paths_) == {"lasso", "ridge", *trees}
+    assert set(model.fit(X, np.column_stack([y, -y])).member_paths_) == {
+        "ridge",
+        "kernel",
+        "extra trees",
+    }
+    assert model.predict(X).shape == (80, 2)
+    model.set_params(criterion="risk").fit(X, y)
+    assert set(model.member_paths_) == {"lasso"}
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "side"),
+    [
+        ("kernel", tables.MOST_KERNEL_ROWS, "n_rows"),
+        ("extra trees", tables.MOST_FOREST_ROWS, "n_rows"),
+    ],
+)
+def test_members_that_would_take_long_are_left_out(name, most, side):
+    for size, there in ((most, 1), (most + 1, 0)):
+        table = Table(**{"n_rows": 50, "n_columns": 2, "n_targets": 1, side: size})
+        kept, why = that_take(PORTFOLIOS["regression"](), table)
+        names = [kept_name for kept_name, _ in kept]
+        assert names.count(name) == there
+        assert (str(most) in why.get(name, "")) == (not there)
+
+
+def test_a_dense_linear_member_is_exact_where_that_is_cheap():
+    for n_columns, name in ((MOST_DECOMPOSED, "ridge"), (2000, "least squares")):
+        table = Table(n_rows=50, n_columns=n_columns, n_targets=1)
+        names = [name for name, _ in PORTFOLIOS["regression"](table)]
+        assert names[1] == name
+    workers = Table(n_rows=50, n_columns=2, n_targets=1, is_here=False)
+    assert PORTFOLIOS["regression"](workers)[1][0] == "least squares"
+
+
+def test_trees_take_missing_values_and_categories(data):
+    X, y = data
+    frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    frame.loc[::9, "b"] = np.nan
+    with pytest.warns(UserWarning, match="lasso, .* missing values: a SimpleImputer"):
+        model = SelfStoppingRegressor(random_state=0).fit(frame, y)
+    assert set(model.member_paths_) == {"boosted trees", "extra trees"}
+    assert np.isfinite(model.predict(frame)).all()
+    frame["d"] = pd.Series(np.where(X[:, 3] > 0, "u", "v")).astype("category")
+    with pytest.warns(UserWarning, match="columns of categories: a OneHotEncoder"):
+        model.fit(frame, y)
+    assert set(model.member_paths_) == {"boosted trees"}
+    with pytest.raises(ValueError, match=r"Columns \['d'\] of X hold strings"):
+        model.fit(frame.astype({"d": object}), y)
+
+
+def test_blending_is_the_default_of_the_default_portfolio_alone(data):
+    X, y = data
+    settings = {"random_state": 0}
+    blend = SelfStoppingRegressor(**settings).fit(X, y)
+    named = SelfStoppingRegressor(rule="blend", **settings).fit(X, y)
+    assert blend.weights_ == named.weights_
+    best = SelfStoppingRegressor(rule="min", **settings).fit(X, y)
+    assert sorted(best.weights_.values())[-2:] == [0, 1]
+    scored = SelfStoppingRegressor(criterion="r2", **settings).fit(X, y)
+    assert sorted(scored.weights_.values())[-2:] == [0, 1]
+    listed = SelfStoppingRegressor(members()).fit(X, y)
+    assert sorted(listed.weights_.values()) == [0, 0, 1]
+
+
+@pytest.mark.parametrize("n_rows", [10, 15, 25])
+def test_default_portfolio_on_few_rows(n_rows, data):
+    X, y = data
+    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X[:n_rows], y[:n_rows])
+    assert np.isfinite(model.best_score_)
+    label = np.where(y[:n_rows] > np.median(y[:n_rows]), "high", "low")
+    model.fit(X[:n_rows], label)
+    assert model.task_ == "classification"
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (np.linspace(0, 1, 50), "regression"),
+        (np.linspace(0, 1, 50).reshape(25, 2), "regression"),
+        (np.arange(50) % 2 == 0, "classification"),
+        (np.array(["a", "b", "c"])[np.arange(50) % 3], "classification"),
+        (np.array(["a", "b", "c"] + ["d"] * 40), "classification"),
+        (pd.Series(["a", "b", "c"] * 9, dtype="category"), "classification"),
+        (np.array([True, False] * 9, dtype=object), "classification"),
+    ],
+)
+def test_task_inferred_from_y(y, expected):
+    assert task_of(None, y) == expected
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.arange(50),
+        np.arange(50.0),
+        np.arange(50).reshape(25, 2),
+        np.arange(50) % 2,
+        np.arange(50) % 2 + 0.0,
+        np.arange(50) % 4,  # counts, or classes
+        np.arange(50) % 10 + 0.0,
+        (np.arange(50) % 3).reshape(-1, 1),
+        pd.Series(np.arange(50) % 3).astype(object),
+    ],
+    ids=range(9),
+)
+def test_whole_numbers_need_an_explicit_task(y):
+    with pytest.raises(ValueError, match="SelfStoppingRegressor or SelfStoppingCl"):
+        task_of(None, y)
+    model = TrajectoryEarlyStoppingCV()
+    with pytest.raises(ValueError, match="may be numbers or labels of classes"):
+        model.fit(np.arange(2.0 * len(y)).reshape(len(y), 2), y)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_every_fit_infers_the_task_anew():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = TrajectoryEarlyStoppingCV(random_state=0).fit(X, names)
+    assert model.task_ == "classification"
+    assert model.fit(X[:, :3], X[:, 3]).task_ == "regression"
+    assert is_regressor(model)
+    assert not hasattr(model, "predict_proba")
+    assert model.set_params(task="classification").fit(X, y > 0).score(X, y > 0) == 1

@@ -1,0 +1,84 @@
+"""Stages of boosters are judged by the loss of their trees."""
+
+import pytest
+from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
+
+from skacv import Staged
+from skacv.optim.losses import Poisson, SquaredError
+from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, regression_loss
+
+from .cases import booster, named, table
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("XGBRegressor", {"objective": "reg:quantileerror", "quantile_alpha": 0.8}),
+        ("LGBMRegressor", {"objective": "quantile", "alpha": 0.8}),
+        ("CatBoostRegressor", {"loss_function": "Quantile:alpha=0.8"}),
+        ("XGBRegressor", {"objective": "count:poisson"}),
+        ("LGBMRegressor", {"objective": "poisson"}),
+        ("CatBoostRegressor", {"loss_function": "Poisson"}),
+    ],
+    ids=named,
+)
+def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
+    is_poisson = "poisson" in str(settings).lower()
+    X, y = table("counts" if is_poisson else "values")
+    model = Staged(booster(name, **settings), cv=3).fit(X, y)
+    held_out = model.cv_prediction_path_[7].astype(float)
+    expected = (
+        mean_poisson_deviance(model.cv_target_, held_out) / 2
+        if is_poisson
+        else mean_pinball_loss(model.cv_target_, held_out, alpha=0.8)
+    )
+    assert model.cv_path_[7] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "loss"),
+    [
+        ("LGBMRegressor", {"objective": "quantile"}, Pinball(0.9)),
+        ("CatBoostRegressor", {"loss_function": "Quantile"}, Pinball(0.5)),
+        ("LGBMRegressor", {"objective": "mape"}, AbsoluteError()),
+        ("CatBoostRegressor", {"loss_function": "Huber:delta=2"}, AbsoluteError()),
+        (
+            "LGBMRegressor",
+            {"objective": "tweedie", "tweedie_variance_power": 1.2},
+            HalfDeviance(1.2),
+        ),
+        (
+            "LGBMRegressor",
+            {"objective": "tweedie", "tweedie_variance_power": 1.0},
+            Poisson(),
+        ),
+        (
+            "CatBoostRegressor",
+            {"loss_function": "Tweedie:variance_power=1.2"},
+            HalfDeviance(1.2),
+        ),
+        ("XGBRegressor", {"objective": "reg:pseudohubererror"}, AbsoluteError()),
+        ("XGBRegressor", {}, SquaredError()),
+        ("LGBMRegressor", {}, SquaredError()),
+        ("CatBoostRegressor", {}, SquaredError()),
+    ],
+    ids=named,
+)
+def test_losses_by_their_names(name, settings, loss):
+    assert regression_loss(booster(name, **settings)) == loss
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        (
+            "XGBRegressor",
+            {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]},
+        ),
+        ("CatBoostRegressor", {"loss_function": "MultiQuantile:alpha=0.1,0.9"}),
+    ],
+    ids=named,
+)
+def test_several_quantiles_are_refused(name, settings):
+    with pytest.raises(ValueError, match="evaluated by one quantile"):
+        Staged(booster(name, **settings), cv=3).fit(*table())

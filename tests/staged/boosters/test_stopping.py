@@ -1,0 +1,114 @@
+"""The best stage of boosters is kept: pickles, pipelines, grids."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
+from skacv.staged.boosters import Boosters
+from skacv.staged.kinds import kind_of
+
+from .cases import PLAIN, answer, booster, by_hand, table
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_best_stage_is_kept(name):
+    X, y = load_diabetes(return_X_y=True)
+    inner = booster(name, 400, learning_rate=0.2)
+    model = TrajectoryEarlyStoppingCV(inner, cv=KFold(4), patience=20).fit(X, y)
+    t, count = model.best_iter_, kind_of(inner).count_name()
+    assert 1 <= t < model.estimator_.n_iter_ < 400
+    assert model.best_params_ == {count: t}
+    errors = [
+        np.mean((y[judged] - by_hand(inner, t, X, y, fitted).predict(X[judged])) ** 2)
+        for fitted, judged in KFold(4).split(X)
+    ]
+    assert model.best_score_ == pytest.approx(
+        np.average(errors, weights=[111, 111, 110, 110])
+    )
+    fresh = by_hand(inner, t, X, y, np.arange(len(y)))
+    np.testing.assert_array_equal(model.predict(X), fresh.predict(X))
+    np.testing.assert_array_equal(
+        model.estimator_.feature_importances_, fresh.feature_importances_
+    )
+    assert model.predict_interval(X[:3]).shape == (3, 2)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "LGBMClassifier"])
+def test_pickles(name):
+    X, y = table("three words" if "Classifier" in name else "values")
+    model = TrajectoryEarlyStoppingCV(booster(name), cv=3).fit(X, y)
+    for other in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        np.testing.assert_array_equal(answer(other, X), answer(model, X))
+        assert other.at_iteration(3).iteration_ == 3
+    # In the middle of a run, which then begins anew.
+    begun = Staged(booster(name), cv=3)
+    begun.fit_up_to(5, X, y)
+    other = pickle.loads(pickle.dumps(begun))
+    np.testing.assert_array_equal(answer(other, X), answer(begun, X))
+    other.fit_up_to(9, X, y)
+    begun.fit_up_to(9, X, y)
+    np.testing.assert_array_equal(other.cv_path_, begun.cv_path_)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_training_rows_are_freed(name):
+    X, y = table()
+    model = Staged(booster(name), cv=3).fit(X, y)
+    assert model._live is None
+    stages = model._model.stages
+    assert isinstance(stages, Boosters)
+    assert getattr(stages, "training", None) is getattr(stages, "thread", None) is None
+    assert not getattr(stages.booster, "train_set", None)
+    np.testing.assert_array_equal(
+        model.predict(X), model.at_iteration(12).estimator_.predict(X)
+    )
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_pipeline_with_an_imputer_before(name):
+    X, y = table()
+    inner = booster(name)
+    model = Staged(make_pipeline(SimpleImputer(), inner), cv=3).fit(X, y)
+    place = 0
+    for judged in model.cv_indices_:
+        fitted = np.setdiff1d(np.arange(len(y)), judged)
+        pipe = make_pipeline(SimpleImputer(), clone(inner)).fit(X[fitted], y[fitted])
+        found = model.cv_prediction_path_[12][place : place + len(judged)]
+        np.testing.assert_array_equal(found, pipe.predict(X[judged]))
+        place += len(judged)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_grids_of_parameters(name):
+    X, y = table()
+    rates = [0.05, 0.3]
+    inside = TrajectoryEarlyStoppingCV(
+        booster(name), cv=3, param_grid={"learning_rate": rates}
+    ).fit(X, y)
+    assert inside.best_params_["learning_rate"] in rates
+    outside = GridSearchCV(
+        TrajectoryEarlyStoppingCV(booster(name), cv=3),
+        {"estimator__learning_rate": rates},
+        cv=2,
+    ).fit(X, y)
+    assert outside.best_params_["estimator__learning_rate"] in rates
+    scores = cross_val_score(TrajectoryEarlyStoppingCV(booster(name), cv=3), X, y, cv=2)
+    assert (scores > 0).all()
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_beside_members_of_our_own(name):
+    X, y = table()
+    X = np.nan_to_num(X)
+    members = [("lasso", TrajectoryLasso("path")), ("trees", booster(name, 60))]
+    model = TrajectoryEarlyStoppingCV(members, cv=3, random_state=0).fit(X, y)
+    assert set(model.member_paths_) == {"lasso", "trees"}
+    assert model.best_member_ == "trees"

@@ -1,0 +1,258 @@
+"""Paths of ``Staged``: losses and held-out predictions of its stages."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.metrics import (
+    log_loss,
+    mean_absolute_error,
+    mean_gamma_deviance,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_squared_error,
+    zero_one_loss,
+)
+from sklearn.model_selection import KFold, PredefinedSplit
+
+from skacv import Staged
+from skacv.optim.losses import Poisson
+from skacv.staged import held_out, losses
+
+from .cases import SMALL, assert_same_fits, boosted
+
+# ------------------------------------------------------------------ paths
+
+
+def half(deviance):
+    return lambda y, found: deviance(y, found) / 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "metric"),
+    [
+        (boosted(), mean_squared_error),
+        (boosted(loss="absolute_error"), mean_absolute_error),
+        (boosted(loss="poisson"), half(mean_poisson_deviance)),
+        (boosted(loss="gamma"), half(mean_gamma_deviance)),
+        (
+            boosted(loss="quantile", quantile=0.8),
+            lambda y, found: mean_pinball_loss(y, found, alpha=0.8),
+        ),
+        (
+            GradientBoostingRegressor(loss="quantile", n_estimators=4),
+            lambda y, found: mean_pinball_loss(y, found, alpha=0.9),
+        ),
+        (GradientBoostingRegressor(loss="huber", n_estimators=4), mean_absolute_error),
+        (
+            RandomForestRegressor(3, criterion="absolute_error", random_state=0),
+            mean_absolute_error,
+        ),
+        (SGDRegressor(loss="epsilon_insensitive", max_iter=3), mean_absolute_error),
+    ],
+    ids=lambda value: getattr(value, "__name__", re.sub(r"\W+", "-", str(value))[-40:]),
+)
+def test_stages_are_judged_by_the_loss_of_the_estimator(estimator, metric, data):
+    X, y = data
+    model = Staged(estimator, cv=KFold(3)).fit(X, y)
+    by_fold = np.array(
+        [
+            [metric(y[judged], found[judged]) for judged in model.cv_indices_]
+            for found in np.asarray(model.cv_prediction_path_)
+        ]
+    )
+    np.testing.assert_allclose(model.cv_fold_path_, by_fold)
+    np.testing.assert_allclose(model.cv_path_, by_fold.mean(axis=1))
+    np.testing.assert_allclose(
+        model.cv_se_path_, by_fold.std(axis=1, ddof=1) / np.sqrt(3), atol=1e-12
+    )
+
+
+def test_probabilities_are_judged_by_the_log_loss(labelled):
+    X, y = labelled
+    model = Staged(HistGradientBoostingClassifier(**SMALL), cv=4).fit(X, y)
+    rows = np.concatenate(model.cv_indices_)
+    expected = [
+        log_loss(y[rows], found) for found in np.asarray(model.cv_prediction_path_)
+    ]
+    np.testing.assert_allclose(model.cv_path_, expected)
+    np.testing.assert_array_equal(model.cv_target_, y[rows])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decisions_are_judged_by_labels(n_classes):
+    X, y = make_classification(90, n_informative=4, n_classes=n_classes, random_state=0)
+    model = Staged(SGDClassifier(max_iter=4, random_state=0), cv=3).fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    rows = np.concatenate(model.cv_indices_)
+    for t, found in enumerate(np.asarray(model.cv_prediction_path_)):
+        labels = found.argmax(axis=1) if n_classes == 3 else (found > 0).astype(int)
+        wrong = zero_one_loss(y[rows], labels)
+        np.testing.assert_allclose(model.cv_path_[t], wrong)
+
+
+def test_row_zero_is_a_constant(data, labelled):
+    X, y = data
+    weights = np.arange(1.0, 61.0)
+    model = Staged(boosted(), cv=KFold(3)).fit(X, y, sample_weight=weights)
+    for judged in model.cv_indices_:
+        fitted = np.setdiff1d(np.arange(60), judged)
+        mean = np.average(y[fitted], weights=weights[fitted])
+        np.testing.assert_allclose(model.cv_prediction_path_[0][judged], mean)
+    X, y = labelled
+    model = Staged(HistGradientBoostingClassifier(**SMALL), cv=KFold(3)).fit(X, y)
+    for judged in model.cv_indices_:
+        share = np.mean(np.delete(y, judged) == "yes")
+        found = model.cv_prediction_path_[0][judged]
+        np.testing.assert_allclose(found, np.tile([1 - share, share], (len(judged), 1)))
+
+
+def test_weights_are_those_of_the_mean(data, rng):
+    X, y = data
+    weights = rng.uniform(size=60)
+    weights[::9] = 0
+    model = Staged(boosted(), cv=KFold(3)).fit(X, y, sample_weight=weights)
+    rows = np.concatenate(model.cv_indices_)
+    assert np.all(weights[rows] > 0)
+    assert len(rows) == np.count_nonzero(weights)
+    for t, found in enumerate(np.asarray(model.cv_prediction_path_)):
+        error = mean_squared_error(y[rows], found, sample_weight=weights[rows])
+        np.testing.assert_allclose(model.cv_path_[t], error)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"yes": 5.0, "no": 1.0}])
+def test_weights_of_classes_are_those_of_the_mean(class_weight, labelled):
+    X, y = labelled
+    classifier = RandomForestClassifier(4, class_weight=class_weight, max_depth=2)
+    model = Staged(classifier, cv=3).fit(X, y)
+    rows = np.concatenate(model.cv_indices_)
+    ratio = (
+        5.0 if class_weight != "balanced" else np.mean(y == "no") / np.mean(y == "yes")
+    )
+    weights = np.where(y[rows] == "yes", ratio, 1.0)
+    for t, found in enumerate(np.asarray(model.cv_prediction_path_)):
+        expected = log_loss(y[rows], found, sample_weight=weights)
+        np.testing.assert_allclose(model.cv_path_[t], expected)
+
+
+def test_training_rows_are_judged_as_well(data, rng, labelled):
+    X, y = data
+    weights = rng.uniform(size=60)
+    model = Staged(boosted()).fit(X, y, sample_weight=weights)
+    mean = np.full(60, np.average(y, weights=weights))
+    found = [mean, *model.staged_predict(X)]
+    errors = [mean_squared_error(y, each, sample_weight=weights) for each in found]
+    np.testing.assert_allclose(model.train_path_, errors)
+    losses = model.staged_loss(X, y, sample_weight=weights)
+    np.testing.assert_allclose(losses, errors[1:])
+    X, y = labelled
+    model = Staged(HistGradientBoostingClassifier(**SMALL)).fit(X, y)
+    expected = [log_loss(y, each) for each in model.staged_predict_proba(X)]
+    np.testing.assert_allclose(model.train_path_[1:], expected)
+    np.testing.assert_allclose(model.staged_loss(X, y), expected)
+    with pytest.raises(ValueError, match=r"labels unseen in fit: .*perhaps"):
+        model.staged_loss(X, np.where(y == "no", "perhaps", y))
+
+
+def test_one_split_has_errors_over_its_rows(data):
+    X, y = data
+    split = PredefinedSplit(np.where(np.arange(60) < 45, -1, 0))
+    model = Staged(boosted(), cv=split).fit(X, y)
+    errors = (y[45:] - model.cv_prediction_path_[5]) ** 2
+    np.testing.assert_allclose(model.cv_se_path_[5], errors.std(ddof=1) / np.sqrt(15))
+
+
+# ------------------------------------------------------------------ a path not kept
+
+
+@pytest.fixture
+def nothing_kept(monkeypatch):
+    monkeypatch.setattr(held_out, "MOST_KEPT", 10)
+    monkeypatch.setattr(held_out, "ENTRIES_PER_BLOCK", 150)
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+def test_predictions_that_are_not_kept_are_made_again(
+    classifier, data, labelled, request
+):
+    X, y = labelled if classifier else data
+    model = HistGradientBoostingClassifier(**SMALL) if classifier else boosted()
+    model = Staged(model, cv=3)
+    kept = clone(model).fit(X, y)
+    request.getfixturevalue("nothing_kept")
+    made = clone(model).fit(X, y)
+    assert_same_fits(made, kept, X)
+    path, expected = made.cv_prediction_path_, np.asarray(kept.cv_prediction_path_)
+    assert path.shape == expected.shape
+    for t in (4, 0, 2, 3, -1):  # in any order
+        np.testing.assert_array_equal(path[t], expected[t])
+    for stages in (
+        slice(1, 4),
+        slice(None, None, 2),
+        slice(None, None, -1),
+        slice(2, 2),
+    ):
+        np.testing.assert_array_equal(path[stages], expected[stages])
+    assert made._held_out_costs("cv", y).averages()[0] == pytest.approx(kept.cv_path_)
+    again = pickle.loads(pickle.dumps(made))
+    np.testing.assert_array_equal(again.cv_prediction_path_, expected)
+
+
+def test_a_chosen_stage_keeps_its_own_predictions(data, nothing_kept):
+    X, y = data
+    model = Staged(boosted(), cv=3).fit(X, y)
+    stopped = model.at_iteration(3)
+    found = stopped.cv_prediction_path_
+    np.testing.assert_array_equal(found[3], model.cv_prediction_path_[3])
+    assert found.shape == (6, 60)
+    with pytest.raises(ValueError, match="predictions of stage 3, the one that was"):
+        found[2]
+    assert stopped.predict_interval(X).shape == (60, 2)
+    assert stopped._held_out_costs("cv", y) is None
+    # Training rows of folds are not kept with it.
+    assert len(pickle.dumps(stopped)) < len(pickle.dumps(model))
+
+
+# ------------------------------------------------------------------ names of losses
+
+
+def test_losses_by_their_names():
+    class Named:
+        def __init__(self, **params):
+            self.params = params
+
+        def get_params(self, deep=True):
+            return self.params
+
+    for params, expected in [
+        ({"loss_function": "Quantile:alpha=0.3"}, losses.Pinball(0.3)),
+        ({"objective": "reg:tweedie"}, losses.HalfDeviance(1.5)),
+        (
+            {"objective": "tweedie", "tweedie_variance_power": 1.2},
+            losses.HalfDeviance(1.2),
+        ),
+        ({"objective": "count:poisson"}, Poisson()),
+        ({"objective": "reg:squarederror"}, losses.SquaredError()),
+        ({"objective": None}, losses.SquaredError()),
+    ]:
+        assert losses.regression_loss(Named(**params)) == expected
+
+
+def test_half_deviances_are_those_of_metrics(rng):
+    from sklearn.metrics import mean_tweedie_deviance
+
+    y, mean = rng.gamma(2.0, size=(2, 30)) + 0.1
+    for power in (1.2, 1.5, 2.0):
+        cost = losses.HalfDeviance(power).cost(y[:, None], mean[:, None])
+        expected = mean_tweedie_deviance(y, mean, power=power) / 2
+        np.testing.assert_allclose(cost.mean(), expected)

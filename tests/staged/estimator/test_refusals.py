@@ -1,0 +1,97 @@
+"""What ``Staged`` refuses."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingRegressor,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+from skacv import RowSummary, Staged, TrajectoryLasso
+from skacv.staged import recorded
+
+from .cases import SMALL, boosted
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SVR(),
+        KNeighborsRegressor(),
+        LinearRegression(),
+        StackingRegressor([("a", LinearRegression())]),
+        make_pipeline(StandardScaler(), SVR()),
+        MiniBatchKMeans(),
+        TrajectoryLasso(),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_estimators_without_stages_are_refused(estimator, data):
+    with pytest.raises(ValueError, match=r"cannot be fitted stage by stage: .* can\.$"):
+        Staged(estimator).fit(*data)
+
+
+def test_bad_data_and_parameters_are_refused(data, labelled):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    with pytest.raises(ValueError, match="n_updates must be at least 1, got 0"):
+        model.fit_up_to(0, X, y)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.fit(X)
+    with pytest.raises(ValueError, match="'max_iter' parameter of HistGradient"):
+        Staged(boosted(max_iter=0)).fit(X, y)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(X, np.where(y > 1, np.nan, y))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        Staged(HistGradientBoostingClassifier(**SMALL), cv=3).fit(X, y)
+    two = np.stack([labelled[1]] * 2, axis=1)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        Staged(RandomForestClassifier(3), cv=3).fit(X, two)
+    with pytest.raises(TypeError, match="a RowSummary has moments of most of them"):
+        model.fit(RowSummary.from_arrays(X, y))
+
+
+def test_folds_without_rows_are_refused(data):
+    X, y = data
+    weights = np.r_[np.zeros(20), np.ones(40)]
+    for cv, said in {
+        "judge by": KFold(3),
+        "fit on": [(np.arange(20), np.arange(20, 60))],
+    }.items():
+        with pytest.raises(ValueError, match=f"Fold 0 of cv leaves no row .* to {cv}"):
+            Staged(boosted(), cv=said).fit(X, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="Fold 0 of cv has rows beyond the 60 samples"):
+        Staged(boosted(), cv=[(np.arange(90), [3])]).fit(X, y)
+    with pytest.raises(ValueError, match="cv gives no folds"):
+        Staged(boosted(), cv=[]).fit(X, y)
+
+
+def test_checks_of_data_raise_what_the_estimator_raises(data):
+    X, y = data
+    Staged(boosted())._check_data(X, y)
+    X[3, 1] = np.nan
+    model = Staged(GradientBoostingRegressor())
+    with pytest.raises(ValueError, match="Input X contains NaN") as found:
+        model._check_data(X, y)
+    with pytest.raises(ValueError, match="Input X contains NaN") as expected:
+        GradientBoostingRegressor().fit(X, y)
+    assert str(found.value) == str(expected.value)
+    assert not hasattr(model, "n_iter_")
+
+
+def test_which_estimators_are_wrapped():
+    for estimator in (TrajectoryLasso(), SVR(), LinearRegression(), Staged(boosted())):
+        assert recorded(estimator) is estimator
+    assert isinstance(recorded(boosted()), Staged)
+    pipe = make_pipeline(StandardScaler(), TrajectoryLasso())
+    assert recorded(pipe) is pipe
+    assert recorded(boosted(verbose=1), n_jobs=2).get_params(deep=False)["verbose"]

@@ -1,0 +1,124 @@
+"""Runs of ``Staged`` that go on, are read on the way, or stop."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import get_scorer
+
+from skacv import Staged
+from skacv.staged.kinds import HistBoosting
+from tests.callbacks import StopAtFive, needs_callbacks
+
+from .cases import assert_same_fits, boosted
+
+
+def test_a_longer_run_leaves_paths_read_before_unchanged(data):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    assert not model.fit_up_to(2, X, y)
+    path, stopped = model.cv_prediction_path_, model.at_iteration(2)
+    expected = np.asarray(path), stopped.predict(X)
+    assert model.fit_up_to(5, X, y)
+    assert path.shape == (3, 60)
+    np.testing.assert_array_equal(path, expected[0])
+    np.testing.assert_array_equal(stopped.cv_prediction_path_, expected[0])
+    np.testing.assert_array_equal(stopped.predict(X), expected[1])
+    assert len(model.cv_prediction_path_) == 6
+
+
+def test_fit_up_to_never_shortens_a_run(data):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    for n_stages in (3, 3, 2):
+        assert not model.fit_up_to(n_stages, X, y)
+        assert model.n_iter_ == model.iteration_ == 3
+    assert model.fit_up_to(100, X, y)
+    assert model.n_iter_ == 5
+
+
+def test_other_data_are_another_run(data):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    model.fit_up_to(2, X, y)
+    model.fit_up_to(4, X, -y)
+    assert_same_fits(model, Staged(boosted(max_iter=4), cv=3).fit(X, -y), X)
+    model.fit_up_to(5, X, -y, sample_weight=np.arange(60.0))
+    weighted = Staged(boosted(), cv=3).fit(X, -y, sample_weight=np.arange(60.0))
+    assert_same_fits(model, weighted, X)
+
+
+def test_a_fit_forgets_the_one_before(data):
+    X, y = data
+    model = Staged(boosted(), cv=3).fit(X, y)
+    model.set_params(cv=None).fit(X, y)
+    assert not [name for name in vars(model) if name.startswith("cv_")]
+
+
+def test_an_error_leaves_the_fit_unchanged(data, monkeypatch):
+    X, y = data
+    model = Staged(boosted(), cv=3)
+    with pytest.raises(ValueError, match="Found input variables"):
+        model.fit(X, y[:-1])
+    assert not [name for name in vars(model) if name.endswith("_")]
+    model.fit_up_to(2, X, y)
+    before = Staged(boosted(max_iter=2), cv=3).fit(X, y)
+    grow, n_calls = HistBoosting.grow, []
+
+    def failing(self, *args):
+        n_calls.append(1)
+        if len(n_calls) == 3:  # the model and a fold have grown
+            raise MemoryError("no more")
+        return grow(self, *args)
+
+    monkeypatch.setattr(HistBoosting, "grow", failing)
+    with pytest.raises(MemoryError, match="no more"):
+        model.fit_up_to(4, X, y)
+    monkeypatch.undo()
+    assert_same_fits(model, before, X)
+    assert len(list(model.staged_predict(X))) == 2
+    assert model.recorded_iterations().tolist() == [1, 2]
+    assert model.fit_up_to(5, X, y)  # from the beginning
+    assert_same_fits(model, Staged(boosted(), cv=3).fit(X, y), X)
+
+
+def test_threads_change_nothing(data):
+    X, y = data
+    plain, threads = (Staged(boosted(), cv=3, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert_same_fits(threads, plain, X)
+
+
+def test_lines_are_printed_for_blocks_of_stages(data, capsys):
+    X, y = data
+    watched = Staged(boosted(max_iter=40), cv=3, verbose=True).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("[Staged] after 4 of 40, cross-validation ")
+    assert lines[-1].startswith("[Staged] after 40 of 40, cross-validation ")
+    assert_same_fits(watched, Staged(boosted(max_iter=40), cv=3).fit(X, y), X)
+
+
+@needs_callbacks
+def test_callbacks_see_every_stage(data, capsys):
+    from sklearn.callback import ProgressBar, ScoringMonitor
+
+    X, y = data
+    monitor = ScoringMonitor(scoring="r2")
+    model = Staged(boosted(max_iter=23)).set_callbacks(monitor, ProgressBar())
+    model.fit(X, y)
+    rows = [
+        row["r2"] for row in monitor.get_logs().data if row["task_name"] == "update"
+    ]
+    expected = [
+        get_scorer("r2")(model.at_iteration(t), X, y)
+        for t in model.recorded_iterations()
+    ]
+    np.testing.assert_allclose(rows, expected)
+    assert "Staged" in capsys.readouterr().out
+
+
+@needs_callbacks
+def test_a_callback_can_stop_the_run(data):
+    X, y = data
+    model = Staged(boosted(max_iter=90), cv=3).set_callbacks(StopAtFive()).fit(X, y)
+    assert_same_fits(model, Staged(boosted(max_iter=5), cv=3).fit(X, y), X)
+    assert len(list(model.staged_predict(X))) == 5
+    assert model.recorded_iterations().tolist() == [1, 2, 3, 4, 5]

@@ -1,0 +1,62 @@
+"""What ``import skacv`` brings along: nothing heavy that scikit-learn does without."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skacv
+
+# What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
+SCIKIT_LEARN = (
+    "from sklearn import ensemble, linear_model, metrics, model_selection, pipeline, "
+    "preprocessing, svm"
+)
+HEAVY = {
+    "IPython",
+    "catboost",
+    "dask",
+    "distributed",
+    "jax",
+    "lightgbm",
+    "matplotlib",
+    "optax",
+    "pandas",
+    "rich",
+    "sklearn.datasets",
+    "sklearn.inspection",
+    "torch",
+    "xgboost",
+}
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """Modules that come with skacv, in a process in which warnings are errors."""
+    code = f"""
+import sys, warnings
+{SCIKIT_LEARN}
+before = set(sys.modules)
+warnings.simplefilter("error")
+import skacv
+print(*set(sys.modules) - before)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(skacv.__file__).parents[1],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return set(found.stdout.split())
+
+
+def test_nothing_heavy_is_imported(imported):
+    assert "skacv" in imported
+    assert not imported & HEAVY
+
+
+def test_no_other_package_is_imported(imported):
+    packages = {name.split(".")[0] for name in imported}
+    assert packages <= {"skacv", *sys.stdlib_module_names}
