@@ -64,7 +64,7 @@ def test_folds_without_rows_are_refused(data):
     X, y = data
     weights = np.r_[np.zeros(20), np.ones(40)]
     for cv, said in {
-        "judge by": KFold(3),
+        "hold out": KFold(3),
         "fit on": [(np.arange(20), np.arange(20, 60))],
     }.items():
         with pytest.raises(ValueError, match=f"Fold 0 of cv leaves no row .* to {cv}"):
