@@ -96,7 +96,9 @@ def row_losses(loss, target, predictions):
     """
     predictor = loss.predictor(predictions.astype(np.float64))
     predictor = np.moveaxis(predictor.reshape(*predictions.shape[:2], -1), 0, 2)
-    return loss.cost(target[:, :, None], predictor).mean(axis=1).T
+    cost = loss.cost(target[:, :, None], predictor)
+    # A mean over a single output would take as long as the losses themselves.
+    return (cost[:, 0] if cost.shape[1] == 1 else cost.mean(axis=1)).T
 
 
 def held_out_losses_of(estimator, estimate, y):

@@ -191,7 +191,7 @@ class Estimate:
 
     def is_offered_by(self, estimator: Any) -> bool:
         """Whether the estimator has a parameter to switch it on."""
-        return self.parameter is None or self.parameter in _parameters(estimator)
+        return self.parameter is None or self.parameter in estimator.get_params(False)
 
     def is_computed_by(self, estimator: Any) -> bool:
         """Whether the estimator can compute it, with its parameters."""
@@ -222,7 +222,7 @@ class Estimate:
         """Value of the estimator's parameter; False if it has none."""
         if self.parameter is None:
             return True
-        return plain(_parameters(estimator).get(self.parameter, False))
+        return plain(getattr(estimator, self.parameter, False))
 
     def is_on(self, estimator: Any) -> bool:
         """Whether it is switched on in the estimator."""
@@ -230,10 +230,6 @@ class Estimate:
         if setting == "auto" and self.applies is not None:
             return self.applies(estimator)
         return setting is not None and setting is not False
-
-
-def _parameters(estimator):
-    return estimator.get_params(deep=False)
 
 
 # In the order in which results and figures list them.
