@@ -9,7 +9,7 @@ from sklearn.utils import check_array, gen_batches
 from ..._compat import on_host
 from ...risk.averages import mean_with_error
 
-ENTRIES_PER_BLOCK = 1 << 20
+ENTRIES_PER_BLOCK = 1 << 16  # fits in cache, with a few outputs
 
 
 @dataclass(frozen=True, eq=False)
