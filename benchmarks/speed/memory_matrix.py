@@ -106,7 +106,7 @@ def curved(n=2000, p=3000):
         )
         work = f'TrajectoryLogisticRegression, {name}, risk="auto", {n} x {p}, T=100'
         said = f"{fitted.n_probes_} probes"
-        yield Row.cost(work, "the same, risk=False (cost)", own, alone, "<= 4", said)
+        yield Row.cost(work, "the same, risk=False (cost)", own, alone, "<= 3", said)
 
 
 def memory(n=2000, p=3000):
