@@ -167,34 +167,28 @@ def read_labels(run):
     }
 
 
-def residuals_of_rows_left_out(estimator, t):
-    """Targets less predictions without the row, at iterate t.
+def held_out_residuals(name, estimator, t):
+    """Targets less held-out predictions of an estimate, at iterate t.
 
-    Returns
-    -------
-    ndarray of shape (n_left_out,) or (n_left_out, n_targets)
-    """
-    return estimator.loo_target_ - estimator.loo_prediction_path_[t]
+    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
 
-
-def residuals_of_folds(estimator, t):
-    """Targets less predictions without the fold of the row, at iterate t.
-
-    Returns
-    -------
-    ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    Parameters
+    ----------
+    name : str
+        The name of the estimate.
 
     Raises
     ------
     ValueError
         If the predictions of single rows were not kept.
     """
-    if not hasattr(estimator, "cv_target_"):
+    if not hasattr(estimator, f"{name}_target_"):
         raise ValueError(
             "Fits of rows on workers keep no predictions of the rows in folds: "
             "intervals need a number of rows as loo, such as loo=100."
         )
-    return estimator.cv_target_ - estimator.cv_prediction_path_[t]
+    targets = getattr(estimator, f"{name}_target_")
+    return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
 def kept_run(estimator, n_updates):
