@@ -15,6 +15,7 @@ from ...risk.left_out.rows import Request
 from ...risk.left_out.workload import Workload
 from ...risk.reader import read
 from ..parameters import plain
+from .held_out_losses import losses_of
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
@@ -329,13 +330,12 @@ def _fold_path(run, fold, predictor, rows):
 def _path(predictors, rows, data):
     """Weighted mean of the losses of the rows, and its standard error."""
     problem = data.problem
-    target = problem.target[rows].astype(np.float64)[:, :, None]
+    target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     # So many iterates at a time that their losses stay in cache.
     size = max(1, ENTRIES_PER_BLOCK // target.size)
     found = []
     for first in range(0, len(predictors), size):
-        block = np.moveaxis(predictors[first : first + size], 0, 2)
-        losses = problem.loss.cost(target, block.astype(np.float64, copy=False))
-        found.append(mean_with_error(losses.mean(axis=1).T, weights))
+        losses = losses_of(problem.loss, target, predictors[first : first + size])
+        found.append(mean_with_error(losses, weights))
     return tuple(np.concatenate(found, axis=1))
