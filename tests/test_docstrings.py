@@ -130,13 +130,18 @@ TABLES = {
 
 
 class Documented:
-    """A class as its file has it: docstring, tables and values of the decorator."""
+    """A class as its file has it: docstring, sources and values of the decorator."""
 
     def __init__(self, node, call):
         self.name, self.doc = node.name, ast.get_docstring(node)
         self.texts = {}
         for argument in call.args:
-            self.texts |= TABLES[argument.id]
+            is_table = argument.id in TABLES
+            self.texts |= (
+                TABLES[argument.id]
+                if is_table
+                else entries(getdoc(getattr(skacv, argument.id)))
+            )
         self.values = {keyword.arg for keyword in call.keywords}
         listed = [found[2].split(", ") for found in NAMES.finditer(self.doc)]
         self.used = [self.texts[name] for names in listed for name in names]
@@ -157,7 +162,7 @@ DOCUMENTED = list(documented_classes())
 
 def test_every_shared_text_is_used():
     used = {text for found in DOCUMENTED for text in found.used}
-    assert {text for table in TABLES.values() for text in table.values()} == used
+    assert {text for table in TABLES.values() for text in table.values()} <= used
 
 
 @pytest.mark.parametrize("found", DOCUMENTED, ids=lambda found: found.name)

@@ -2,34 +2,40 @@
 
 A docstring lists names in braces, alone on a line, such as ``{cv, keep_data}``. The
 decorator :func:`documented` puts the entries of these names there when the class is
-made. Lines that are indented below it go on with the last entry.
+made. Lines that are indented below it go on with the last entry. Entries are those of a
+table, or of the docstring of another class.
 """
 
 import re
 from collections.abc import Callable
+from inspect import getdoc
 from textwrap import fill, indent
 from typing import TypeVar
 
 Documented = TypeVar("Documented")
 NAMES = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
 VALUE = re.compile(r"\{(\w+)\}")
-# An entry begins with its name, a reference with the first author behind a number.
-NAME = re.compile(r"(?:\.\. \[\d+\] )?(\w+)")
+# An entry begins with its name, and its second line is indented. A reference begins
+# with a number and the first author.
+ENTRY = re.compile(r"(?P<name>\w+).*\n +\S|\.\. \[\d+\] (?P<author>\w+)")
 
 
 def documented(
-    *tables: dict[str, str], **values: str
+    *sources: dict[str, str] | type, **values: str
 ) -> Callable[[Documented], Documented]:
     """Decorator of a class or a method that fills in the docstring.
 
     Parameters
     ----------
-    *tables : dict of str to str
-        Entries by name; those of later tables take precedence.
+    *sources : dict of str to str, or class
+        Entries by name, or a class whose docstring has them; those of later sources
+        take precedence.
     **values : str
         What stands in entries for names in braces.
     """
-    texts = {name: text for table in tables for name, text in table.items()}
+    texts = {}
+    for source in sources:
+        texts |= source if isinstance(source, dict) else entries(getdoc(source) or "")
 
     def entries_of(line):
         found = (_completed(texts[name], values) for name in line[2].split(", "))
@@ -54,9 +60,10 @@ def _completed(entry, values):
 
 
 def entries(text):
-    """Entries of a section in the format of numpydoc, by their names."""
-    found = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
-    return {NAME.match(entry)[1]: entry.rstrip() for entry in found if entry.strip()}
+    """Entries of sections in the format of numpydoc, by their names."""
+    parts = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
+    found = [(ENTRY.match(part), part.rstrip()) for part in parts]
+    return {entry["name"] or entry["author"]: part for entry, part in found if entry}
 
 
 SHARED = entries("""
@@ -357,159 +364,6 @@ ValueError
     Raised by ``fit`` if a loss, penalty or schedule does not do what it declares,
     or if two of them cannot be combined, such as a Newton step and a penalty with a
     prox. The message says which.
-""")
-
-# Kernel machines.
-KERNEL = SHARED | entries("""
-kernel : {"rbf", "laplacian", "cauchy", "polynomial", "precomputed"} or callable, \
-default="rbf"
-    exp(-gamma ||x - z||^2), exp(-gamma ||x - z||), 1 / (1 + gamma ||x - z||^2) or
-    (gamma x'z + coef0)^degree; distances are Euclidean, whereas the "laplacian"
-    kernel of scikit-learn uses the l1 distance. "precomputed": X is the kernel
-    matrix of the training rows, and in ``predict`` that between new and training
-    rows. A callable ``kernel(X, Z)`` returns the kernel matrix between two sets of
-    rows. Kernels must be positive semi-definite.
-gamma : float, "scale" or "auto", default="auto"
-    "scale" is 1 / (n_features Var(X)), its square root for "laplacian". "auto" is
-    the best of 1/64, 1/16, 1/4, 1, 4 and 16 times that (or the square roots of
-    these), by cross-validation on at most 1000 rows with the folds of ``cv``, or
-    five random ones. The worse half of the candidates is dropped after 25 updates,
-    half of the rest after 50, and so on.
-degree : float, default=3
-    Degree of the polynomial kernel.
-coef0 : float, default=1.0
-    Constant term of the polynomial kernel.
-standardize : bool, default=False
-    Whether to scale the columns to mean zero and variance one over all rows before
-    the kernel is computed (sparse columns are scaled but not centred). Rows are
-    passed in units of X in any case. Not available with "precomputed".
-solver : {"auto", "eigenpro", "gd", "nesterov"}, default="auto"
-    EigenPro, kernel gradient descent, or Nesterov's acceleration. The last two use
-    all rows in every update, and no subsample. "auto" is "nesterov" if
-    leave-one-out is exact (up to 3000 rows, within ``memory_budget``). Otherwise,
-    or if ``n_components``, ``subsample_size`` or ``batch_size`` is set, it is
-    "eigenpro".
-n_components : int or "auto", default="auto"
-    Number of top eigenvectors of the subsample that are preconditioned. 0 is plain
-    kernel gradient descent (Richardson iteration). "auto" is a fortieth of the
-    subsample up to 3000 rows, else a tenth, at most 100. Eigenvectors with
-    eigenvalue zero are not used.
-subsample_size : int or "auto", default="auto"
-    Number of rows from which the preconditioner is computed; they cannot be left
-    out. "auto" is a tenth of the rows, but at least 500 and at most 2000 (12000
-    from 100,000 rows on, if they fit in the memory budget), and never more than a
-    third of the rows.
-batch_size : int, "auto" or "full", default="auto"
-    Largest number of rows in a batch; batches have about equal sizes. "auto" is all
-    rows up to 3000, otherwise the critical batch size, below which smaller batches
-    do not converge faster. Batches are drawn once; all epochs use them in the same
-    order.
-step_size : float or "auto", default="auto"
-    "auto" is 1 / L if updates use all rows, where L is the largest eigenvalue of
-    the (preconditioned) kernel matrix divided by n. With batches it is the step of
-    EigenPro 2, or the largest stable step if that is less. It depends on X only.
-max_iter : int, default=200
-    Maximum number of epochs (passes through the rows) at each value of alpha.
-patience : int, default=5
-    The run stops when its best iterate, by leave-one-out or otherwise by the folds,
-    has been followed by this number of epochs and by as many as came before it. The
-    best iterate is then used. With several values of alpha the run waits instead
-    for all epochs at one sixth of these values (rounded up), or for ``patience``
-    epochs if that is more. With None, or without an estimate, the run has
-    ``max_iter`` epochs at every alpha, and the last iterate is used.
-tol : float, default=1e-3
-    For ``patience``, an iterate is better than another only if its estimate is
-    lower by more than this fraction and by more than ``loo_mc_se_path_``.
-loo : {"auto"}, bool or int, default="auto"
-    Rows to leave out, one at a time, along the run: every row outside the subsample
-    (True, and "auto" with 3 rows or more), a given number of them drawn at random,
-    with one run for each, or none (False).
-n_probes : int, default=40
-    Number of random label vectors from which leave-one-out is estimated if it is
-    not exact.
-cv : int, splitter or iterable, default=None
-    Cross-validation folds, as in scikit-learn. All folds are fitted as further
-    outputs of the one run. None: no ``cv_path_``.
-store_every : int, default=1
-    Dual coefficients are kept for one in ``store_every`` epochs, and for the best
-    and the last one. Paths cover all epochs.
-warm_start : bool, default=False
-    Whether fitting the same data again with a larger ``max_iter`` continues the
-    run, so that all paths equal those of one longer run. With other data or
-    parameters a new run starts, with a warning. The kernel matrix stays in memory.
-memory_budget : float, default=1000
-    Megabytes available for the kernel matrix. A larger matrix is recomputed in
-    blocks in every epoch. Beyond 3000 rows it is in single precision.
-n_jobs : int, default=None
-    Number of threads that compute blocks of the kernel.
-random_state : int, RandomState instance or None, default=None
-    Controls the random batches, subsample and labels, and the choice of left-out
-    rows.
-verbose : bool or int, default=0
-    Whether to print about ten lines of progress messages.
-X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
-    The training rows; None with a precomputed kernel.
-stored_iterations_ : ndarray of shape (n_stored,)
-    Indices of the iterates whose dual coefficients are kept.
-objective_path_ : ndarray of shape (n_iter_ + 1,)
-    Value of the objective at every iterate, with the mean of the losses.
-train_path_ : ndarray of shape (n_iter_ + 1,)
-    Mean squared error on the training rows, over the outputs.
-rkhs_norm_path_ : ndarray of shape (n_iter_ + 1,)
-    Norm of the function, sqrt(alpha' K alpha), over all outputs.
-loo_path_ : ndarray of shape (n_iter_ + 1,)
-    Leave-one-out error of every iterate: the mean over rows outside the subsample
-    of the squared error, on that row, of iterate t of the same run (same batches,
-    preconditioner, step and divisor m) without the gradient of the row. It is
-    exact, from an eigendecomposition of the preconditioned kernel, if there is one
-    batch of at most 3000 rows and three matrices of that size fit in
-    ``memory_budget``. Otherwise it is estimated from random labels and corrected
-    for their bias.
-loo_mc_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Part of the standard error of ``loo_path_`` due to the random labels; 0 if
-    leave-one-out is exact. Not available if ``loo`` is a number.
-cv_path_ : ndarray of shape (n_iter_ + 1,)
-    Cross-validation error of every iterate, exact: the mean over the held-out rows
-    that are not in the subsample.
-cv_indices_ : list of ndarray of int
-    Indices of the held-out rows that every fold is evaluated on.
-df_path_ : ndarray of shape (n_iter_ + 1,)
-    Degrees of freedom of every iterate: the trace of the linear map from the
-    targets of one output to their predictions. Available only with leave-one-out of
-    all rows.
-gamma_ : float
-    The gamma used, for a named kernel.
-gammas_ : ndarray of shape (n_scales,)
-    The candidates for gamma, with ``gamma="auto"``.
-gamma_scores_ : ndarray of shape (n_scales,)
-    Cross-validation error of the best iterate of each candidate, as far as it was
-    run; the smallest is chosen.
-n_components_ : int
-    Number of eigenvectors in the preconditioner.
-subsample_indices_ : ndarray of int
-    Indices of the rows of X from which the preconditioner was computed; empty if it
-    has no eigenvectors.
-batch_size_ : int
-    Number m of rows in a batch, by which its gradient is divided.
-batch_indices_ : list of ndarray of int
-    Indices of the rows of every batch.
-critical_batch_size_ : float
-    m* = beta / lambda + 1, where beta is the largest k_P(x, x) and lambda the
-    largest eigenvalue of the preconditioned kernel on the subsample.
-step_size_ : float
-    The step size used: a batch changes its dual coefficients by ``step_size_ /
-    batch_size_`` times its residuals.
-top_eigenvalue_ : float
-    The largest eigenvalue of the preconditioned kernel matrix of a batch, divided
-    by its number of rows; steps below ``2 / top_eigenvalue_`` are stable.
-n_iter_ : int
-    Number of epochs recorded.
-iteration_ : int
-    Index of the iterate in use. After ``fit`` it is the best one by leave-one-out
-    or otherwise by the folds, or the last one with ``patience=None`` or without
-    these estimates.
-.. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
-       large batch training", MLSys, arXiv:1806.06144.
 """)
 
 # Estimators that need no settings.

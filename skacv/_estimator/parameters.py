@@ -37,6 +37,14 @@ RISK_CONSTRAINTS = {
     "risk_row_scales": ["boolean"],
     "keep_data": ["boolean"],
 }
+# And those with EigenPro's preconditioner.
+EIGENPRO_CONSTRAINTS = {
+    "n_components": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+    "subsample_size": [
+        StrOptions({"auto"}),
+        Interval(Integral, 1, None, closed="left"),
+    ],
+}
 # And those whose objective has alpha times a penalty.
 ALPHA_CONSTRAINT = {
     "alpha": [

@@ -15,6 +15,7 @@ from .._estimator.data.standardized import AS_PASSED
 from .._estimator.estimates.left_out import FEWEST_ROWS
 from .._estimator.parameters import (
     ALPHA_CONSTRAINT,
+    EIGENPRO_CONSTRAINTS,
     RUN_CONSTRAINTS,
     plain,
     set_parameters,
@@ -67,15 +68,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         **ALPHA_CONSTRAINT,
+        **EIGENPRO_CONSTRAINTS,
         "solver": [StrOptions({"auto", "eigenpro", "gd", "nesterov"})],
-        "n_components": [
-            StrOptions({"auto"}),
-            Interval(Integral, 0, None, closed="left"),
-        ],
-        "subsample_size": [
-            StrOptions({"auto"}),
-            Interval(Integral, 1, None, closed="left"),
-        ],
         "batch_size": [
             StrOptions({"auto", "full"}),
             Interval(Integral, 1, None, closed="left"),
@@ -262,16 +256,6 @@ class KernelModel(RecordedKernelModel, StoppingModel):
 
         Choosing gamma on the rows that evaluate the run would make the estimate
         optimistic, the more so the fewer rows there are.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        list of dict
         """
         is_left_to_us = isinstance(self.gamma, str) and self.gamma == "auto"
         has_scale = isinstance(self.kernel, str) and not self._is_precomputed()
@@ -288,13 +272,6 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         """Share distances between fits to the same rows, if these fit in memory.
 
         Not on a device, where they take little.
-
-        Parameters
-        ----------
-        candidates : list of estimators of this class
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
         """
         candidates = [c for c in candidates if c._is_radial()]
         if len(candidates) < 2 or is_foreign(X):
@@ -327,13 +304,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         return None
 
     def _leaves_one_out_cheaply(self, X, y):
-        """Whether leave-one-out of every row is cheap, for any run.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        """
+        """Whether leave-one-out of every row is cheap, for any run."""
         shape, spec = shape_of(X), self._spec()
         if len(shape) != 2 or shape[0] < FEWEST_ROWS:
             return False

@@ -9,16 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import StrOptions
 from .._estimator.devices import of_record
-from .._estimator.docstrings import CLASSIFIERS, KERNEL, documented
+from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
 from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
+from .regressor import KernelEigenProRegressor
 
 
-@documented(KERNEL, CLASSIFIERS)
+@documented(KernelEigenProRegressor, SHARED, CLASSIFIERS)
 class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     """Kernel classification by EigenPro, with leave-one-out along the run.
 
@@ -80,7 +81,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
 
     References
     ----------
-    {Ma}
+    .. [1] Ma and Belkin (2019), "Kernel machines that adapt to GPUs for effective
+           large batch training", MLSys, arXiv:1806.06144.
     .. [2] Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural
            networks", ICML, arXiv:1706.04599.
 

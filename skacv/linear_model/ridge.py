@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
-from .._estimator.parameters import plain, set_parameters
+from .._estimator.parameters import EIGENPRO_CONSTRAINTS, plain, set_parameters
 from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
 from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, Strengths
 from .._typing import RandomState
@@ -153,16 +153,9 @@ class IterativeRidge(SquaredErrorRegressor):
 
     _parameter_constraints = {
         **SquaredErrorRegressor._parameter_constraints,
+        **EIGENPRO_CONSTRAINTS,
         "solver": [StrOptions({"gd", "nesterov", "heavy_ball", "eigenpro", "newton"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
-        "n_components": [
-            StrOptions({"auto"}),
-            Interval(Integral, 0, None, closed="left"),
-        ],
-        "subsample_size": [
-            StrOptions({"auto"}),
-            Interval(Integral, 1, None, closed="left"),
-        ],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     }
     _multi_output = True

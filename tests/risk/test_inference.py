@@ -19,7 +19,7 @@ from skacv import (
 )
 from skacv._estimator.data.row_space import RowSpaceData
 from skacv._estimator.prediction import directions
-from skacv._estimator.prediction.directions import KnownCovariance, Nodewise, nodewise
+from skacv._estimator.prediction.directions import KnownCovariance, Nodewise
 from skacv._estimator.run import sides
 from skacv.optim.losses import Huber, Logistic, Poisson, SquaredError, SquaredHinge
 from skacv.optim.penalties import SquaredL2
@@ -275,7 +275,7 @@ def test_nodewise_residuals_are_those_of_a_lasso(rng):
         rng.standard_normal((200, 30))
         @ np.linalg.cholesky(toeplitz(0.5 ** np.arange(30))).T
     )
-    found = nodewise(X, np.array([3]))
+    found = Nodewise().of_columns(X, np.array([3]))
     assert X[:, 3] @ found.vectors[:, 0] == pytest.approx(1)
     scale = np.sqrt((X**2).mean(axis=0))
     across = np.delete(np.abs(X.T @ found.vectors[:, 0]) / scale, 3)

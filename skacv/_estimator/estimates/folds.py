@@ -65,7 +65,9 @@ class ShuffledFolds:
         y = np.asarray(y)
         rows = np.arange(len(y)) if self.rows is None else self.rows
         if self.has_groups:
-            splits = self._splits_of_groups(y[rows], _groups_of(groups, len(y))[rows])
+            groups = column_or_1d(groups)
+            check_consistent_length(groups, y)
+            splits = self._splits_of_groups(y[rows], groups[rows])
         else:
             splits = self._splitter(y[rows]).split(rows, y[rows])
         for fitted, held_out in splits:
@@ -138,29 +140,11 @@ def splitter_of(estimator, y, params):
     return splitter, params
 
 
-def _said(cv):
-    """The representation of a splitter in messages."""
-    return cv if hasattr(cv, "split") else "an iterable of splits"
-
-
 def _takes_groups(splitter):
     """Whether a splitter says that it needs groups."""
     if not hasattr(splitter, "get_metadata_routing"):
         return False
     return bool(get_routing_for_object(splitter).split.requests.get("groups"))
-
-
-def _groups_of(groups, n_rows):
-    """The group of every row.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer.
-    """
-    groups = column_or_1d(groups)
-    check_consistent_length(groups, np.empty(n_rows))
-    return groups
 
 
 def _for_groups(cv, is_of_classes):
@@ -178,8 +162,9 @@ def _for_groups(cv, is_of_classes):
     splitter = check_cv(cv)
     # A splitter that says nothing of metadata may use them.
     if hasattr(splitter, "get_metadata_routing") and not _takes_groups(splitter):
+        said = cv if hasattr(cv, "split") else "an iterable of splits"
         raise ValueError(
-            f"fit was passed groups, which cv={_said(cv)} ignores: take "
+            f"fit was passed groups, which cv={said} ignores: take "
             "cv=GroupKFold() or another splitter of groups, or a number of folds."
         )
     return cv

@@ -94,9 +94,14 @@ def row_losses(loss, target, predictions):
     target : ndarray of shape (n_rows, n_outputs)
     predictions : ndarray of shape (n_iterates, n_rows) or (n_iterates, n_rows, n)
     """
-    predictor = loss.predictor(predictions.astype(np.float64))
-    predictor = np.moveaxis(predictor.reshape(*predictions.shape[:2], -1), 0, 2)
-    cost = loss.cost(target[:, :, None], predictor)
+    predictors = loss.predictor(predictions.astype(np.float64))
+    return losses_of(loss, target, predictors.reshape(*predictions.shape[:2], -1))
+
+
+def losses_of(loss, target, predictors):
+    """The same of linear predictors, (n_iterates, n_rows, n_outputs)."""
+    predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
+    cost = loss.cost(target[:, :, None], predictors)
     # A mean over a single output would take as long as the losses themselves.
     return (cost[:, 0] if cost.shape[1] == 1 else cost.mean(axis=1)).T
 

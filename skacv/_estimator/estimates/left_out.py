@@ -15,6 +15,7 @@ from ...risk.left_out.rows import Request
 from ...risk.left_out.workload import Workload
 from ...risk.reader import read
 from ..parameters import plain
+from .held_out_losses import losses_of
 
 FEWEST_ROWS = 3
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
@@ -167,34 +168,28 @@ def read_labels(run):
     }
 
 
-def residuals_of_rows_left_out(estimator, t):
-    """Targets less predictions without the row, at iterate t.
+def held_out_residuals(name, estimator, t):
+    """Targets less held-out predictions of an estimate, at iterate t.
 
-    Returns
-    -------
-    ndarray of shape (n_left_out,) or (n_left_out, n_targets)
-    """
-    return estimator.loo_target_ - estimator.loo_prediction_path_[t]
+    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
 
-
-def residuals_of_folds(estimator, t):
-    """Targets less predictions without the fold of the row, at iterate t.
-
-    Returns
-    -------
-    ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    Parameters
+    ----------
+    name : str
+        The name of the estimate.
 
     Raises
     ------
     ValueError
         If the predictions of single rows were not kept.
     """
-    if not hasattr(estimator, "cv_target_"):
+    if not hasattr(estimator, f"{name}_target_"):
         raise ValueError(
             "Fits of rows on workers keep no predictions of the rows in folds: "
             "intervals need a number of rows as loo, such as loo=100."
         )
-    return estimator.cv_target_ - estimator.cv_prediction_path_[t]
+    targets = getattr(estimator, f"{name}_target_")
+    return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
 def kept_run(estimator, n_updates):
@@ -335,13 +330,12 @@ def _fold_path(run, fold, predictor, rows):
 def _path(predictors, rows, data):
     """Weighted mean of the losses of the rows, and its standard error."""
     problem = data.problem
-    target = problem.target[rows].astype(np.float64)[:, :, None]
+    target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     # So many iterates at a time that their losses stay in cache.
     size = max(1, ENTRIES_PER_BLOCK // target.size)
     found = []
     for first in range(0, len(predictors), size):
-        block = np.moveaxis(predictors[first : first + size], 0, 2)
-        losses = problem.loss.cost(target, block.astype(np.float64, copy=False))
-        found.append(mean_with_error(losses.mean(axis=1).T, weights))
+        losses = losses_of(problem.loss, target, predictors[first : first + size])
+        found.append(mean_with_error(losses, weights))
     return tuple(np.concatenate(found, axis=1))

@@ -58,16 +58,6 @@ class LowRankPredictions(ArrayPath):
         return found
 
 
-def residuals_of_memory_matrix(estimator, t):
-    """Targets less predictions without the row, by the memory matrix, at iterate t.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or (n_rows, n_targets)
-    """
-    return estimator.risk_target_ - estimator.risk_prediction_path_[t]
-
-
 def has_memory_matrix(estimator):
     """Whether runs of an estimator that has such a parameter can be read.
 

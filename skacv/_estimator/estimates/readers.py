@@ -7,7 +7,7 @@ line of :class:`RiskPathDisplay`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -22,18 +22,12 @@ from ..parameters import plain
 from .folds import ShuffledFolds
 from .left_out import (
     FEWEST_ROWS,
+    held_out_residuals,
     read_folds,
     read_leave_one_out,
-    residuals_of_folds,
-    residuals_of_rows_left_out,
     rows_to_choose_by,
 )
-from .memory_matrix import (
-    has_memory_matrix,
-    read_memory_matrix,
-    residuals_of_memory_matrix,
-    whatever_it_costs,
-)
+from .memory_matrix import has_memory_matrix, read_memory_matrix, whatever_it_costs
 
 
 @dataclass(frozen=True)
@@ -244,7 +238,7 @@ ESTIMATES = {
             limits="The memory matrix is of linear models whose updates have "
             "derivatives.",
             sample=whatever_it_costs,
-            residuals=residuals_of_memory_matrix,
+            residuals=partial(held_out_residuals, "risk"),
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.
             after=("loo",),
@@ -259,7 +253,7 @@ ESTIMATES = {
             sample=rows_to_choose_by,
             limits=f"Leave-one-out takes at least {FEWEST_ROWS} rows (of positive "
             "weight), and models of skacv; folds take any.",
-            residuals=residuals_of_rows_left_out,
+            residuals=partial(held_out_residuals, "loo"),
             needs="sample",
             is_rotation_invariant=True,
         ),
@@ -269,7 +263,7 @@ ESTIMATES = {
             read=read_folds,
             parameter="cv",
             default=ShuffledFolds.of,
-            residuals=residuals_of_folds,
+            residuals=partial(held_out_residuals, "cv"),
             residuals_from="cv_target_",
             switched_on=5,
             stage=1.25,

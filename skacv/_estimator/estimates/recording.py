@@ -20,7 +20,7 @@ class RecordsTrajectory(Protocol):
     estimators of skacv have them. A class that derives from this one implements
     ``fit``, ``predict`` and ``at_iteration``, and inherits simple versions of the
     others. Names with a leading underscore are hooks for the stopping estimator, not
-    for users of the model.
+    for users of the model; their X, y and sample_weight are those passed to ``fit``.
 
     Parameters switch the estimates on: the class has ``loo``, ``risk`` or ``cv`` for
     each of these estimates that it computes, and False (None for ``cv``) switches an
@@ -147,12 +147,6 @@ class RecordsTrajectory(Protocol):
 
         Each is run and compared like the combinations of ``param_grid``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
-
         Returns
         -------
         list of dict
@@ -164,11 +158,6 @@ class RecordsTrajectory(Protocol):
         """Whether leave-one-out of every row is cheap, for any run.
 
         Called if ``criterion="auto"`` and ``loo="auto"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
         Returns
         -------
@@ -192,12 +181,6 @@ class RecordsTrajectory(Protocol):
 
         Called if a scorer or a splitter fails before the run, so that an error about
         the data comes first. By default nothing is checked.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
 
         Raises
         ------
@@ -234,10 +217,6 @@ class RecordsTrajectory(Protocol):
 
         Scorers are tried on it before anything is run.
 
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
         Returns
         -------
         estimator of the same class
@@ -250,11 +229,6 @@ class RecordsTrajectory(Protocol):
 
         Called if several estimators are compared by their losses on the same rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
         Returns
         -------
         object or None
@@ -266,13 +240,8 @@ class RecordsTrajectory(Protocol):
     def _held_out_costs(self, name: str, y: Any) -> HeldOutLosses | None:
         """Losses of the held-out predictions of every iterate, row by row.
 
-        Called after ``fit``, for ``best_score_corrected_``.
-
-        Parameters
-        ----------
-        name : str
-            Name of the estimate that the predictions belong to.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Called after ``fit``, for ``best_score_corrected_``, with the name of the
+        estimate that the predictions belong to.
 
         Returns
         -------
@@ -287,14 +256,8 @@ class RecordsTrajectory(Protocol):
     ) -> None:
         """Share computations between fits to the same data; by default nothing.
 
-        Called once before the runs of ``param_grid``.
-
-        Parameters
-        ----------
-        candidates : list of estimators of this class
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
+        Called once before the runs of ``param_grid``, with the estimators of this class
+        that are to be run.
         """
         return  # not abstract
 

@@ -136,116 +136,111 @@ class Nodewise:
     """Directions by lassos, where the covariance of the columns is not known."""
 
     def of_columns(self, X, columns):
-        """Directions of coefficients, as :func:`nodewise` finds them."""
-        return nodewise(X, columns)
+        """Directions of coefficients, by a lasso of each column on all others.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            Centred where there is an intercept.
+
+        Returns
+        -------
+        Directions
+
+        Raises
+        ------
+        ValueError
+            If a requested column is too strongly correlated with the others.
+        """
+        scaled, _ = _of_unit_size(X)
+        parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
+        found, alike = _by_lassos(X, parts, len(columns), NODEWISE_ALPHA)
+        if alike:
+            raise ValueError(
+                f"Columns {[int(columns[k]) for k in alike]} are almost linear "
+                "combinations of others, so that their coefficients cannot be "
+                "estimated: drop such columns, or ask for others."
+            )
+        return found
 
     def of_rows(self, X, rows):
-        """Directions of means of rows, as :func:`nodewise_rows` finds them."""
-        return nodewise_rows(X, rows)
+        """Directions of means of rows: d'b as a coefficient, by a lasso of its column.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            Centred where there is an intercept.
+        rows : ndarray of shape (n_asked, n_columns)
+
+        Returns
+        -------
+        Directions
+
+        Raises
+        ------
+        ValueError
+            If the column of a row is too strongly correlated with the others.
+        """
+        scaled, scale = _of_unit_size(X)
+
+        def parts():
+            for row in rows:
+                # In coordinates in which columns have unit size.
+                asked = np.divide(row, scale, out=np.zeros_like(scale), where=scale > 0)
+                column = scaled @ (asked / (asked @ asked or 1.0))
+                yield column, scaled - np.outer(column, asked)
+
+        found, alike = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
+        if alike:
+            raise ValueError(
+                f"Rows {alike} of X lie along directions in which the training rows "
+                "hardly vary: their means cannot be estimated."
+            )
+        return found
 
     def scale(self, by_strength, X, labels, coef, scores):
         """The multiple of the truth that a debiased iterate estimates."""
         return by_strength.of_labels(of_labels(X, labels, scores))
 
 
-def nodewise(X, columns):
-    """Directions by a lasso of every asked column on all others.
+def _by_lassos(X, parts, n_asked, factor):
+    """Directions by a lasso of each of some columns on the others.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Centred where there is an intercept.
+    parts : iterable of (ndarray of shape (n_rows,), ndarray of shape (n_rows, n))
+        A column, of which nothing is estimated if it is zero, and the others.
+    factor : float
+        The alpha for a column of unit size, over sqrt(log(n_columns) / n_rows).
 
     Returns
     -------
-    Directions
-
-    Raises
-    ------
-    ValueError
-        If a requested column is too strongly correlated with the others.
+    found : Directions
+    alike : list of int
+        Places of the columns that are too like the others.
     """
-    (scaled, _), alpha = _of_unit_size(X), _alpha(X, NODEWISE_ALPHA)
-    vectors, alike = np.empty((len(X), len(columns))), []
-    for place, j in enumerate(columns):
-        others = np.delete(scaled, j, axis=1)
-        left, is_alike = _left_by_lasso(scaled[:, j], others, alpha)
-        vectors[:, place] = left / (left @ X[:, j])
-        if is_alike:
-            alike.append(int(j))
-    if alike:
-        raise ValueError(
-            f"Columns {alike} are almost linear combinations of others, so that their "
-            "coefficients cannot be estimated: drop such columns, or ask for others."
-        )
-    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
-
-
-def nodewise_rows(X, rows):
-    """Directions of means of rows: d'b as a coefficient, and a lasso of its column.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_columns)
-        Centred where there is an intercept.
-    rows : ndarray of shape (n_asked, n_columns)
-
-    Returns
-    -------
-    Directions
-
-    Raises
-    ------
-    ValueError
-        If the column of a row is too strongly correlated with the others.
-    """
-    (scaled, scale), alpha = _of_unit_size(X), _alpha(X, ROW_ALPHA)
-    vectors, alike = np.zeros((len(X), len(rows))), []
-    for place, row in enumerate(rows):
-        # In coordinates in which columns have unit size.
-        asked = np.divide(row, scale, out=np.zeros_like(scale), where=scale > 0)
-        size = asked @ asked
-        if not size:
+    n_rows, n_columns = X.shape
+    lasso = Lasso(
+        factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows),
+        fit_intercept=False,
+        max_iter=10_000,
+    )
+    vectors, alike = np.zeros((n_rows, n_asked)), []
+    for place, (column, others) in enumerate(parts):
+        if not column.any():
             continue
-        column = scaled @ (asked / size)
-        others = scaled - np.outer(column, asked)
         unit = column / np.sqrt(np.mean(column**2))
-        left, is_alike = _left_by_lasso(unit, others, alpha)
+        left = unit
+        if others.shape[1]:
+            left = unit - others @ lasso.fit(others, unit).coef_
         vectors[:, place] = left / (left @ column)
-        if is_alike:
+        across = np.abs(others.T @ left).max(initial=0)
+        if across >= MOST_ALIKE * (left @ unit):
             alike.append(place)
-    if alike:
-        raise ValueError(
-            f"Rows {alike} of X lie along directions in which the training rows hardly "
-            "vary: their means cannot be estimated."
-        )
-    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(len(X)))
+    return Directions(vectors, np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows)), alike
 
 
 def _of_unit_size(X):
     """Columns over the roots of their mean squares, and these."""
     scale = np.sqrt((X**2).mean(axis=0))
     return X / np.where(scale > 0, scale, 1.0), scale
-
-
-def _alpha(X, factor):
-    """The alpha for the lasso of a column of unit size."""
-    n_rows, n_columns = X.shape
-    return factor * np.sqrt(np.log(max(n_columns, 2)) / n_rows)
-
-
-def _left_by_lasso(column, others, alpha):
-    """Residuals of a lasso of a column of unit size on others.
-
-    Returns
-    -------
-    left : ndarray of shape (n_rows,)
-    is_alike : bool
-        Whether that is too like another column.
-    """
-    left = column
-    if others.shape[1]:
-        lasso = Lasso(alpha, fit_intercept=False, max_iter=10_000)
-        left = column - others @ lasso.fit(others, column).coef_
-    across = np.abs(others.T @ left).max(initial=0)
-    return left, across >= MOST_ALIKE * (left @ column)

@@ -48,7 +48,11 @@ def intervals_of(fitted, X, coverage, method):
     if method not in methods:
         raise ValueError(f"method must be one of {methods}, got {method!r}.")
     check_in_memory(X)
-    source = _source_of(fitted, method)
+    source = method
+    if method == "auto":
+        source = _first_of(fitted, interval_methods())
+    elif method == "scaled":
+        source = _source_to_scale(fitted)
     residuals, spread = _relative_residuals(fitted, source)
     ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
     if source == "jackknife+":
@@ -63,15 +67,6 @@ def intervals_of(fitted, X, coverage, method):
     ends = np.clip(ends, *fitted._loss.target_range)
     # One coverage has no axis of its own.
     return ends.reshape(*ends.shape[:-1], *coverage.shape)
-
-
-def _source_of(fitted, method):
-    """The entry of the table from which a method takes held-out residuals."""
-    if method == "auto":
-        return _first_of(fitted, interval_methods())
-    if method == "scaled":
-        return _source_to_scale(fitted)
-    return method
 
 
 def _source_to_scale(fitted):

@@ -273,7 +273,10 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             needs, in this order. "jackknife+": quantiles over the held-out rows of the
             prediction without the row, plus and minus its held-out residual [1]_; the
             runs without each row are repeated up to the iterate in use, which needs
-            ``keep_data=True``.
+            ``keep_data=True``. Kernel machines keep their rows in any case, unless the
+            kernel is precomputed; where their ``loo_path_`` is exact it takes one more
+            eigendecomposition instead, otherwise an int as ``loo`` keeps the number of
+            runs small.
             "loo": the prediction plus and minus a quantile of the held-out residuals.
             "cv": the same with the residuals of rows held out in folds; runs on fewer
             rows make these somewhat too large, and a row that several folds hold out
