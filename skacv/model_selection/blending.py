@@ -1,7 +1,7 @@
 """Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -290,12 +290,7 @@ class Blending(Comparison):
         ]
         if not self._are_all_known(chain.from_iterable(recorded)):
             return np.nan, np.nan
-        parts = {}
-
-        def part(place, t):
-            if (place, t) not in parts:
-                parts[place, t] = self._part(place, t)
-            return parts[place, t]
+        part = cache(self._part)
 
         def blended(choices, times):
             """Losses of rows, blended by how often each of them was drawn."""
