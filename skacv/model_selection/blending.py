@@ -1,7 +1,7 @@
 """Comparison of runs that keeps a weighted mean: ``rule="blend"``."""
 
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -201,14 +201,11 @@ class Blending(Comparison):
         """The part of one run that the mixture combines."""
         return self._mixture.part(self._held_out_by(place, t), self._target)
 
-    def _parts(self, choices, part):
-        """The same of pairs of a run and an iterate, (n_rows, n_targets, n_members)."""
-        return np.stack([part(*each) for each in choices], axis=2)
-
     @cached_property
     def _chosen_parts(self):
+        """Those of the choices of all members, (n_rows, n_targets, n_members)."""
         choices = [(p, self.choices[p].iteration) for p in self._used.values()]
-        return self._parts(choices, self._part)
+        return np.stack([self._part(*each) for each in choices], axis=2)
 
     @cached_property
     def _found(self):
@@ -280,28 +277,26 @@ class Blending(Comparison):
         score, standard_error : float
             NaN where the losses of single rows are not known.
         """
-        places = [
-            [k for k, each in enumerate(self.candidates) if each.member == name]
-            for name in self._used
-        ]
         recorded = [
-            [self._recorded_losses(self.runs[place].estimator) for place in own]
-            for own in places
+            [
+                self._recorded_losses(place)
+                for place, each in enumerate(self.candidates)
+                if each.member == name
+            ]
+            for name in self._used
         ]
         if not self._are_all_known(chain.from_iterable(recorded)):
             return np.nan, np.nan
-        part = cache(self._part)
 
-        def blended(choices, times):
+        def blended(parts, times):
             """Losses of rows, blended by how often each of them was drawn."""
-            choices = [(own[k], t) for own, (k, t) in zip(places, choices)]
-            found, drawn = self._parts(choices, part), times > 0
+            drawn = times > 0
             rows = (self._row_weights * times)[drawn]
-            weights = self._mixture.weights(found[drawn], self._target[drawn], rows)
-            return self._mixture.losses(found @ weights, self._target)
+            weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
+            return self._mixture.losses(parts @ weights, self._target)
 
         rows = self._samples, self._row_weights
-        return corrected_blend(recorded, rows, blended, self.rule, rng)
+        return corrected_blend(recorded, rows, self._part, blended, self.rule, rng)
 
 
 class ScoredBlending(Blending):

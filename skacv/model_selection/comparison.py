@@ -184,8 +184,8 @@ class Comparison:
         """
         best = self.best[0].member
         recorded = [
-            self._recorded_losses(run.estimator)
-            for candidate, run in zip(self.candidates, self.runs)
+            self._recorded_losses(place)
+            for place, candidate in enumerate(self.candidates)
             if self.between is None or candidate.member == best
         ]
         if not self._are_all_known(recorded):
@@ -198,13 +198,14 @@ class Comparison:
         losses = [each.losses for each in recorded]
         return all(each is not None and each.size <= MOST_LOSSES for each in losses)
 
-    def _recorded_losses(self, estimator):
+    def _recorded_losses(self, place):
+        estimator = self.runs[place].estimator
         rows = estimator.recorded_iterations()
 
-        def error(place):
-            return self.criterion.standard_error(estimator, rows[place])
+        def error(places):
+            return self.criterion.standard_error(estimator, rows[places])
 
-        return RecordedLosses(self.criterion.losses(estimator), rows, error)
+        return RecordedLosses(place, self.criterion.losses(estimator), rows, error)
 
     def results(self):
         """A row for every candidate and every criterion that it has computed.

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..risk.averages import mean_with_error
 
 N_DRAWS = 200
@@ -22,13 +23,17 @@ class RecordedLosses(NamedTuple):
 
     Attributes
     ----------
+    place : int
+        The place of its run.
+    losses : HeldOutLosses
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
         ``error(places)``, the standard errors of the mean losses of some of these.
     """
 
-    losses: object
+    place: int
+    losses: HeldOutLosses
     iterations: np.ndarray
     error: Callable
 
@@ -74,14 +79,14 @@ def chosen_in_draws(recorded, rule, group_of, counts):
     Returns
     -------
     choices : ndarray of int, shape (N_DRAWS, 2)
-        A candidate, as a place in the list, and its iterate.
+        The place of a run, and the iterate.
     losses, weights : ndarray of shape (N_DRAWS, n_groups)
         Sums of its losses over the rows of every group, and of their weights.
     """
     least = np.full(N_DRAWS, np.inf)
-    choices = np.tile([0, recorded[0].iterations[0]], (N_DRAWS, 1))
+    choices = np.tile([recorded[0].place, recorded[0].iterations[0]], (N_DRAWS, 1))
     losses, weights = np.zeros((2, *counts.shape))
-    for candidate, each in enumerate(recorded):
+    for each in recorded:
         labels = group_of(each.losses.rows)
         sums, own_weights = each.losses.sums(labels, counts.shape[1])
         sums = sums[each.iterations]
@@ -91,7 +96,7 @@ def chosen_in_draws(recorded, rule, group_of, counts):
         values = paths[np.arange(N_DRAWS), places]
         better = np.flatnonzero(values < least)
         least[better], places = values[better], places[better]
-        choices[better, 0], choices[better, 1] = candidate, each.iterations[places]
+        choices[better, 0], choices[better, 1] = each.place, each.iterations[places]
         losses[better], weights[better] = sums[places], own_weights
     return choices, losses, weights
 
@@ -118,7 +123,7 @@ def corrected_score(recorded, rule, rng):
     return _mean_of_others(losses, weights, counts)
 
 
-def corrected_blend(members, rows, blended, rule, rng):
+def corrected_blend(members, rows, part, blended, rule, rng):
     """The loss of blending in this way, on rows that had no part in it.
 
     Every draw chooses the iterate of each member again, and then their weights.
@@ -129,9 +134,11 @@ def corrected_blend(members, rows, blended, rule, rng):
         The candidates of every member.
     rows : (ndarray of int, ndarray), each of shape (n_held_out,)
         Which samples members are blended by, and the weights of these rows.
+    part : callable
+        ``part(place, t)``, what iterate t of a run contributes to a blend, row by row.
     blended : callable
-        ``blended(choices, times)``, losses of the rows, (n_held_out,), by a blend of
-        (candidate, iterate) of every member with weights from rows so often drawn.
+        ``blended(parts, times)``, losses of the rows, (n_held_out,), by a blend of the
+        parts of all members, along a last axis, with weights from rows so often drawn.
     rule : callable
         What picks an iterate from every path.
 
@@ -143,10 +150,14 @@ def corrected_blend(members, rows, blended, rule, rng):
     samples, row_weights = rows
     group_of, counts = drawn_groups(samples, rng)
     n_groups, labels = counts.shape[1], group_of(samples)
-    choices = [chosen_in_draws(own, rule, group_of, counts)[0] for own in members]
+    chosen = [chosen_in_draws(own, rule, group_of, counts)[0] for own in members]
+    # In the order of the iterates, which are computed in blocks.
+    wanted = np.unique(np.concatenate(chosen), axis=0).tolist()
+    parts = {(place, t): part(place, t) for place, t in wanted}
     losses = np.empty(counts.shape)
     for draw, times in enumerate(counts):
-        found = blended([own[draw] for own in choices], times[labels])
+        own = np.stack([parts[tuple(each[draw])] for each in chosen], axis=-1)
+        found = blended(own, times[labels])
         losses[draw] = np.bincount(labels, found * row_weights, n_groups)
     weights = np.bincount(labels, row_weights, n_groups)
     return _mean_of_others(losses, np.broadcast_to(weights, counts.shape), counts)
