@@ -15,7 +15,6 @@ from ..staged import recorded
 from .criteria import scorer_of
 from .members import (
     candidate_of,
-    check_grid,
     check_members,
     combinations,
     named,
@@ -91,13 +90,15 @@ class ComposedOfMembers(Composition):
 
         What a member leaves to us is compared as combinations are.
         """
-        grid = self.param_grid
+        names = [name for name, _ in members]
         if self._is_portfolio():
-            check_grid(grid, [name for name, _ in members])
+            compared = combinations(self.param_grid, names)
+        else:
+            compared = {names[0]: ParameterGrid(self.param_grid or {})}
         candidates = [
             candidate_of(name, member, combination)
             for name, member in members
-            for combination in self._combinations(name)
+            for combination in compared[name]
         ]
         self._give_folds(candidates)
         return [
@@ -109,12 +110,6 @@ class ComposedOfMembers(Composition):
                 X, y, fit_params[each.member].get("sample_weight")
             )
         ]
-
-    def _combinations(self, name):
-        """Those of ``param_grid`` of one member."""
-        if self._is_portfolio():
-            return combinations(self.param_grid, name)
-        return list(ParameterGrid(self.param_grid or {}))
 
     def _give_folds(self, candidates):
         """Let ``cv`` be that of all candidates.

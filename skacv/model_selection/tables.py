@@ -98,38 +98,6 @@ def _holds_strings(column):
     return may_hold and any(isinstance(value, str) for value in column)
 
 
-def too_many(most):
-    """The reason of a member that takes fewer rows."""
-    return f"X has more than {most} rows"
-
-
-def _kernel(table):
-    if not table.is_here:
-        return "a kernel needs rows in memory"
-    if table.is_sparse:
-        return SPARSE
-    return too_many(MOST_KERNEL_ROWS) if table.n_rows > MOST_KERNEL_ROWS else ""
-
-
-def _boosted_trees(table):
-    if table.is_here and not table.is_foreign:
-        return ""
-    return "trees need rows in memory, of NumPy or pandas"
-
-
-def _extra_trees(table):
-    is_long = table.n_rows > MOST_FOREST_ROWS
-    return _boosted_trees(table) or (too_many(MOST_FOREST_ROWS) if is_long else "")
-
-
-# By the names of members, functions that say why one cannot take a table, if it cannot.
-LIMITS = {
-    "kernel": _kernel,
-    "boosted trees": _boosted_trees,
-    "extra trees": _extra_trees,
-}
-
-
 def _why_not(name, member, table):
     """Why a member cannot take a table; nothing if it can."""
     tags = get_tags(member)
@@ -144,7 +112,16 @@ def _why_not(name, member, table):
         member.get_params()
     ):
         return CATEGORIES
-    return LIMITS[name](table) if name in LIMITS else ""
+    if name == "kernel":
+        if not table.is_here:
+            return "a kernel needs rows in memory"
+        if table.is_sparse:
+            return SPARSE
+    is_of_arrays = table.is_here and not table.is_foreign
+    if name in ("boosted trees", "extra trees") and not is_of_arrays:
+        return "trees need rows in memory, of NumPy or pandas"
+    most = {"kernel": MOST_KERNEL_ROWS, "extra trees": MOST_FOREST_ROWS}.get(name)
+    return f"X has more than {most} rows" if most and table.n_rows > most else ""
 
 
 def that_take(members, table):
