@@ -259,7 +259,8 @@ class Blending(Comparison):
             return None
         found = self._blend_of_held_out(self.weights).predict(None)
         residuals = self.y[self._samples].reshape(found.shape) - found
-        return HeldOut(self.criterion.estimate.name, found, residuals, self.loss)
+        residuals = residuals / self.loss.spread(found)
+        return HeldOut(self.criterion.estimate.name, residuals, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""

@@ -72,18 +72,11 @@ class ComposedOfMembers(Composition):
         """Members of the default portfolio that can run on these data."""
         task = task_of(X, y) if self.task == "auto" else self.task
         table = Table.of(X, y)
-        members, no_estimate = PORTFOLIOS[task](table), {}
-        if self.criterion in tuple(ESTIMATES):
-            estimate = ESTIMATES[self.criterion]
-            no_estimate = {
-                name: f"it has no {estimate.path}"
-                for name, member in members
-                if not estimate.is_computed_by(member)
-            }
-            members = [pair for pair in members if pair[0] not in no_estimate]
-        members, left_out = that_take(members, table)
+        is_of_table = self.criterion in tuple(ESTIMATES)
+        needed = ESTIMATES[self.criterion] if is_of_table else None
+        members, left_out = that_take(PORTFOLIOS[task](table), table, needed)
         warn_of_columns(left_out)
-        return members, left_out | no_estimate
+        return members, left_out
 
     def _candidates(self, members, X, y, fit_params):
         """An estimator of every member and combination, its parameters checked.

@@ -98,8 +98,10 @@ def _holds_strings(column):
     return may_hold and any(isinstance(value, str) for value in column)
 
 
-def _why_not(name, member, table):
+def _why_not(name, member, table, estimate):
     """Why a member cannot take a table; nothing if it can."""
+    if estimate is not None and not estimate.is_computed_by(member):
+        return f"it has no {estimate.path}"
     tags = get_tags(member)
     if table.is_sparse and not tags.input_tags.sparse:
         return SPARSE
@@ -124,8 +126,15 @@ def _why_not(name, member, table):
     return f"X has more than {most} rows" if most and table.n_rows > most else ""
 
 
-def that_take(members, table):
+def that_take(members, table, estimate=None):
     """The members that can take a table, and why the others cannot.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    table : Table
+    estimate : Estimate, default=None
+        One that they must compute.
 
     Returns
     -------
@@ -133,7 +142,9 @@ def that_take(members, table):
     left_out : dict of str to str
         By the names of the others, why they are none of these.
     """
-    reasons = {name: _why_not(name, member, table) for name, member in members}
+    reasons = {
+        name: _why_not(name, member, table, estimate) for name, member in members
+    }
     taken = [(name, member) for name, member in members if not reasons[name]]
     return taken, {name: why for name, why in reasons.items() if why}
 
