@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -278,15 +277,8 @@ class Blending(Comparison):
         score, standard_error : float
             NaN where the losses of single rows are not known.
         """
-        recorded = [
-            [
-                self._recorded_losses(place)
-                for place, each in enumerate(self.candidates)
-                if each.member == name
-            ]
-            for name in self._used
-        ]
-        if not self._are_all_known(chain.from_iterable(recorded)):
+        recorded = self._recorded(self._used)
+        if recorded is None:
             return np.nan, np.nan
 
         def blended(parts, times):

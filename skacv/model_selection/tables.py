@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.run.fit import shape_of
 from .._warnings import warn
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
@@ -58,9 +59,9 @@ class Table:
         if is_collection(X):  # which may not know how many rows it has
             n_targets = 1 if y.ndim == 1 else y.shape[1]
             return cls(1, X.shape[1], n_targets, is_here=False)
-        n_rows, *others = _shape(X)
+        n_rows, *others = shape_of(X)
         n_columns = others[0] if others else 1
-        found = cls(max(1, n_rows), n_columns, max([1, *_shape(y)[1:]]))
+        found = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
         if is_foreign(X):
             return replace(found, is_foreign=True)
         if sparse.issparse(X):
@@ -85,11 +86,6 @@ class Table:
             has_missing=bool(X.isna().any(axis=None)),
             has_categories=any(dtype.name == "category" for dtype in X.dtypes),
         )
-
-
-def _shape(data):
-    """The shape of an array-like, which a sparse matrix says itself."""
-    return data.shape if hasattr(data, "shape") else np.asarray(data).shape
 
 
 def _holds_strings(column):

@@ -44,16 +44,13 @@ class WarmStart(Kind):
     def at(self, t):
         return self._some(0, t).set_params(warm_start=False, **{self.count: t})
 
-    @abstractmethod
     def _some(self, first, last):
         """A copy of the estimator with some of the stages alone."""
+        return with_stages(self.estimator, first, last)
 
 
 class Boosting(WarmStart):
     """Boosted trees. Some of them go on from the sums of those before."""
-
-    def _some(self, first, last):
-        return with_stages(self.estimator, first, last)
 
     def predictions(self, X, first, last, carried=None):
         begin = 0 if carried is None else first
@@ -113,11 +110,6 @@ class Averages(WarmStart):
     """Means over members that are fitted separately."""
 
     patience = NEVER
-
-    def _some(self, first, last):
-        found = copy(self.estimator)
-        found.estimators_ = found.estimators_[first:last]
-        return found
 
     def predictions(self, X, first, last, carried=None):
         total = sum(self._of_members(X, 0, first)) if carried is None else carried
@@ -210,8 +202,7 @@ class AtOnce(Kind):
             self.estimator.fit(X, y, **params)
 
     def at(self, t):
-        found = copy(self.estimator).set_params(n_estimators=t)
-        found.estimators_ = found.estimators_[:t]
+        found = with_stages(self.estimator, 0, t).set_params(n_estimators=t)
         found.estimator_weights_ = found.estimator_weights_[:t]
         found.estimator_errors_ = found.estimator_errors_[:t]
         return found
