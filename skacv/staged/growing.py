@@ -82,12 +82,12 @@ class Growing:
     X: object
     y: object
     params: dict
-    held_out: object = None
+    held_out: object
     before: Pipeline | None = None
     name: str = ""
 
     @classmethod
-    def of(cls, estimator, X, y, params, held_out=None):
+    def of(cls, estimator, X, y, params, held_out):
         """An estimator without stages; the steps before the last are fitted."""
         stages = kind_of(last_of(estimator)).begun()
         if not isinstance(estimator, Pipeline):
@@ -96,7 +96,7 @@ class Growing:
         before = clone(estimator[:-1]) if len(estimator) > 1 else None
         if before is not None:
             X = before.fit_transform(X, y, **own)
-            held_out = None if held_out is None else before.transform(held_out)
+            held_out = before.transform(held_out)
         return cls(stages, X, y, params, held_out, before, estimator.steps[-1][0])
 
     def grown(self, n_stages):
@@ -111,15 +111,6 @@ class Growing:
             before = [] if self.before is None else self.before.steps
             fitted = Pipeline([*before, (self.name, fitted)])
         return {"estimator_": fitted, "iteration_": t}
-
-    def keep(self, stages):
-        """Free the memory of other stages, where that takes any."""
-        self.stages = self.stages.keep(stages)
-
-    @property
-    def n_held_out(self):
-        """Number of held-out rows."""
-        return _num_samples(self.held_out)
 
     def held_out_predictions(self, first, last, classes, carried=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
