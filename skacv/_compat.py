@@ -219,7 +219,7 @@ class Resumed:
 
 
 def with_stages(boosted, first, last):
-    """Fitted trees of boosting, of some stages alone.
+    """Fitted trees of boosting, or members of an ensemble, of some stages alone.
 
     Returns
     -------

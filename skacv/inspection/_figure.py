@@ -1,4 +1,6 @@
-"""Helpers of all displays: axes, colours, and the estimator to draw."""
+"""What all displays share: axes, colours, and the estimator to draw."""
+
+from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,22 +11,10 @@ from ..model_selection.pipelines import last_step
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY_BLUE = "#E69F00", "#56B4E9"
+PALETTE = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
 BLACK, GREY = "#000000", "#666666"
 # In longer runs the early iterates are drawn larger.
 LONG_RUN = 100
-
-
-def new_axes(ax):
-    """``ax``, or the axes of a new figure; matplotlib is imported only now."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Displays need matplotlib: pip install 'skacv[plot]'."
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
-    return ax
 
 
 def recorded(estimator, X=None):
@@ -59,24 +49,76 @@ def iteration_scale(estimator, n_shown=0):
     return "symlog" if is_long and not estimator._changes_strength() else "linear"
 
 
-def draw_iterations(ax, n_iter, xscale):
-    """The axis of the iterations."""
-    if xscale == "symlog":
-        ax.set_xscale("symlog", linthresh=10)
-    else:
-        ax.set_xscale(xscale)
-    ax.set_xlim(0, max(n_iter, 1))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.set_xlabel("iteration")
-    ax.spines[["top", "right"]].set_visible(False)
+def coef_path_of(estimator, target):
+    """The coefficients of every iterate for one target.
+
+    Shapes: returned (n_iter + 1, n_features).
+
+    Raises
+    ------
+    ValueError
+        If there is no such target.
+    """
+    path = estimator.coef_path_
+    path = path[:, None] if path.ndim == 2 else path
+    if target not in range(path.shape[1]):
+        raise ValueError(f"target must be below {path.shape[1]}, got {target}.")
+    return path[:, target]
 
 
-def mark_iteration(ax, iteration):
-    """A vertical line at the iterate in use."""
-    ax.axvline(
-        iteration,
-        color=GREY,
-        linestyle="--",
-        linewidth=1,
-        label=f"iteration in use ({iteration})",
-    )
+class Display:
+    """A plot along the iterations, with a line at the one in use and a legend.
+
+    A subclass has ``iteration``, ``estimator_name`` and ``xscale``, and defines
+    ``_draw(ax)``, which draws all else and returns the number of iterates on the axis
+    and what the title says.
+    """
+
+    def plot(self, ax: Any = None) -> Self:
+        """Plot on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        display
+            This object.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "Displays need matplotlib: pip install 'skacv[plot]'."
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
+        n_iterates, title = self._draw(ax)
+        if self.xscale == "symlog":
+            ax.set_xscale("symlog", linthresh=10)
+        else:
+            ax.set_xscale(self.xscale)
+        ax.set_xlim(0, max(n_iterates - 1, 1))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.set_xlabel("iteration")
+        ax.spines[["top", "right"]].set_visible(False)
+        if self.estimator_name is not None:
+            ax.set_title(f"{self.estimator_name}: {title}", loc="left")
+        ax.legend(frameon=False, fontsize="small", **self._place_of_legend())
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _mark_iteration(self, ax):
+        """A vertical line at the iterate in use."""
+        ax.axvline(
+            self.iteration,
+            color=GREY,
+            linestyle="--",
+            linewidth=1,
+            label=f"iteration in use ({self.iteration})",
+        )
+
+    def _place_of_legend(self):
+        """Beside the curves: there is no corner that they never cross."""
+        return {"loc": "center left", "bbox_to_anchor": (1, 0.5)}

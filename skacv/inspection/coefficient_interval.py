@@ -9,27 +9,14 @@ from numpy.typing import ArrayLike
 
 from .._estimator.prediction.debiasing import places_of_columns
 from .._estimator.prediction.inference import interval_tables
-from ._figure import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY_BLUE,
-    VERMILION,
-    draw_iterations,
-    iteration_scale,
-    mark_iteration,
-    new_axes,
-    recorded,
-)
+from ._figure import PALETTE, Display, coef_path_of, iteration_scale, recorded
 
-COLORS = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
 # Columns and iterates that are drawn unless others are asked for.
 N_COLUMNS, N_SHOWN = 3, 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientIntervalDisplay:
+class CoefficientIntervalDisplay(Display):
     """Confidence intervals of coefficients, and the coefficients, at every iteration.
 
     Use :meth:`from_estimator`.
@@ -134,11 +121,7 @@ default="nodewise"
         inner, _ = recorded(estimator)
         if not hasattr(inner, "coef_interval"):
             raise TypeError(f"{type(inner).__name__} has no coef_interval to draw.")
-        path = inner.coef_path_
-        path = path[:, None] if path.ndim == 2 else path
-        if target not in range(path.shape[1]):
-            raise ValueError(f"target must be below {path.shape[1]}, got {target}.")
-        path, xscale = path[:, target], iteration_scale(inner)
+        path, xscale = coef_path_of(inner, target), iteration_scale(inner)
         if columns is None:
             columns = np.argsort(-np.abs(path[inner.iteration_]), kind="stable")
             columns = columns[:N_COLUMNS]
@@ -165,37 +148,18 @@ default="nodewise"
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Plot on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-
-        Returns
-        -------
-        CoefficientIntervalDisplay
-        """
-        ax = new_axes(ax)
+    def _draw(self, ax):
         self.lines_, self.coef_lines_ = [], []
         for k, name in enumerate(self.feature_names):
             self._draw_column(ax, k, name)
         ax.axhline(0, color="black", linewidth=0.6)
-        mark_iteration(ax, self.iteration)
-        draw_iterations(ax, len(self.coef_path) - 1, self.xscale)
+        self._mark_iteration(ax)
         ax.set_ylabel(f"coefficient, {100 * self.coverage:g}% interval")
-        if self.estimator_name is not None:
-            ax.set_title(f"{self.estimator_name}: coefficients, debiased", loc="left")
-        # Beside the curves: there is no corner that they never cross.
-        ax.legend(
-            frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5)
-        )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return len(self.coef_path), "coefficients, debiased"
 
     def _draw_column(self, ax, k, name):
         """A debiased coefficient with its band, and the coefficient as it is."""
-        color = COLORS[k % len(COLORS)]
+        color = PALETTE[k % len(PALETTE)]
         # An end that is nowhere is not drawn.
         lower, upper = (
             np.where(np.isfinite(end[:, k]), end[:, k], np.nan)

@@ -6,14 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._figure import (
-    BLUE,
-    draw_iterations,
-    iteration_scale,
-    mark_iteration,
-    new_axes,
-    recorded,
-)
+from ._figure import BLUE, Display, coef_path_of, iteration_scale, recorded
 
 # As many curves as a legend can name.
 MAX_NAMED = 8
@@ -21,7 +14,7 @@ MAX_DRAWN = 200
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientPathDisplay:
+class CoefficientPathDisplay(Display):
     """Plot of the coefficients of every iterate.
 
     Use :meth:`from_estimator`.
@@ -90,13 +83,8 @@ class CoefficientPathDisplay:
             raise TypeError(
                 f"{type(inner).__name__} has no coefficients of features to draw."
             )
-        path = inner.coef_path_
-        by_target = path[:, None] if path.ndim == 2 else path
-        n_targets = by_target.shape[1]
-        if target not in range(n_targets):
-            raise ValueError(f"target must be below {n_targets}, got {target}.")
         display = cls(
-            coef_path=by_target[:, target],
+            coef_path=coef_path_of(inner, target),
             iteration=inner.iteration_,
             feature_names=getattr(inner, "feature_names_in_", None),
             estimator_name=type(inner).__name__,
@@ -104,27 +92,14 @@ class CoefficientPathDisplay:
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Plot on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-
-        Returns
-        -------
-        CoefficientPathDisplay
-        """
-        ax = new_axes(ax)
+    def _draw(self, ax):
         path = self.coef_path
-        iterations = np.arange(len(path))
         ever = np.flatnonzero((path != 0).any(axis=0))
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
         self.lines_ = []
         for rank, j in enumerate(order[:MAX_DRAWN]):
             named = rank < MAX_NAMED
             (line,) = ax.plot(
-                iterations,
                 path[:, j],
                 color=f"C{rank}" if named else BLUE,
                 alpha=1.0 if named else 0.25,
@@ -134,21 +109,10 @@ class CoefficientPathDisplay:
             )
             self.lines_.append(line)
         ax.axhline(0, color="black", linewidth=0.6)
-        mark_iteration(ax, self.iteration)
-        draw_iterations(ax, len(path) - 1, self.xscale)
+        self._mark_iteration(ax)
         ax.set_ylabel("coefficient")
-        if self.estimator_name is not None:
-            kept = int((path[self.iteration] != 0).sum())
-            ax.set_title(
-                f"{self.estimator_name}: {kept} of {path.shape[1]} coefficients in use",
-                loc="left",
-            )
-        # Beside the curves: there is no corner that they never cross.
-        ax.legend(
-            frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5)
-        )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        n_kept = np.count_nonzero(path[self.iteration])
+        return len(path), f"{n_kept} of {path.shape[1]} coefficients in use"
 
     def _name(self, j):
         return f"feature {j}" if self.feature_names is None else self.feature_names[j]

@@ -18,10 +18,8 @@ from ._figure import (
     PURPLE,
     SKY_BLUE,
     VERMILION,
-    draw_iterations,
+    Display,
     iteration_scale,
-    mark_iteration,
-    new_axes,
     recorded,
 )
 
@@ -41,7 +39,7 @@ HEIGHT_OF_BAR = 0.085
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RiskPathDisplay:
+class RiskPathDisplay(Display):
     """Plot of the risk estimates, training error and test error of every iterate.
 
     Use :meth:`from_estimator`.
@@ -149,13 +147,14 @@ default=None
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
         inner, X_test = recorded(estimator, X_test)
-        test_path = None
-        if X_test is not None:
-            test_path = inner.staged_loss(X_test, y_test)
-        estimates, criterion = _estimates(inner), _criterion(estimator)
+        test_path = None if X_test is None else inner.staged_loss(X_test, y_test)
+        estimates, criterion = _estimates(inner), None
         name, others = type(inner).__name__, {}
-        if criterion is not None:
-            stopping = last_step(estimator)[0]
+        # A single model has chosen nothing, and has no weights.
+        stopping, _ = last_step(estimator)
+        weights = getattr(stopping, "weights_", {})
+        if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
+            criterion = stopping.criterion_
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
             others = {each: stopping.member_paths_[each] for each in alike}
@@ -172,41 +171,26 @@ default=None
             xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
             cost=inner._loss.name,
             others=others,
-            weights=_weights(estimator),
+            weights=weights if sum(map(bool, weights.values())) > 1 else None,
         )
         return display.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Plot on ``ax``, or on a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-
-        Returns
-        -------
-        RiskPathDisplay
-        """
-        ax = new_axes(ax)
+    def _draw(self, ax):
         self._draw_estimates(ax)
         self._draw_others(ax)
         self._draw_errors(ax)
         self._draw_mark(ax)
-        drawn = [self.train_path, *(self.others or {}).values()]
-        draw_iterations(ax, max(map(len, drawn)) - 1, self.xscale)
+        self._draw_weights(ax)
         ax.set_ylim(*self._limits())
         ax.set_ylabel(f"mean {self.cost}")
-        if self.estimator_name is not None:
-            ax.set_title(f"{self.estimator_name}: risk of every iterate", loc="left")
-        # Many curves leave no corner free.
-        beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-        if self.weights:  # the bars have the other half
-            beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-        is_beside = self.others or self.weights
-        ax.legend(frameon=False, fontsize="small", **(beside if is_beside else {}))
-        self._draw_weights(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        drawn = [self.train_path, *(self.others or {}).values()]
+        return max(map(len, drawn)), "risk of every iterate"
+
+    def _place_of_legend(self):
+        """Beside the curves if these are many, above the bars of weights."""
+        if self.weights:
+            return {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        return super()._place_of_legend() if self.others else {}
 
     def _draw_estimates(self, ax):
         self.lines_ = {}
@@ -267,7 +251,7 @@ default=None
         )
 
     def _draw_mark(self, ax):
-        mark_iteration(ax, self.iteration)
+        self._mark_iteration(ax)
         if not self.estimates:  # no path to put it on
             return
         name = self.criterion or next(iter(self.estimates))
@@ -318,15 +302,3 @@ def _estimates(inner):
             f"so there is none to draw. Switch one on: {', '.join(parameters)}."
         )
     return found
-
-
-def _weights(estimator):
-    """The weights of a blend of several members, None for one model."""
-    weights = getattr(last_step(estimator)[0], "weights_", {})
-    return weights if sum(weight > 0 for weight in weights.values()) > 1 else None
-
-
-def _criterion(estimator):
-    """The estimate that chose the iterate, or None."""
-    name = getattr(last_step(estimator)[0], "criterion_", None)
-    return name if name in ESTIMATES else None

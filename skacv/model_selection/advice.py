@@ -1,7 +1,6 @@
 """Advice to users: keywords of other packages, and choices that fall short."""
 
 from functools import wraps
-from inspect import signature
 
 import numpy as np
 from scipy import sparse
@@ -37,7 +36,7 @@ def names_keywords(init: Method) -> Method:
     @wraps(init)
     def wrapped(self, *args, **params):
         for name in params:
-            if name in HINTS and name not in signature(init).parameters:
+            if name in HINTS:
                 raise TypeError(
                     f"{type(self).__name__} has no parameter {name!r}: {HINTS[name]}."
                 )

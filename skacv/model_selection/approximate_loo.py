@@ -198,8 +198,7 @@ def approximate_loo(
     probes = Probes(int(n_probes), np.random.default_rng(seed), weights / weights.sum())
     approximate = _approximation(models[0], method, probes)
     held_out = [approximate(model) for model in models]
-    _warn(estimator, models, max(part.drift for part in held_out))
-    _warn_of_leverages(method, max(part.leverages.max() for part in held_out))
+    _warn(estimator, models, held_out, method)
     return _result(estimator, models, held_out, weights, method, y.ndim)
 
 
@@ -244,9 +243,10 @@ def _approximation(model, method, probes):
     return partial(available[method], **settings)
 
 
-def _warn(estimator, models, drift):
+def _warn(estimator, models, held_out, method):
     """Warn if the approximation is unreliable."""
     name = type(estimator).__name__
+    drift = max(part.drift for part in held_out)
     gradient = max(model.relative_gradient() for model in models)
     if gradient > LARGEST_GRADIENT or drift > LARGEST_DRIFT:
         warn(
@@ -265,10 +265,7 @@ def _warn(estimator, models, drift):
             "the approximation then fails. Penalise more (a smaller C).",
             ConvergenceWarning,
         )
-
-
-def _warn_of_leverages(method, largest):
-    """Warn if leverages are too large for the method."""
+    largest = max(part.leverages.max() for part in held_out)
     if largest > LARGEST_LEVERAGE.get(method, np.inf):
         warn(
             f"The largest leverage is {largest:.2g}, where method={method!r} may be "

@@ -23,13 +23,13 @@ class HeldOut(NamedTuple):
     ----------
     method : str
         How rows were held out.
-    predictions, residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+        In units of the spread of targets under the loss.
     loss : Loss
         Defines the range and the spread of targets.
     """
 
     method: str
-    predictions: np.ndarray
     residuals: np.ndarray
     loss: Loss
 
@@ -114,8 +114,13 @@ class Blend(Composition):
         found = [getattr(each, method)(X) for each in self.members_.values()]
         # Where y is one column, some members predict a vector and others a column.
         n_axes = min(each.ndim for each in found)
-        found = [each if each.ndim == n_axes else each[:, 0] for each in found]
-        return sum(float(w) * each for w, each in zip(self.weights, found))
+        return self._weighted(
+            each if each.ndim == n_axes else each[:, 0] for each in found
+        )
+
+    def _weighted(self, values):
+        """The weighted mean of a value of every member."""
+        return sum(float(w) * each for w, each in zip(self.weights, values))
 
     def __sklearn_tags__(self):
         return tags_of(self.members, super().__sklearn_tags__(), all)
@@ -191,8 +196,7 @@ class BlendedRegressor(RegressorMixin, Blend):
                     f"A blend has {name} where all members are linear in the columns "
                     f"of X, and {member!r} is not."
                 )
-        found = [getattr(each, name) for each in self.members_.values()]
-        return sum(float(w) * each for w, each in zip(self.weights, found))
+        return self._weighted(getattr(each, name) for each in self.members_.values())
 
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals from the held-out residuals of the blend.
@@ -225,7 +229,7 @@ class BlendedRegressor(RegressorMixin, Blend):
         coverage = checked_coverage(coverage)
         held_out = self._held_out_by(method)
         spread = held_out.loss.spread
-        residuals = held_out.residuals / spread(held_out.predictions)
+        residuals = held_out.residuals
         ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
         predictions = here(self.predict(X))
         ends = ends_of(

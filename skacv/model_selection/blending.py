@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -201,14 +200,11 @@ class Blending(Comparison):
         """The part of one run that the mixture combines."""
         return self._mixture.part(self._held_out_by(place, t), self._target)
 
-    def _parts(self, choices, part):
-        """The same of pairs of a run and an iterate, (n_rows, n_targets, n_members)."""
-        return np.stack([part(*each) for each in choices], axis=2)
-
     @cached_property
     def _chosen_parts(self):
+        """Those of the choices of all members, (n_rows, n_targets, n_members)."""
         choices = [(p, self.choices[p].iteration) for p in self._used.values()]
-        return self._parts(choices, self._part)
+        return np.stack([self._part(*each) for each in choices], axis=2)
 
     @cached_property
     def _found(self):
@@ -262,7 +258,8 @@ class Blending(Comparison):
             return None
         found = self._blend_of_held_out(self.weights).predict(None)
         residuals = self.y[self._samples].reshape(found.shape) - found
-        return HeldOut(self.criterion.estimate.name, found, residuals, self.loss)
+        residuals = residuals / self.loss.spread(found)
+        return HeldOut(self.criterion.estimate.name, residuals, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""
@@ -280,33 +277,19 @@ class Blending(Comparison):
         score, standard_error : float
             NaN where the losses of single rows are not known.
         """
-        places = [
-            [k for k, each in enumerate(self.candidates) if each.member == name]
-            for name in self._used
-        ]
-        recorded = [
-            [self._recorded_losses(self.runs[place].estimator) for place in own]
-            for own in places
-        ]
-        if not self._are_all_known(chain.from_iterable(recorded)):
+        recorded = self._recorded(self._used)
+        if recorded is None:
             return np.nan, np.nan
-        parts = {}
 
-        def part(place, t):
-            if (place, t) not in parts:
-                parts[place, t] = self._part(place, t)
-            return parts[place, t]
-
-        def blended(choices, times):
+        def blended(parts, times):
             """Losses of rows, blended by how often each of them was drawn."""
-            choices = [(own[k], t) for own, (k, t) in zip(places, choices)]
-            found, drawn = self._parts(choices, part), times > 0
+            drawn = times > 0
             rows = (self._row_weights * times)[drawn]
-            weights = self._mixture.weights(found[drawn], self._target[drawn], rows)
-            return self._mixture.losses(found @ weights, self._target)
+            weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
+            return self._mixture.losses(parts @ weights, self._target)
 
         rows = self._samples, self._row_weights
-        return corrected_blend(recorded, rows, blended, self.rule, rng)
+        return corrected_blend(recorded, rows, self._part, blended, self.rule, rng)
 
 
 class ScoredBlending(Blending):

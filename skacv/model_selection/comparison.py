@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -182,29 +183,37 @@ class Comparison:
         score, standard_error : float
             NaN where the losses of single rows are not known.
         """
-        best = self.best[0].member
-        recorded = [
-            self._recorded_losses(run.estimator)
-            for candidate, run in zip(self.candidates, self.runs)
-            if self.between is None or candidate.member == best
-        ]
-        if not self._are_all_known(recorded):
+        names = self._bests() if self.between is None else [self.best[0].member]
+        recorded = self._recorded(names)
+        if recorded is None:
             return np.nan, np.nan
-        return corrected_score(recorded, self.rule, rng)
+        return corrected_score(list(chain.from_iterable(recorded)), self.rule, rng)
 
-    @staticmethod
-    def _are_all_known(recorded):
-        """Whether the losses of single rows are known, and not too many."""
-        losses = [each.losses for each in recorded]
-        return all(each is not None and each.size <= MOST_LOSSES for each in losses)
+    def _recorded(self, names):
+        """Losses of single rows by the candidates of some members, member by member.
 
-    def _recorded_losses(self, estimator):
+        None if they are not known, or too many.
+        """
+        found = [
+            [
+                self._recorded_losses(place)
+                for place, each in enumerate(self.candidates)
+                if each.member == name
+            ]
+            for name in names
+        ]
+        losses = [each.losses for each in chain.from_iterable(found)]
+        is_known = all(each is not None and each.size <= MOST_LOSSES for each in losses)
+        return found if is_known else None
+
+    def _recorded_losses(self, place):
+        estimator = self.runs[place].estimator
         rows = estimator.recorded_iterations()
 
-        def error(place):
-            return self.criterion.standard_error(estimator, rows[place])
+        def error(places):
+            return self.criterion.standard_error(estimator, rows[places])
 
-        return RecordedLosses(self.criterion.losses(estimator), rows, error)
+        return RecordedLosses(place, self.criterion.losses(estimator), rows, error)
 
     def results(self):
         """A row for every candidate and every criterion that it has computed.

@@ -15,7 +15,6 @@ from ..staged import recorded
 from .criteria import scorer_of
 from .members import (
     candidate_of,
-    check_grid,
     check_members,
     combinations,
     named,
@@ -73,31 +72,26 @@ class ComposedOfMembers(Composition):
         """Members of the default portfolio that can run on these data."""
         task = task_of(X, y) if self.task == "auto" else self.task
         table = Table.of(X, y)
-        members, no_estimate = PORTFOLIOS[task](table), {}
-        if self.criterion in tuple(ESTIMATES):
-            estimate = ESTIMATES[self.criterion]
-            no_estimate = {
-                name: f"it has no {estimate.path}"
-                for name, member in members
-                if not estimate.is_computed_by(member)
-            }
-            members = [pair for pair in members if pair[0] not in no_estimate]
-        members, left_out = that_take(members, table)
+        is_of_table = self.criterion in tuple(ESTIMATES)
+        needed = ESTIMATES[self.criterion] if is_of_table else None
+        members, left_out = that_take(PORTFOLIOS[task](table), table, needed)
         warn_of_columns(left_out)
-        return members, left_out | no_estimate
+        return members, left_out
 
     def _candidates(self, members, X, y, fit_params):
         """An estimator of every member and combination, its parameters checked.
 
         What a member leaves to us is compared as combinations are.
         """
-        grid = self.param_grid
+        names = [name for name, _ in members]
         if self._is_portfolio():
-            check_grid(grid, [name for name, _ in members])
+            compared = combinations(self.param_grid, names)
+        else:
+            compared = {names[0]: ParameterGrid(self.param_grid or {})}
         candidates = [
             candidate_of(name, member, combination)
             for name, member in members
-            for combination in self._combinations(name)
+            for combination in compared[name]
         ]
         self._give_folds(candidates)
         return [
@@ -109,12 +103,6 @@ class ComposedOfMembers(Composition):
                 X, y, fit_params[each.member].get("sample_weight")
             )
         ]
-
-    def _combinations(self, name):
-        """Those of ``param_grid`` of one member."""
-        if self._is_portfolio():
-            return combinations(self.param_grid, name)
-        return list(ParameterGrid(self.param_grid or {}))
 
     def _give_folds(self, candidates):
         """Let ``cv`` be that of all candidates.

@@ -140,27 +140,33 @@ def named_losses(losses):
     )
 
 
-def combinations(param_grid, name):
-    """Combinations of parameters of the member of that name, at least one."""
-    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
-    prefix = f"{name}__"
-    own = [
-        {key[len(prefix) :]: grid[key] for key in grid if key.startswith(prefix)}
-        for grid in grids
-    ]
-    return list(ParameterGrid([grid for grid in own if grid] or {}))
+def combinations(param_grid, names):
+    """Combinations of parameters of several members, at least one of each.
 
+    Returns
+    -------
+    dict of str to list of dict
 
-def check_grid(param_grid, names):
-    """Raise if a key of the grid of several members names none of them."""
-    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid or []
-    for key in (key for grid in grids for key in grid):
-        name, _, parameter = key.partition("__")
-        if name not in names or not parameter:
-            raise ValueError(
-                f"Invalid parameter {key!r} in param_grid: with several members a key "
-                f"is name__parameter, the name one of {', '.join(map(repr, names))}."
-            )
+    Raises
+    ------
+    ValueError
+        If a key of the grid names none of the members.
+    """
+    found = {name: [] for name in names}
+    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid or []:
+        by_member = {}
+        for key, values in grid.items():
+            name, _, parameter = key.partition("__")
+            if name not in found or not parameter:
+                raise ValueError(
+                    f"Invalid parameter {key!r} in param_grid: with several members a "
+                    "key is name__parameter, the name one of "
+                    f"{', '.join(map(repr, names))}."
+                )
+            by_member.setdefault(name, {})[parameter] = values
+        for name, own in by_member.items():
+            found[name].append(own)
+    return {name: list(ParameterGrid(grids or {})) for name, grids in found.items()}
 
 
 def candidate_of(name, member, combination):

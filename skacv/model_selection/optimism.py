@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..risk.averages import mean_with_error
-from .rules import place_of_least
 
 N_DRAWS = 200
 # More rows are drawn in so many groups, formed at random: means vary by as much.
@@ -23,13 +23,17 @@ class RecordedLosses(NamedTuple):
 
     Attributes
     ----------
+    place : int
+        The place of its run.
+    losses : HeldOutLosses
     iterations : ndarray of int
         The iterates that may be chosen.
     error : callable
         ``error(places)``, the standard errors of the mean losses of some of these.
     """
 
-    losses: object
+    place: int
+    losses: HeldOutLosses
     iterations: np.ndarray
     error: Callable
 
@@ -60,31 +64,13 @@ def drawn_groups(rows, rng):
     )
 
 
-class Drawn(NamedTuple):
-    """The choices of the draws from one candidate.
-
-    Attributes
-    ----------
-    places : ndarray of int, shape (N_DRAWS,)
-        The iterate that each draw has chosen, as a place in ``iterations``.
-    values : ndarray of shape (N_DRAWS,)
-        Their mean losses on the rows drawn.
-    sums : ndarray of shape (n_iterates, n_groups)
-        Losses of every group, by those that may be chosen.
-    weights : ndarray of shape (n_groups,)
-    """
-
-    places: np.ndarray
-    values: np.ndarray
-    sums: np.ndarray
-    weights: np.ndarray
-
-
 def chosen_in_draws(recorded, rule, group_of, counts):
-    """The iterate of a candidate that a rule chooses on the rows of every draw.
+    """What every draw chooses, by a rule on the rows drawn.
 
     Parameters
     ----------
+    recorded : list of RecordedLosses
+        The candidates to choose from.
     rule : callable
         What picks an iterate from every path.
     group_of, counts
@@ -92,15 +78,27 @@ def chosen_in_draws(recorded, rule, group_of, counts):
 
     Returns
     -------
-    Drawn
+    choices : ndarray of int, shape (N_DRAWS, 2)
+        The place of a run, and the iterate.
+    losses, weights : ndarray of shape (N_DRAWS, n_groups)
+        Sums of its losses over the rows of every group, and of their weights.
     """
-    labels = group_of(recorded.losses.rows)
-    sums, weights = recorded.losses.sums(labels, counts.shape[1])
-    sums = sums[recorded.iterations]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        paths = (counts @ sums.T) / (counts @ weights)[:, None]
-    places = rule(paths, recorded.error)
-    return Drawn(places, paths[np.arange(N_DRAWS), places], sums, weights)
+    least = np.full(N_DRAWS, np.inf)
+    choices = np.tile([recorded[0].place, recorded[0].iterations[0]], (N_DRAWS, 1))
+    losses, weights = np.zeros((2, *counts.shape))
+    for each in recorded:
+        labels = group_of(each.losses.rows)
+        sums, own_weights = each.losses.sums(labels, counts.shape[1])
+        sums = sums[each.iterations]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            paths = (counts @ sums.T) / (counts @ own_weights)[:, None]
+        places = rule(paths, each.error)
+        values = paths[np.arange(N_DRAWS), places]
+        better = np.flatnonzero(values < least)
+        least[better], places = values[better], places[better]
+        choices[better, 0], choices[better, 1] = each.place, each.iterations[places]
+        losses[better], weights[better] = sums[places], own_weights
+    return choices, losses, weights
 
 
 def corrected_score(recorded, rule, rng):
@@ -111,7 +109,7 @@ def corrected_score(recorded, rule, rng):
     recorded : list of RecordedLosses
         One for each candidate.
     rule : callable
-        What picks an iterate from a path.
+        What picks an iterate from every path.
 
     Returns
     -------
@@ -121,19 +119,11 @@ def corrected_score(recorded, rule, rng):
     """
     all_rows = np.concatenate([each.losses.rows for each in recorded])
     group_of, counts = drawn_groups(all_rows, rng)
-    least = np.full(N_DRAWS, np.inf)
-    # Sums of the losses in every group by what each draw chooses, and their weights.
-    losses, weights = np.zeros((2, *counts.shape))
-    for each in recorded:
-        drawn = chosen_in_draws(each, rule, group_of, counts)
-        is_better = drawn.values < least
-        least[is_better] = drawn.values[is_better]
-        losses[is_better] = drawn.sums[drawn.places[is_better]]
-        weights[is_better] = drawn.weights
+    _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts)
     return _mean_of_others(losses, weights, counts)
 
 
-def corrected_blend(members, rows, blended, rule, rng):
+def corrected_blend(members, rows, part, blended, rule, rng):
     """The loss of blending in this way, on rows that had no part in it.
 
     Every draw chooses the iterate of each member again, and then their weights.
@@ -144,11 +134,13 @@ def corrected_blend(members, rows, blended, rule, rng):
         The candidates of every member.
     rows : (ndarray of int, ndarray), each of shape (n_held_out,)
         Which samples members are blended by, and the weights of these rows.
+    part : callable
+        ``part(place, t)``, what iterate t of a run contributes to a blend, row by row.
     blended : callable
-        ``blended(choices, times)``, losses of the rows, (n_held_out,), by a blend of
-        (candidate, iterate) of every member with weights from rows so often drawn.
+        ``blended(parts, times)``, losses of the rows, (n_held_out,), by a blend of the
+        parts of all members, along a last axis, with weights from rows so often drawn.
     rule : callable
-        What picks an iterate from a path.
+        What picks an iterate from every path.
 
     Returns
     -------
@@ -158,23 +150,17 @@ def corrected_blend(members, rows, blended, rule, rng):
     samples, row_weights = rows
     group_of, counts = drawn_groups(samples, rng)
     n_groups, labels = counts.shape[1], group_of(samples)
-    choices = [_best_in_draws(own, rule, group_of, counts) for own in members]
+    chosen = [chosen_in_draws(own, rule, group_of, counts)[0] for own in members]
+    # In the order of the iterates, which are computed in blocks.
+    wanted = np.unique(np.concatenate(chosen), axis=0).tolist()
+    parts = {(place, t): part(place, t) for place, t in wanted}
     losses = np.empty(counts.shape)
     for draw, times in enumerate(counts):
-        found = blended([own[draw] for own in choices], times[labels])
+        own = np.stack([parts[tuple(each[draw])] for each in chosen], axis=-1)
+        found = blended(own, times[labels])
         losses[draw] = np.bincount(labels, found * row_weights, n_groups)
     weights = np.bincount(labels, row_weights, n_groups)
     return _mean_of_others(losses, np.broadcast_to(weights, counts.shape), counts)
-
-
-def _best_in_draws(recorded, rule, group_of, counts):
-    """The candidate of a member and its iterate that every draw chooses, in pairs."""
-    drawn = [chosen_in_draws(each, rule, group_of, counts) for each in recorded]
-    bests = place_of_least(np.stack([each.values for each in drawn], axis=1))
-    return [
-        (best, int(recorded[best].iterations[drawn[best].places[draw]]))
-        for draw, best in enumerate(bests)
-    ]
 
 
 def _mean_of_others(losses, weights, counts):

@@ -44,19 +44,18 @@ MOST_DECOMPOSED = 1000
 SOME = Table(n_rows=1, n_columns=1, n_targets=1)
 
 
-def regression(table=None):
+def regression(table=SOME):
     """Members for numbers.
 
     Parameters
     ----------
-    table : Table, default=None
+    table : Table, default=SOME
         What they are to be fitted to, if it is known.
 
     Returns
     -------
     list of (str, estimator)
     """
-    table = table or SOME
     return [
         ("lasso", TrajectoryLasso("path", max_iter=20, **COLUMNS)),
         _dense(table),
@@ -65,12 +64,12 @@ def regression(table=None):
     ]
 
 
-def classification(table=None):
+def classification(table=SOME):
     """Members for classes, all with probabilities.
 
     Parameters
     ----------
-    table : Table, default=None
+    table : Table, default=SOME
         What they are to be fitted to, if it is known.
 
     Returns
@@ -81,7 +80,7 @@ def classification(table=None):
     return [
         ("logistic", TrajectoryLogisticRegression("path", **settings)),
         ("kernel", KernelEigenProClassifier(**COLUMNS)),
-        *_trees(table or SOME, CLASSIFIERS, SHARE_TRIED),
+        *_trees(table, CLASSIFIERS, SHARE_TRIED),
     ]
 
 

@@ -20,7 +20,10 @@ def read_once(members, X, y, params):
         As they were passed; or a summary, None, and no weights, which it has.
     """
     estimators = [member for _, member in members]
-    if not is_collection(X) or not all(_takes_moments(each, X) for each in estimators):
+    is_enough = is_collection(X) and all(
+        hasattr(each, "_spec") and takes_moments_of(each, X) for each in estimators
+    )
+    if not is_enough:
         return X, y, params
     # One asks for folds, or a number of sampled rows: all have the same.
     n_folds = [n_folds_asked(each) for each in estimators if each.cv is not None]
@@ -31,7 +34,3 @@ def read_once(members, X, y, params):
     )
     others = {name: params[name] for name in params if name != "sample_weight"}
     return summary, None, others
-
-
-def _takes_moments(estimator, X):
-    return hasattr(estimator, "_spec") and takes_moments_of(estimator, X)

@@ -42,19 +42,18 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
     """
     asked = f"criterion={estimate.name!r}"
     estimate.check_offered(estimator, asked)
-    if estimate.setting(estimator) is False:
+    setting = estimate.setting(estimator)
+    if setting is False:
         among = f" (candidate {combination} of param_grid)" if combination else ""
         raise ValueError(
             f"{asked} needs {estimate.path}, which {type(estimator).__name__} does not "
             f"compute with {estimate.parameter}=False{among}."
         )
-    setting = estimate.setting(estimator)
     if setting is None:
         default = estimate.default(estimator, sample_weight)
         estimator.set_params(**{estimate.parameter: default})
     elif isinstance(setting, str) and setting == "auto" and estimate.sample:
-        weights = sample_weight
-        n_rows = _n_rows(X) if weights is None else np.count_nonzero(weights)
+        n_rows = _n_rows(X, sample_weight)
         sample = estimate.sample(estimator, X, y, n_rows)
         estimator.set_params(**{estimate.parameter: sample})
     for other in ESTIMATES.values():
@@ -63,8 +62,10 @@ def prepare(estimator, estimate, combination, X, y, sample_weight=None):
             estimator.set_params(**{other.parameter: False})
 
 
-def _n_rows(X):
-    """Number of rows, if no weights are passed."""
+def _n_rows(X, sample_weight):
+    """Number of rows, or of those with a weight."""
+    if sample_weight is not None:
+        return np.count_nonzero(sample_weight)
     return len(X) if isinstance(X, RowSummary) else _num_samples(X)
 
 

@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.run.fit import shape_of
 from .._warnings import warn
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
@@ -58,9 +59,9 @@ class Table:
         if is_collection(X):  # which may not know how many rows it has
             n_targets = 1 if y.ndim == 1 else y.shape[1]
             return cls(1, X.shape[1], n_targets, is_here=False)
-        n_rows, *others = _shape(X)
+        n_rows, *others = shape_of(X)
         n_columns = others[0] if others else 1
-        found = cls(max(1, n_rows), n_columns, max([1, *_shape(y)[1:]]))
+        found = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
         if is_foreign(X):
             return replace(found, is_foreign=True)
         if sparse.issparse(X):
@@ -87,51 +88,16 @@ class Table:
         )
 
 
-def _shape(data):
-    """The shape of an array-like, which a sparse matrix says itself."""
-    return data.shape if hasattr(data, "shape") else np.asarray(data).shape
-
-
 def _holds_strings(column):
     """Whether a column of a DataFrame has values that are strings."""
     may_hold = column.dtype.kind == "O" and column.dtype.name != "category"
     return may_hold and any(isinstance(value, str) for value in column)
 
 
-def too_many(most):
-    """The reason of a member that takes fewer rows."""
-    return f"X has more than {most} rows"
-
-
-def _kernel(table):
-    if not table.is_here:
-        return "a kernel needs rows in memory"
-    if table.is_sparse:
-        return SPARSE
-    return too_many(MOST_KERNEL_ROWS) if table.n_rows > MOST_KERNEL_ROWS else ""
-
-
-def _boosted_trees(table):
-    if table.is_here and not table.is_foreign:
-        return ""
-    return "trees need rows in memory, of NumPy or pandas"
-
-
-def _extra_trees(table):
-    is_long = table.n_rows > MOST_FOREST_ROWS
-    return _boosted_trees(table) or (too_many(MOST_FOREST_ROWS) if is_long else "")
-
-
-# By the names of members, functions that say why one cannot take a table, if it cannot.
-LIMITS = {
-    "kernel": _kernel,
-    "boosted trees": _boosted_trees,
-    "extra trees": _extra_trees,
-}
-
-
-def _why_not(name, member, table):
+def _why_not(name, member, table, estimate):
     """Why a member cannot take a table; nothing if it can."""
+    if estimate is not None and not estimate.is_computed_by(member):
+        return f"it has no {estimate.path}"
     tags = get_tags(member)
     if table.is_sparse and not tags.input_tags.sparse:
         return SPARSE
@@ -144,11 +110,27 @@ def _why_not(name, member, table):
         member.get_params()
     ):
         return CATEGORIES
-    return LIMITS[name](table) if name in LIMITS else ""
+    if name == "kernel":
+        if not table.is_here:
+            return "a kernel needs rows in memory"
+        if table.is_sparse:
+            return SPARSE
+    is_of_arrays = table.is_here and not table.is_foreign
+    if name in ("boosted trees", "extra trees") and not is_of_arrays:
+        return "trees need rows in memory, of NumPy or pandas"
+    most = {"kernel": MOST_KERNEL_ROWS, "extra trees": MOST_FOREST_ROWS}.get(name)
+    return f"X has more than {most} rows" if most and table.n_rows > most else ""
 
 
-def that_take(members, table):
+def that_take(members, table, estimate=None):
     """The members that can take a table, and why the others cannot.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    table : Table
+    estimate : Estimate, default=None
+        One that they must compute.
 
     Returns
     -------
@@ -156,7 +138,9 @@ def that_take(members, table):
     left_out : dict of str to str
         By the names of the others, why they are none of these.
     """
-    reasons = {name: _why_not(name, member, table) for name, member in members}
+    reasons = {
+        name: _why_not(name, member, table, estimate) for name, member in members
+    }
     taken = [(name, member) for name, member in members if not reasons[name]]
     return taken, {name: why for name, why in reasons.items() if why}
 

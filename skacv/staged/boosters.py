@@ -65,7 +65,7 @@ class Boosters(Kind):
         Other names of ``count``.
     loud : tuple of str
         Parameters that print lines, all of them left out.
-    quiet : dict
+    grows_with : dict
         Parameters instead.
     allowed : dict of str to tuple
         Values of parameters, besides None, with which earlier stages can be had again.
@@ -78,7 +78,7 @@ class Boosters(Kind):
     others: tuple = ()
     aliases: tuple = ()
     loud: tuple = ()
-    quiet: dict = {}
+    grows_with: dict = {}
     allowed: dict = {}
     booster = None
 
@@ -107,7 +107,7 @@ class Boosters(Kind):
         left_out = {*self.own_stopping, *self.loud}
         kept = {key: settings[key] for key in settings if key not in left_out}
         kept = {key: clone(value, safe=False) for key, value in kept.items()}
-        return type(self)(own(**kept | self.quiet))
+        return type(self)(own(**kept | self.grows_with))
 
     def grow(self, n_stages, X, y, params):
         if self.booster is None:
@@ -127,9 +127,6 @@ class Boosters(Kind):
     @abstractmethod
     def _go_on(self, n_stages, X, y, params):
         """Grow to ``n_stages`` stages, if there are fewer."""
-
-    def fitted(self):
-        return self.estimator
 
     def without_rows(self):
         found = copy(self)
@@ -332,7 +329,7 @@ class LightGBM(Updated, SumsOfLeaves):
         "n_iter_no_change": None,
     }
     loud = "verbose", "verbosity"
-    quiet = {"verbose": -1}
+    grows_with = {"verbose": -1}
     allowed = dict.fromkeys(
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
     )
@@ -360,8 +357,8 @@ class LightGBM(Updated, SumsOfLeaves):
 
     def _update(self, rows, objective):
         self.booster.update(fobj=objective)
-        ends = self.ends
-        ends.append(self.booster.current_iteration())
+        # Copies, which do not grow, have a list of their own.
+        self.ends = ends = [*self.ends, self.booster.current_iteration()]
         return len(ends) > WITHOUT_SPLIT and ends[-1 - WITHOUT_SPLIT] == ends[-1]
 
     @property
@@ -381,11 +378,6 @@ class LightGBM(Updated, SumsOfLeaves):
 
         n_trees = self.ends[t]
         return Booster(model_str=self.booster.model_to_string(num_iteration=n_trees))
-
-    def without_rows(self):
-        found = super().without_rows()
-        found.ends = self.ends[:]
-        return found
 
     def _copied(self):
         return self._first(self.n_stages)
@@ -468,7 +460,7 @@ class CatBoost(SumsOfLeaves):
     )
     loud = "verbose", "verbose_eval", "silent", "logging_level", "metric_period"
     # Folds would write to the same files.
-    quiet = {"logging_level": "Silent", "allow_writing_files": False}
+    grows_with = {"logging_level": "Silent", "allow_writing_files": False}
     allowed = {"grow_policy": ("SymmetricTree",), "posterior_sampling": (False,)}
     # What is chosen by the number of iterations, with other names.
     chosen = {"learning_rate": "eta", "max_ctr_complexity": None}

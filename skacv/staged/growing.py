@@ -41,56 +41,9 @@ def _rows_of(value, rows, n_rows):
     return _safe_indexing(value, rows) if length == (n_rows,) else value
 
 
-@dataclass(frozen=True)
-class Before:
-    """The fitted steps of a pipeline before its last.
-
-    Attributes
-    ----------
-    steps : Pipeline or None
-        None where there is none.
-    name : str
-        The last step's.
-    """
-
-    steps: Pipeline | None = None
-    name: str = ""
-
-    @classmethod
-    def fitted(cls, estimator, X, y, params):
-        """Fit the steps before the last to some rows.
-
-        Returns
-        -------
-        before : Before
-        X : rows as the last step takes them
-        params : dict
-            What is left for the ``fit`` of the last step.
-        """
-        if not isinstance(estimator, Pipeline):
-            return cls(), X, params
-        name, last = estimator.steps[-1]
-        own, of_last = _parted(estimator, last, params)
-        if len(estimator) == 1:
-            return cls(None, name), X, of_last
-        steps = clone(estimator[:-1])
-        return cls(steps, name), steps.fit_transform(X, y, **own), of_last
-
-    def applied(self, X):
-        """Rows as the last step takes them."""
-        return X if self.steps is None else self.steps.transform(X)
-
-    def with_last(self, last):
-        """The whole pipeline."""
-        if not self.name:
-            return last
-        before = [] if self.steps is None else self.steps.steps
-        return Pipeline([*before, (self.name, last)])
-
-
-def _parted(pipeline, last, params):
+def _parted(pipeline, params):
     """Metadata for the steps before the last of a pipeline, and for the last."""
-    name = pipeline.steps[-1][0]
+    name, last = pipeline.steps[-1]
     if get_config()["enable_metadata_routing"]:
         before = pipeline[:-1].get_metadata_routing() if len(pipeline) > 1 else None
         own = before.consumes("fit_transform", params) if before else ()
@@ -114,27 +67,37 @@ class Growing:
     Attributes
     ----------
     stages : Kind
-        The last step.
+        The last step of a pipeline, or the only estimator.
     X, y, params
-        What the last step is fitted to.
+        What it is fitted to.
     held_out : rows or None
-        Held-out rows, as passed to the last step.
+        Held-out rows, as passed to it.
+    before : Pipeline or None
+        The fitted steps before the last, where there are any.
+    name : str
+        The name of the last step; empty without a pipeline.
     """
 
     stages: Kind
-    before: Before
     X: object
     y: object
     params: dict
-    held_out: object = None
+    held_out: object
+    before: Pipeline | None = None
+    name: str = ""
 
     @classmethod
-    def of(cls, estimator, X, y, params, held_out=None):
+    def of(cls, estimator, X, y, params, held_out):
         """An estimator without stages; the steps before the last are fitted."""
-        before, inner, params = Before.fitted(estimator, X, y, params)
-        held_out = None if held_out is None else before.applied(held_out)
         stages = kind_of(last_of(estimator)).begun()
-        return cls(stages, before, inner, y, params, held_out)
+        if not isinstance(estimator, Pipeline):
+            return cls(stages, X, y, params, held_out)
+        own, params = _parted(estimator, params)
+        before = clone(estimator[:-1]) if len(estimator) > 1 else None
+        if before is not None:
+            X = before.fit_transform(X, y, **own)
+            held_out = before.transform(held_out)
+        return cls(stages, X, y, params, held_out, before, estimator.steps[-1][0])
 
     def grown(self, n_stages):
         """The same with ``n_stages`` stages."""
@@ -143,17 +106,11 @@ class Growing:
 
     def at(self, t):
         """The estimator with the first ``t`` stages, as fitted attributes."""
-        last = self.stages.at(t)
-        return {"estimator_": self.before.with_last(last), "iteration_": t}
-
-    def keep(self, stages):
-        """Free the memory of other stages, where that takes any."""
-        self.stages = self.stages.keep(stages)
-
-    @property
-    def n_held_out(self):
-        """Number of held-out rows."""
-        return _num_samples(self.held_out)
+        fitted = self.stages.at(t)
+        if self.name:
+            before = [] if self.before is None else self.before.steps
+            fitted = Pipeline([*before, (self.name, fitted)])
+        return {"estimator_": fitted, "iteration_": t}
 
     def held_out_predictions(self, first, last, classes, carried=None):
         """Predictions of stages ``first + 1`` to ``last`` for the held-out rows.
@@ -194,7 +151,8 @@ class Growing:
         ------
         ndarray of shape (n_samples, ...)
         """
-        X, carried, place = self.before.applied(X), None, 0
+        X = X if self.before is None else self.before.transform(X)
+        carried, place = None, 0
         size = max(1, ENTRIES_PER_BLOCK // _num_samples(X))
         for first, end in _blocks(self.stages.recorded(), last, size):
             found, carried = self.stages.predictions(

@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 
+from .._compat import _num_samples
 from ..optim.array_path import ArrayPath
 from ..optim.growing import with_room
 
@@ -35,7 +36,8 @@ class HeldOutStages(ArrayPath):
         self._folds, self._classes = folds, classes
         self._most_kept = most_kept
         first = self._made(slice(1, 2))[0]
-        numbers = np.repeat(constants, [fold.n_held_out for fold in folds], axis=0)
+        n_held_out = [_num_samples(fold.held_out) for fold in folds]
+        numbers = np.repeat(constants, n_held_out, axis=0)
         self._constant = numbers.reshape(first.shape)
         self._kept, self._n = self._constant[None].astype(np.float64), 1
         self.dtype = self._kept.dtype

@@ -40,15 +40,16 @@ class Kind(ABC):
     own_stopping : dict
         Parameters of early stopping by the estimator itself, and values that switch it
         off.
-    quiet : dict
-        Parameters by which they print no lines, of which every fold would have its own.
+    grows_with : dict
+        Other parameters while it grows: that it prints no lines, of which every fold
+        would have its own.
     """
 
     classes: tuple = ()
     count = "n_estimators"
     patience = TREES
     own_stopping: dict = {}
-    quiet: dict = {"verbose": 0}
+    grows_with: dict = {"verbose": 0}
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -84,9 +85,9 @@ class Kind(ABC):
     def begun(self):
         """The same with a clone that has no stages yet, and will not stop itself."""
         settings = self.estimator.get_params(deep=False)
-        off = self.own_stopping | self.quiet
-        off = {name: off[name] for name in off if name in settings}
-        return type(self)(clone(self.estimator).set_params(**off))
+        params = self.own_stopping | self.grows_with
+        params = {name: params[name] for name in params if name in settings}
+        return type(self)(clone(self.estimator).set_params(**params))
 
     def n_next(self, n_stages):
         """Number of stages that it can grow to, up to ``n_stages``."""
@@ -127,7 +128,7 @@ class Kind(ABC):
 
     def fitted(self):
         """The fitted estimator, with all its stages."""
-        return self.at(self.n_stages)
+        return self.estimator
 
     @abstractmethod
     def at(self, t):

@@ -36,10 +36,7 @@ MOST_BYTES = 1 << 28
 class WarmStart(Kind):
     """``fit`` continues if the number of stages is larger."""
 
-    def begun(self):
-        found = super().begun()
-        found.estimator.set_params(warm_start=True)
-        return found
+    grows_with = {"verbose": 0, "warm_start": True}
 
     def grow(self, n_stages, X, y, params):
         self.estimator.set_params(**{self.count: n_stages}).fit(X, y, **params)
@@ -47,16 +44,13 @@ class WarmStart(Kind):
     def at(self, t):
         return self._some(0, t).set_params(warm_start=False, **{self.count: t})
 
-    @abstractmethod
     def _some(self, first, last):
         """A copy of the estimator with some of the stages alone."""
+        return with_stages(self.estimator, first, last)
 
 
 class Boosting(WarmStart):
     """Boosted trees. Some of them go on from the sums of those before."""
-
-    def _some(self, first, last):
-        return with_stages(self.estimator, first, last)
 
     def predictions(self, X, first, last, carried=None):
         begin = 0 if carried is None else first
@@ -116,11 +110,6 @@ class Averages(WarmStart):
     """Means over members that are fitted separately."""
 
     patience = NEVER
-
-    def _some(self, first, last):
-        found = copy(self.estimator)
-        found.estimators_ = found.estimators_[first:last]
-        return found
 
     def predictions(self, X, first, last, carried=None):
         total = sum(self._of_members(X, 0, first)) if carried is None else carried
@@ -213,8 +202,7 @@ class AtOnce(Kind):
             self.estimator.fit(X, y, **params)
 
     def at(self, t):
-        found = copy(self.estimator).set_params(n_estimators=t)
-        found.estimators_ = found.estimators_[:t]
+        found = with_stages(self.estimator, 0, t).set_params(n_estimators=t)
         found.estimator_weights_ = found.estimator_weights_[:t]
         found.estimator_errors_ = found.estimator_errors_[:t]
         return found
@@ -232,11 +220,14 @@ class Copied(Kind):
 
     Attributes
     ----------
+    needs : str
+        What an estimator must have besides ``max_iter``.
     copies : dict of int to estimator
         By the stage after which they were made.
     """
 
     count = "max_iter"
+    needs = ""
     patience = PASSES
 
     def __init__(self, estimator):
@@ -247,7 +238,8 @@ class Copied(Kind):
     def is_of(cls, estimator):
         is_known = isinstance(estimator, RecordsTrajectory)
         has_targets = is_classifier(estimator) or is_regressor(estimator)
-        return has_targets and hasattr(estimator, cls.count) and not is_known
+        has_all = hasattr(estimator, cls.count) and hasattr(estimator, cls.needs)
+        return has_targets and has_all and not is_known
 
     @property
     def n_stages(self):
@@ -298,11 +290,8 @@ class Copied(Kind):
 class Passes(Copied):
     """One call of ``partial_fit`` is a stage: a pass through the rows."""
 
+    needs = "partial_fit"
     own_stopping = {"early_stopping": False}
-
-    @classmethod
-    def is_of(cls, estimator):
-        return super().is_of(estimator) and hasattr(estimator, "partial_fit")
 
     def _go_on(self, X, y, params, is_first):
         if is_first and is_classifier(self.estimator):
@@ -323,14 +312,8 @@ class Passes(Copied):
 class Iterations(Copied):
     """One iteration of a ``fit`` with ``warm_start`` is a stage."""
 
-    @classmethod
-    def is_of(cls, estimator):
-        return super().is_of(estimator) and hasattr(estimator, "warm_start")
-
-    def begun(self):
-        found = super().begun()
-        found.estimator.set_params(warm_start=True, max_iter=1)
-        return found
+    needs = "warm_start"
+    grows_with = {"verbose": 0, "warm_start": True, "max_iter": 1}
 
     def at(self, t):
         return super().at(t).set_params(warm_start=False)

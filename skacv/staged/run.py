@@ -202,8 +202,9 @@ class StagedRun:
             return n_kept
         if len(self.whole.stages.recorded()) >= n_kept:
             best = {int(self.evaluation.best())} if self.folds else set()
+            kept = sorted(best | {self.n_stages})
             for each in models:
-                each.keep(sorted(best | {self.n_stages}))
+                each.stages = each.stages.keep(kept)
         return max(1, n_kept - len(self.whole.stages.recorded()))
 
     def at(self, t):
