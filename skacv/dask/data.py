@@ -1,6 +1,7 @@
 """From rows in Dask collections to a problem on workers, and back."""
 
 from dataclasses import dataclass, replace
+from operator import add
 
 import dask
 import numpy as np
@@ -53,11 +54,6 @@ class DataOnWorkers(ColumnData):
     fits: object
     fold_weights: np.ndarray
     coder: object
-
-    @property
-    def has_flat_predictions(self):
-        """Whether a prediction is one number, without an axis for outputs."""
-        return self.coder.is_of_flat and self.problem.target.shape[1] == 1
 
     @property
     def observed(self):
@@ -169,7 +165,7 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
     )
     return DataOnWorkers(
         problem=problem,
-        y=None,
+        y=coder.decoded(np.empty((0, n_outputs))),
         total_weight=weight,
         rows=np.empty(0, int),
         n_samples=groups.n_rows,
@@ -245,11 +241,6 @@ class TargetCoder:
 
     is_flat: bool
 
-    @property
-    def is_of_flat(self):
-        """Whether y has one axis."""
-        return self.is_flat
-
     def decoded(self, target):
         """Targets (n_rows, n_outputs) as they were passed."""
         return target[:, 0] if self.is_flat else target
@@ -279,7 +270,6 @@ class ClassCoder:
     class_weight: np.ndarray
     loss: object
     is_flat = False
-    is_of_flat = True
 
     def decoded(self, target):
         """Labels of targets (n_rows, n_outputs)."""
@@ -307,7 +297,7 @@ def _coded(block, coder, folds):
     return block._replace(
         y=target.astype(dtype),
         weight=weight.astype(dtype),
-        fold=None if folds is None else folds.numbers(block),
+        fold=np.zeros(len(target), np.int32) if folds is None else folds.numbers(block),
     )
 
 
@@ -327,7 +317,7 @@ def _targets(estimator, groups):
     coder = TargetCoder(is_flat=len(shape) == 1 or not estimator._multi_output)
     target, weights = np.zeros((2, 1)), np.ones(2)
     if estimator._loss_reads_targets:
-        parts = groups.sum(_gathered, coder, combine=_chained)
+        parts = groups.sum(_gathered, coder, combine=add)
         target, weights = (np.concatenate(part) for part in zip(*parts))
         target, weights = target[weights > 0], weights[weights > 0]
     loss, names = estimator._loss_of(target, weights)
@@ -355,17 +345,13 @@ def _gathered(block, coder):
     return [coder.coded(block)]
 
 
-def _chained(one, other):
-    return one + other
-
-
 def _classes(estimator, groups):
     """How the classes of a classifier are coded, and their loss."""
     if groups.target_shape[1:] not in ((), (1,)):
         raise ValueError(
             f"y must be one label for each row, got {groups.target_shape[1]}."
         )
-    labels = _joined(groups.sum(_labels_of, combine=_chained), groups)
+    labels = _joined(groups.sum(_labels_of, combine=add), groups)
     there = labels.weight > 0
     values, sums = labels.values[there], labels.weight[there]
     classes, _ = classes_of(estimator, np.repeat(values, REPEATS))

@@ -87,9 +87,9 @@ class FitRunOnWorkers(FitRun):
         self.known = {name: {} for name in ESTIMATES}
         if len(self.data.fold_weights):
             self.known["cv"] = _folds_read(losses[:, 1:], self.data.fold_weights)
-        if plain(estimator.loo) not in (False, "auto"):
+        if _is_asked("loo", estimator):
             self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
-        if _asks_for_risk(estimator):
+        if _is_asked("risk", estimator):
             self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
         return super().finished(estimator)
 
@@ -149,18 +149,15 @@ def check_asked(estimator, params):
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."
         )
-    for estimate in ESTIMATES.values():
-        setting = plain(estimate.setting(estimator))
-        if estimate.name == "loo" and setting is True:
-            raise ValueError(
-                "loo=True leaves out every row, with a refit for each: for Dask input "
-                "set the number of rows to leave out, such as loo=100, or use folds: "
-                "cv=5."
-            )
-        if estimate.name == "risk" and spec.is_quadratic:
-            continue
-        if estimate.name not in ("cv", "loo") and setting not in (False, None, "auto"):
-            asked = f"{estimate.parameter}={setting!r}"
+    if plain(estimator.loo) is True:
+        raise ValueError(
+            "loo=True leaves out every row, with a refit for each: for Dask input set "
+            "the number of rows to leave out, such as loo=100, or use folds: cv=5."
+        )
+    available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
+    for name, estimate in ESTIMATES.items():
+        if name not in available and _is_asked(name, estimator):
+            asked = f"{estimate.parameter}={estimate.setting(estimator)!r}"
             raise ValueError(
                 f"{asked} needs single rows, which stay on their workers with Dask "
                 f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
@@ -168,7 +165,6 @@ def check_asked(estimator, params):
             )
 
 
-def _asks_for_risk(estimator):
-    """Whether parameters ask for the memory matrix explicitly."""
-    risk = plain(ESTIMATES["risk"].setting(estimator))
-    return risk not in (False, None, "auto")
+def _is_asked(name, estimator):
+    """Whether parameters ask for an estimate explicitly."""
+    return ESTIMATES[name].setting(estimator) not in (False, None, "auto")

@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from ..optim.run import Iterates
 from ..risk.averages import mean_with_error
-from .block_sums import RowsOut
-from .problem import FitsOnWorkers, Means
+from .block_sums import LeftOut
+from .problem import FitsOnWorkers
 
 # Memory of the client for refits, and arrays of coefficients that each of them has.
 REFIT_BYTES, ARRAYS_PER_REFIT = 1 << 28, 8
@@ -64,12 +64,12 @@ def read_rows(estimator, trajectory, data):
     rows = np.sort(rng.choice(np.arange(n_rows), estimator.loo, replace=False))
     block = problem.groups.take(rows)
     there = np.flatnonzero(block.weight > 0)
-    rows, block = rows[there], _part(block, there)
+    rows, block = rows[there], block.part(there)
     each = ARRAYS_PER_REFIT * problem.target.size * problem.design.dtype.itemsize
     size = max(1, REFIT_BYTES // each)
     chunks = [slice(k, k + size) for k in range(0, len(rows), size)]
     parts = [
-        _predictors(problem, trajectory, rows[some], _part(block, some))
+        _predictors(problem, trajectory, rows[some], block.part(some))
         for some in chunks
     ]
     predictors = np.concatenate(parts, axis=1)
@@ -91,23 +91,12 @@ def read_rows(estimator, trajectory, data):
     }
 
 
-def _part(block, places):
-    """Some rows of a block."""
-    return block._replace(
-        X=block.X[places], y=block.y[places], weight=block.weight[places]
-    )
-
-
 def _predictors(problem, trajectory, rows, block):
     """Linear predictors of rows without them, (n_iterates, n_rows, n_outputs)."""
-    whole, weight = problem.means, block.weight.astype(np.float64)
-    own = block.X.toarray() if sparse.issparse(block.X) else block.X
-    means = Means.of_sums(
-        whole.weight - weight,
-        whole.weight * whole.X - (own * weight[:, None]).T,
-        whole.weight * whole.target - (block.y * weight[:, None]).T,
-    )
-    fits = FitsOnWorkers(problem, RowsOut(rows), means)
+    weight = block.weight.astype(np.float64)
+    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    means = problem.means.without(weight, X.T * weight, block.y.T * weight)
+    fits = FitsOnWorkers(problem, LeftOut(rows, are_rows=True), means)
     follower = RowsFollowed(fits, block.X, trajectory.coef[0])
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack(trajectory.followed_by(follower).predictors)

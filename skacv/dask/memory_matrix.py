@@ -41,7 +41,7 @@ def read_risk(estimator, trajectory, data):
             "evaluate iterates on folds."
         )
     found = (columns, data.offset, data.is_flat)
-    summary = data.problem.groups.sum(_summarised, *found, combine=_both)
+    summary = data.problem.groups.sum(_summarised, *found, combine=merged)
     rows = SummarisedRows(summary, summary.n_samples_seen_, data.problem.loss)
     own, _ = summary_data(rows, estimator.fit_intercept, by_fold=False)
     phases = [
@@ -62,7 +62,3 @@ def _summarised(block, columns, offset, is_flat):
         block.weight,
         first_row=block.first,
     )
-
-
-def _both(one, other):
-    return merged([one, other])
