@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._warnings import warn
-from ...optim.arrays import design_of
 from ...optim.moments import shifted
 from ..data.pseudo_rows import PseudoProblem, unexplained_share
 from ..data.standardized import AS_PASSED, Standardized
@@ -31,19 +30,6 @@ class SummaryData(ColumnData):
 
     The sampled rows come first. The others have number -1 among the samples.
     """
-
-    def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for its sampled held-out rows."""
-        paths = super().held_out_paths(record, folds)
-        return [
-            path.on_rows(held_out < self.problem.n_single)
-            for path, (_, held_out) in zip(paths, folds)
-        ]
-
-    def single_rows(self, folds):
-        """The sampled rows that every fold holds out."""
-        n_single = self.problem.n_single
-        return [held_out[held_out < n_single] for _, held_out in folds]
 
     @property
     def sample_weights(self):
@@ -216,13 +202,12 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
     values, weights, fold = summary._rows_about(mean, by_fold, total)
-    X, target = np.split(values, [n_columns], axis=1)
     if len(numbers) < summary._n_rows:
         _warn_of_lost_digits([shifted(total, mean)], n_targets)
-    problem = PseudoProblem(
-        design_of(np.ascontiguousarray(X)),
-        np.ascontiguousarray(target),
-        (weights / total.weight)[:, None],
+    problem = PseudoProblem.of(
+        values,
+        weights / total.weight,
+        n_targets,
         rows.loss,
         largest_weight=summary._largest_weight / total.weight,
         n_samples=summary._n_rows,
@@ -233,7 +218,7 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     places[: len(numbers)] = numbers
     data = SummaryData(
         problem=problem,
-        y=(target + offset).reshape(len(target), *summary._target_shape),
+        y=(problem.target + offset).reshape(len(values), *summary._target_shape),
         total_weight=total.weight,
         rows=places,
         n_samples=summary.n_samples_seen_,
