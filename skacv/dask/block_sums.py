@@ -113,7 +113,7 @@ def values_of(block, coef, intercept, loss, left_out):
         value = loss.value(block.y[rows, :, None, None], predictor).sum(axis=1)
         weight = block.weight[rows, None] * left_out.stays(block, rows)
         found += np.einsum("rkf,rf->kf", value, weight)
-    return (found,)
+    return found
 
 
 def path_values_of(block, coef, intercept, loss, n_folds):
@@ -139,7 +139,7 @@ def path_values_of(block, coef, intercept, loss, n_folds):
             predictor = predictor.reshape(-1, *coef.shape[1:3]) + intercept[..., fit]
             value = loss.value(block.y[own, :, None], predictor).sum(axis=1)
             found[:, fit] += block.weight[own] @ value
-    return (found,)
+    return found
 
 
 class Moments(NamedTuple):

@@ -23,7 +23,7 @@ from ..optim.arrays import design_of
 from ..optim.constant import WithConstant
 from ..optim.problem import Problem
 from ..risk.refit import Refit
-from .block_sums import added, joined_moments, moments_of, slices
+from .block_sums import joined_moments, moments_of, slices
 from .folds import Labels, folds_of
 from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
 from .rows import RowGroups
@@ -107,8 +107,7 @@ def _standardized(groups, moments, has_intercept):
     Folds have the same, other than those of rows in memory.
     """
     mean = moments.X.sum(axis=1) / moments.weight.sum()
-    (squares,) = groups.sum(_squares, mean, combine=added)
-    variance = squares / moments.weight.sum()
+    variance = groups.sum(_squares, mean, combine=add) / moments.weight.sum()
     centers = has_intercept and not sparse.issparse(groups.take(np.array([0])).X)
     is_constant = moments.least[0] == moments.largest[0]
     scale = np.sqrt(np.where(is_constant, 1.0, variance))
@@ -121,10 +120,8 @@ def _squares(block, mean):
     if sparse.issparse(block.X):
         X = block.X.astype(np.float64)
         found = X.multiply(X).T @ weights - 2 * mean * (X.T @ weights)
-        return (found + mean**2 * weights.sum(),)
-    return (
-        sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X)),
-    )
+        return found + mean**2 * weights.sum()
+    return sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X))
 
 
 def _on_columns(block, columns):

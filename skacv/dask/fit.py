@@ -8,7 +8,7 @@ from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, plain
 from .._estimator.run.conditioning import warn_of_uneven_columns
-from .._estimator.run.fit_run import FitRun
+from .._estimator.run.fit_run import FitRun, RowsToFit
 from ..optim.growing import SoFar
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
@@ -16,57 +16,6 @@ from .data import data_of
 from .left_out import read_rows
 from .memory_matrix import read_risk
 from .run import FoldsBeside, RunOnWorkers
-
-
-@dataclass(frozen=True, eq=False)
-class RowsOnWorkers:
-    """Rows of Dask collections, for a fit.
-
-    Parameters
-    ----------
-    passed : tuple
-        X, y and sample_weight, as :class:`~skacv.dask.rows.RowGroups` takes them.
-    token : str
-        The same for the same collections.
-    """
-
-    passed: tuple
-    token: str
-
-    @classmethod
-    def of(cls, *passed):
-        return cls(passed, tokenize(*passed))
-
-    @property
-    def run_type(self):
-        return FitRunOnWorkers
-
-    def were_passed(self, passed):
-        """Whether these rows come from the very same objects, by their token."""
-        return False
-
-    def is_same_as(self, other):
-        """Whether another fit has the same rows."""
-        return isinstance(other, RowsOnWorkers) and other.token == self.token
-
-    def problem(self, estimator, params, seed, resume):
-        """The problem of these rows, with its folds side by side.
-
-        Raises
-        ------
-        ValueError
-            If parameters ask for more than such a run provides.
-        """
-        check_asked(estimator, params)
-        if resume and hasattr(estimator, "coef_path_"):
-            raise ValueError(
-                "A recorded run cannot be continued with Dask input: set "
-                "warm_start=False, or run it in stages with fit_up_to on the same "
-                "collections."
-            )
-        data = data_of(estimator, *self.passed)
-        check_loo(estimator.loo, data.n_samples)
-        return data, []
 
 
 class FitRunOnWorkers(FitRun):
@@ -97,6 +46,51 @@ class FitRunOnWorkers(FitRun):
         """Warn about the run, from a few of its rows."""
         data = self.data
         warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOnWorkers(RowsToFit):
+    """Rows of Dask collections, for a fit.
+
+    Parameters
+    ----------
+    passed : tuple
+        X, y and sample_weight, as :class:`~skacv.dask.rows.RowGroups` takes them.
+    token : str
+        The same for the same collections.
+    """
+
+    run_type = FitRunOnWorkers
+
+    passed: tuple
+    token: str
+
+    @classmethod
+    def of(cls, *passed):
+        return cls(passed, tokenize(*passed))
+
+    def is_same_as(self, other):
+        """Whether another fit has the same rows."""
+        return isinstance(other, RowsOnWorkers) and other.token == self.token
+
+    def problem(self, estimator, params, seed, resume):
+        """The problem of these rows, with its folds side by side.
+
+        Raises
+        ------
+        ValueError
+            If parameters ask for more than such a run provides.
+        """
+        check_asked(estimator, params)
+        if resume and hasattr(estimator, "coef_path_"):
+            raise ValueError(
+                "A recorded run cannot be continued with Dask input: set "
+                "warm_start=False, or run it in stages with fit_up_to on the same "
+                "collections."
+            )
+        data = data_of(estimator, *self.passed)
+        check_loo(estimator.loo, data.n_samples)
+        return data, []
 
 
 def _folds_read(losses, weights):

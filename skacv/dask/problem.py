@@ -8,6 +8,7 @@ their slopes, and sum the products with X.
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -233,11 +234,7 @@ class FitsOnWorkers:
         -------
         ndarray of shape (n_iterates, n_fits)
         """
-        found = [
-            self._sum(values_of, *parts, self.problem.loss, self.left_out)[0]
-            for parts in self._chunks(coef)
-        ]
-        return np.concatenate(found) / self.means.weight
+        return self._over_iterates(values_of, coef, self.left_out) / self.means.weight
 
     def path_values(self, coef):
         """Losses of the run on all rows, and of folds on the rows that they leave out.
@@ -246,20 +243,19 @@ class FitsOnWorkers:
 
         Parameters and what is returned are as of :meth:`values`.
         """
-        n_folds = self.n_fits - 1
-        found = [
-            self._sum(path_values_of, *parts, self.problem.loss, n_folds)[0]
-            for parts in self._chunks(coef)
-        ]
-        return np.concatenate(found) / self.problem.means.weight[0]
+        found = self._over_iterates(path_values_of, coef, self.n_fits - 1)
+        return found / self.problem.means.weight[0]
 
-    def _chunks(self, coef):
-        """Coefficients and intercepts in chunks of iterates, one chunk per round."""
+    def _over_iterates(self, function, coef, *args):
+        """Sums over rows for every iterate; as many iterates as fit go in one round."""
         n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
-        size = max(1, ROUND_BYTES // n_bytes)
+        size, found = max(1, ROUND_BYTES // n_bytes), []
         for first in range(0, coef.shape[2], size):
             part = coef[:, :, first : first + size]
-            yield self._parts(part, self.means.target[:, None])
+            part, intercept = self._parts(part, self.means.target[:, None])
+            args_of_part = intercept, self.problem.loss, *args
+            found.append(self._sum(function, part, *args_of_part, combine=add))
+        return np.concatenate(found)
 
     def _parts(self, coef, target):
         """Coefficients of the features, and what is added to their products."""
@@ -275,7 +271,8 @@ class FitsOnWorkers:
     def _round(self, coef, target, loss):
         """Slopes of a loss, times X and summed, as a gradient of the mean."""
         coef, intercept = self._parts(coef, target)
-        slopes, total = self._sum(slopes_of, coef, intercept, loss, self.left_out)
+        args = coef, intercept, loss, self.left_out
+        slopes, total = self._sum(slopes_of, *args, combine=added)
         if self.problem.refit.recentres:
             slopes -= self.means.X[:, None] * total
         if self.problem.has_constant:
@@ -283,10 +280,10 @@ class FitsOnWorkers:
         slopes /= self.means.weight
         return slopes
 
-    def _sum(self, function, coef, *args):
+    def _sum(self, function, coef, *args, combine):
         # Products are in the precision of X, and so are coefficients that travel.
         coef = coef.astype(self.problem.groups.dtype, copy=False)
-        return self.problem.groups.sum(function, coef, *args, combine=added)
+        return self.problem.groups.sum(function, coef, *args, combine=combine)
 
 
 def fold_fits(problem, means_of_folds):

@@ -1,8 +1,7 @@
 """Fits to a RowSummary: its sampled rows, and pseudo-rows for all others."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from ..estimates.folds import ShuffledFolds
 from ..estimates.left_out import check_loo
 from ..estimates.readers import ESTIMATES
 from ..parameters import keeps_data, plain
-from .fit_run import FitRun
+from .fit_run import RowsToFit
 from .plan import sees_moments_alone
 
 # Moments in double precision leave so many digits of what X does not explain of y:
@@ -37,7 +36,7 @@ class SummaryData(ColumnData):
 
 
 @dataclass(frozen=True, eq=False)
-class SummarisedRows:
+class SummarisedRows(RowsToFit):
     """The rows of a summary, for a fit.
 
     Parameters
@@ -45,8 +44,6 @@ class SummarisedRows:
     n_samples : int
         Rows that it has; it may get more later.
     """
-
-    run_type: ClassVar = FitRun
 
     summary: object
     n_samples: int
@@ -85,10 +82,6 @@ class SummarisedRows:
         loss, _ = estimator._loss_of(None, None)
         return cls(summary, summary.n_samples_seen_, loss)
 
-    def were_passed(self, passed):
-        """Never: the same summary may have got more rows."""
-        return False
-
     def is_same_as(self, other):
         """Whether another fit is to the same rows."""
         if not isinstance(other, SummarisedRows):
@@ -110,8 +103,10 @@ class SummarisedRows:
             )
         self._check_estimates(estimator)
         n_folds = n_folds_of(estimator.cv, self.summary)
-        rows, columns = self._standardized(estimator)
-        data, fold = summary_data(rows, estimator.fit_intercept, n_folds > 1, columns)
+        summary, columns = self._standardized(estimator)
+        data, fold = summary_data(
+            summary, self.loss, estimator.fit_intercept, n_folds > 1, columns
+        )
         folds = [
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
             for k in range(n_folds)
@@ -121,16 +116,13 @@ class SummarisedRows:
         return data, folds
 
     def _standardized(self, estimator):
-        """The rows as a run has them, and what has been done to their columns."""
+        """The summary as a run has it, and what has been done to its columns."""
         if not estimator.standardize:
-            return self, AS_PASSED
-        (scaler, _), centers = (
-            self.summary.standardized(),
-            bool(estimator.fit_intercept),
-        )
+            return self.summary, AS_PASSED
+        scaler, _ = self.summary.standardized()
+        centers = bool(estimator.fit_intercept)
         columns = Standardized(scaler.mean_ * centers, scaler.scale_, centers)
-        mapped = self.summary._mapped(columns.mean, columns.scale)
-        return replace(self, summary=mapped), columns
+        return self.summary._mapped(columns.mean, columns.scale), columns
 
     def _check_estimates(self, estimator):
         """Raise where an estimate needs other rows than the sampled ones."""
@@ -182,7 +174,7 @@ def n_folds_of(cv, summary):
     return cv
 
 
-def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
+def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
     """The data of a summary, and the fold of every row of their problem.
 
     Parameters
@@ -197,7 +189,6 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     SummaryData
     fold : ndarray of int, shape (n_rows,)
     """
-    summary = rows.summary
     n_columns, n_targets = summary.n_features_in_, summary._n_targets
     total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
@@ -208,7 +199,7 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
         values,
         weights / total.weight,
         n_targets,
-        rows.loss,
+        loss,
         largest_weight=summary._largest_weight / total.weight,
         n_samples=summary._n_rows,
         n_single=len(numbers),
