@@ -538,7 +538,5 @@ def _fitted_scaler(summary, total):
     is_scaled = varying(total, total.mean)[columns] & (scaler.var_ > 0)
     scaler.scale_ = np.sqrt(np.where(is_scaled, scaler.var_, 1.0))
     scaler.n_samples_seen_ = summary.n_samples_seen_
-    scaler.n_features_in_ = summary.n_features_in_
-    if hasattr(summary, "feature_names_in_"):
-        scaler.feature_names_in_ = summary.feature_names_in_
+    vars(scaler).update(summary._names())
     return scaler
