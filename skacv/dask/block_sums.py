@@ -80,18 +80,24 @@ def slopes_of(block, coef, intercept, loss, left_out):
     ndarray of shape (n_features, n_outputs, n_fits), float64
     ndarray of shape (n_outputs, n_fits), float64
     """
-    X, shape = block.X, coef.shape
-    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
-    intercept = intercept.astype(X.dtype)
-    gradient, total = np.zeros(coef.shape), np.zeros(shape[1:])
-    for rows in slices(X, coef.shape[1]):
-        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+    gradient, total = np.zeros((len(coef), coef[0].size)), np.zeros(coef.shape[1:])
+    for rows, X, predictor in _predictors(block, coef, intercept):
         slope = loss.derivative(block.y[rows, :, None], predictor)
         weight = block.weight[rows, None] * left_out.stays(block, rows)
         slope = slope * weight[:, None, :]
-        gradient += X[rows].T @ slope.reshape(len(slope), -1)
+        gradient += X.T @ slope.reshape(len(slope), -1)
         total += slope.sum(axis=0, dtype=np.float64)
-    return gradient.reshape(shape), total
+    return gradient.reshape(coef.shape), total
+
+
+def _predictors(block, coef, intercept):
+    """Slices of rows, X there, and the predictors of all coefficients."""
+    X, shape = block.X, coef.shape
+    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
+    intercept = intercept.astype(X.dtype)
+    for rows in slices(X, coef.shape[1]):
+        part = X[rows]
+        yield rows, part, (part @ coef).reshape(-1, *shape[1:]) + intercept
 
 
 def values_of(block, coef, intercept, loss, left_out):
@@ -105,11 +111,8 @@ def values_of(block, coef, intercept, loss, left_out):
     ndarray of shape (n_iterates, n_fits), float64
         Over the rows of every fit.
     """
-    X, shape = block.X, coef.shape
-    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
-    intercept, found = intercept.astype(X.dtype), np.zeros(shape[2:])
-    for rows in slices(X, coef.shape[1]):
-        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+    found = np.zeros(coef.shape[2:])
+    for rows, _, predictor in _predictors(block, coef, intercept):
         value = loss.value(block.y[rows, :, None, None], predictor).sum(axis=1)
         weight = block.weight[rows, None] * left_out.stays(block, rows)
         found += np.einsum("rkf,rf->kf", value, weight)

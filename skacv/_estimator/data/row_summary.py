@@ -471,7 +471,7 @@ class RowSummary(BaseEstimator):
         (2,)
         """
         check_is_fitted(self)
-        scaler = _fitted_scaler(self, self._total())
+        scaler = fitted_scaler(self)
         return scaler, self._mapped(scaler.mean_, scaler.scale_)
 
     def _mapped(self, mean, scale_of_columns):
@@ -529,9 +529,10 @@ def _nothing(shell, y):
     }
 
 
-def _fitted_scaler(summary, total):
-    """A StandardScaler fitted to the rows with these moments."""
+def fitted_scaler(summary):
+    """A StandardScaler fitted to all rows of a summary."""
     scaler, columns = StandardScaler(), slice(summary.n_features_in_)
+    total = summary._total()
     scaler.mean_ = total.mean[columns].copy()
     scaler.var_ = np.diagonal(total.scatter)[columns] / total.weight
     # As in StandardScaler, constant columns keep their size.

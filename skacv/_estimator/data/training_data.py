@@ -76,16 +76,16 @@ class TrainingData:
         estimator : estimator
         predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
         """
-        return self._predicting(estimator)(predictors)
+        return self._predicting(estimator._prediction)(predictors)
 
-    def _predicting(self, estimator):
+    def _predicting(self, prediction):
         """The function from predictors to these predictions; it keeps no rows."""
         return partial(
             predictions_of,
             offset=self.offset,
             dtype=self.problem.target.dtype,
             is_flat=self.has_flat_predictions,
-            prediction=type(estimator)._prediction,
+            prediction=prediction,
             loss=self.problem.loss,
         )
 
@@ -109,7 +109,7 @@ class TrainingData:
 
     def held_out(self, estimator, paths):
         """Predictions of the samples that folds hold out, of every iterate."""
-        return HeldOutPath(paths, self._predicting(estimator))
+        return HeldOutPath(paths, self._predicting(type(estimator)._prediction))
 
     def single_rows(self, folds):
         """The held-out rows of folds that are single samples."""

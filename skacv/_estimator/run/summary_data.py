@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._warnings import warn
 from ...optim.moments import shifted
 from ..data.pseudo_rows import PseudoProblem, unexplained_share
+from ..data.row_summary import fitted_scaler
 from ..data.standardized import AS_PASSED, Standardized
 from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
@@ -119,8 +120,7 @@ class SummarisedRows(RowsToFit):
         """The summary as a run has it, and what has been done to its columns."""
         if not estimator.standardize:
             return self.summary, AS_PASSED
-        scaler, _ = self.summary.standardized()
-        centers = bool(estimator.fit_intercept)
+        scaler, centers = fitted_scaler(self.summary), bool(estimator.fit_intercept)
         columns = Standardized(scaler.mean_ * centers, scaler.scale_, centers)
         return self.summary._mapped(columns.mean, columns.scale), columns
 
