@@ -150,6 +150,7 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown):
     loss, offset, center = shown.problem.loss, shown.offset, shown.center
     whole = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
     means, folds = Means.of_sums(*whole), Means.of_sums(*moments[:3])
+    folds = folds.part(slice(n_folds))
     if is_centered:
         offset, center = means.target.T, means.X
         groups = groups.coded(_shifted, offset)
@@ -181,8 +182,8 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown):
     return DataOnWorkers(
         **{**vars(shown), **of_all_rows},
         shown=shown.problem,
-        fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
-        fold_weights=folds.weight[:n_folds] / weight,
+        fits=fold_fits(problem, folds),
+        fold_weights=folds.weight / weight,
         coder=coder,
     )
 
