@@ -21,55 +21,31 @@ SMALL_PRODUCT, SMALL_ROWS = 10**6, 16
 SPARSE_ENTRIES = 1 << 22
 
 
-class Nothing:
-    """Nothing is left out: one fit, on all rows."""
-
-    n_fits = 1
-
-    def stays(self, block, rows):
-        """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
-        return np.ones((rows.stop - rows.start, 1), block.X.dtype)
-
-
-@dataclass(frozen=True)
-class FoldsOut:
-    """A fit on all rows, and one without the rows of each fold."""
-
-    n_folds: int
-
-    @property
-    def n_fits(self):
-        return 1 + self.n_folds
-
-    def stays(self, block, rows):
-        """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
-        out = np.arange(-1, self.n_folds) == block.fold[rows, None]
-        return (~out).astype(block.X.dtype)
-
-
 @dataclass(frozen=True, eq=False)
-class RowsOut:
-    """Fits on all rows but one.
+class LeftOut:
+    """What every one of some fits leaves out: a fold, or a row.
 
     Parameters
     ----------
-    rows : ndarray of int
-        The row that each fit is without.
+    numbers : ndarray of int, shape (n_fits,)
+        Numbers of the folds, or of the rows; -1 where a fit has all rows.
+    are_rows : bool
+        Whether they are of rows.
     """
 
-    rows: np.ndarray
+    numbers: np.ndarray
+    are_rows: bool = False
 
     @property
     def n_fits(self):
-        return len(self.rows)
+        return len(self.numbers)
 
     def stays(self, block, rows):
         """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
-        places = self.rows - block.first - rows.start
-        found = np.ones((rows.stop - rows.start, self.n_fits), block.X.dtype)
-        own = np.flatnonzero((places >= 0) & (places < len(found)))
-        found[places[own], own] = 0
-        return found
+        own = block.fold[rows]
+        if self.are_rows:
+            own = np.arange(block.first + rows.start, block.first + rows.stop)
+        return (own[:, None] != self.numbers).astype(block.X.dtype)
 
 
 @dataclass(frozen=True)
@@ -97,25 +73,31 @@ def slopes_of(block, coef, intercept, loss, left_out):
         With targets as the loss takes them, (n_rows, n_outputs).
     coef : ndarray of shape (n_features, n_outputs, n_fits)
     intercept : ndarray of shape (n_outputs, n_fits)
-    left_out : Nothing, FoldsOut or RowsOut
+    left_out : LeftOut
 
     Returns
     -------
     ndarray of shape (n_features, n_outputs, n_fits), float64
     ndarray of shape (n_outputs, n_fits), float64
     """
-    X, shape = block.X, coef.shape
-    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
-    intercept = intercept.astype(X.dtype)
-    gradient, total = np.zeros(coef.shape), np.zeros(shape[1:])
-    for rows in slices(X, coef.shape[1]):
-        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+    gradient, total = np.zeros((len(coef), coef[0].size)), np.zeros(coef.shape[1:])
+    for rows, X, predictor in _predictors(block, coef, intercept):
         slope = loss.derivative(block.y[rows, :, None], predictor)
         weight = block.weight[rows, None] * left_out.stays(block, rows)
         slope = slope * weight[:, None, :]
-        gradient += X[rows].T @ slope.reshape(len(slope), -1)
+        gradient += X.T @ slope.reshape(len(slope), -1)
         total += slope.sum(axis=0, dtype=np.float64)
-    return gradient.reshape(shape), total
+    return gradient.reshape(coef.shape), total
+
+
+def _predictors(block, coef, intercept):
+    """Slices of rows, X there, and the predictors of all coefficients."""
+    X, shape = block.X, coef.shape
+    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
+    intercept = intercept.astype(X.dtype)
+    for rows in slices(X, coef.shape[1]):
+        part = X[rows]
+        yield rows, part, (part @ coef).reshape(-1, *shape[1:]) + intercept
 
 
 def values_of(block, coef, intercept, loss, left_out):
@@ -129,15 +111,12 @@ def values_of(block, coef, intercept, loss, left_out):
     ndarray of shape (n_iterates, n_fits), float64
         Over the rows of every fit.
     """
-    X, shape = block.X, coef.shape
-    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
-    intercept, found = intercept.astype(X.dtype), np.zeros(shape[2:])
-    for rows in slices(X, coef.shape[1]):
-        predictor = (X[rows] @ coef).reshape(-1, *shape[1:]) + intercept
+    found = np.zeros(coef.shape[2:])
+    for rows, _, predictor in _predictors(block, coef, intercept):
         value = loss.value(block.y[rows, :, None, None], predictor).sum(axis=1)
         weight = block.weight[rows, None] * left_out.stays(block, rows)
         found += np.einsum("rkf,rf->kf", value, weight)
-    return (found,)
+    return found
 
 
 def path_values_of(block, coef, intercept, loss, n_folds):
@@ -163,7 +142,7 @@ def path_values_of(block, coef, intercept, loss, n_folds):
             predictor = predictor.reshape(-1, *coef.shape[1:3]) + intercept[..., fit]
             value = loss.value(block.y[own, :, None], predictor).sum(axis=1)
             found[:, fit] += block.weight[own] @ value
-    return (found,)
+    return found
 
 
 class Moments(NamedTuple):
@@ -196,9 +175,8 @@ def moments_of(block, n_folds):
     X, n_parts = block.X, max(n_folds, 1)
     weight, of_X = np.zeros(n_parts), np.zeros((n_parts, X.shape[1]))
     of_target = np.zeros((n_parts, block.y.shape[1]))
-    fold = np.zeros(len(block.y), int) if block.fold is None else block.fold
     for rows in slices(X):
-        shares = block.weight[rows] * (np.arange(n_parts)[:, None] == fold[rows])
+        shares = block.weight[rows] * (np.arange(n_parts)[:, None] == block.fold[rows])
         shares = shares.astype(np.float64)
         weight += shares.sum(axis=1)
         of_X += shares @ X[rows]

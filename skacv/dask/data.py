@@ -1,6 +1,7 @@
 """From rows in Dask collections to a problem on workers, and back."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import add
 
 import dask
 import numpy as np
@@ -12,17 +13,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._compat import class_weights
 from .._estimator.collections import is_collection
 from .._estimator.data.standardized import AS_PASSED, Standardized
-from .._estimator.data.training_data import NAMES, ColumnData
+from .._estimator.data.training_data import (
+    NAMES,
+    Coded,
+    ColumnData,
+    Samples,
+    column_data,
+)
 from .._estimator.prediction.decisions import (
     check_class_weights,
     classes_of,
     targets_of,
 )
-from ..optim.arrays import design_of
-from ..optim.constant import WithConstant
 from ..optim.problem import Problem
 from ..risk.refit import Refit
-from .block_sums import added, joined_moments, moments_of, slices
+from .block_sums import joined_moments, moments_of, slices
 from .folds import Labels, folds_of
 from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
 from .rows import RowGroups
@@ -53,11 +58,6 @@ class DataOnWorkers(ColumnData):
     fits: object
     fold_weights: np.ndarray
     coder: object
-
-    @property
-    def has_flat_predictions(self):
-        """Whether a prediction is one number, without an axis for outputs."""
-        return self.coder.is_of_flat and self.problem.target.shape[1] == 1
 
     @property
     def observed(self):
@@ -101,8 +101,8 @@ def data_of(estimator, X, y, sample_weight):
         columns = _standardized(groups, moments, estimator.fit_intercept)
         groups = groups.coded(_on_columns, columns)
         moments = groups.sum(moments_of, n_folds, combine=joined_moments)
-    data = _centred(estimator, groups, moments, loss, n_folds, names, coder)
-    return replace(data, columns=columns)
+    shown = _shown(estimator, groups, coder, loss, names, columns)
+    return _on_workers(estimator, groups, moments, n_folds, coder, shown)
 
 
 def _standardized(groups, moments, has_intercept):
@@ -111,8 +111,7 @@ def _standardized(groups, moments, has_intercept):
     Folds have the same, other than those of rows in memory.
     """
     mean = moments.X.sum(axis=1) / moments.weight.sum()
-    (squares,) = groups.sum(_squares, mean, combine=added)
-    variance = squares / moments.weight.sum()
+    variance = groups.sum(_squares, mean, combine=add) / moments.weight.sum()
     centers = has_intercept and not sparse.issparse(groups.take(np.array([0])).X)
     is_constant = moments.least[0] == moments.largest[0]
     scale = np.sqrt(np.where(is_constant, 1.0, variance))
@@ -125,10 +124,8 @@ def _squares(block, mean):
     if sparse.issparse(block.X):
         X = block.X.astype(np.float64)
         found = X.multiply(X).T @ weights - 2 * mean * (X.T @ weights)
-        return (found + mean**2 * weights.sum(),)
-    return (
-        sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X)),
-    )
+        return found + mean**2 * weights.sum()
+    return sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X))
 
 
 def _on_columns(block, columns):
@@ -136,27 +133,34 @@ def _on_columns(block, columns):
     return block._replace(X=columns.applied(block.X))
 
 
-def _centred(estimator, groups, moments, loss, n_folds, names, coder):
-    """The problem of coded rows: centred by means, or with a column of ones."""
-    is_centered = bool(estimator.fit_intercept and loss.is_quadratic)
-    has_constant = bool(estimator.fit_intercept and not loss.is_quadratic)
-    n_outputs = len(moments.target)
-    offset, center = np.zeros((1, n_outputs)), np.zeros((groups.n_columns, 1))
+def _shown(estimator, groups, coder, loss, names, columns):
+    """A few of the rows, as data in memory."""
+    n_shown = min(SHOWN_ROWS, max(2, SHOWN_ENTRIES // groups.n_columns))
+    rows = np.unique(np.linspace(0, groups.n_rows - 1, n_shown).astype(int))
+    block, weights = groups.take(rows), np.ones(len(rows))
+    y = coder.decoded(block.y)
+    samples = Samples(block.X, y, weights, rows, block.X, names, columns)
+    coded = Coded(loss, block.y, weights, coder.is_flat, {})
+    return column_data(samples, coded, estimator.fit_intercept)
+
+
+def _on_workers(estimator, groups, moments, n_folds, coder, shown):
+    """The data of all rows, where those of a few rows are ``shown``."""
+    is_centered, has_constant = shown.is_centered, shown.has_constant
+    loss, offset, center = shown.problem.loss, shown.offset, shown.center
     whole = (part.sum(axis=-1, keepdims=True) for part in moments[:3])
     means, folds = Means.of_sums(*whole), Means.of_sums(*moments[:3])
+    folds = folds.part(slice(n_folds))
     if is_centered:
-        offset = means.target.T
-        center = means.X
+        offset, center = means.target.T, means.X
         groups = groups.coded(_shifted, offset)
     means, folds = means.shifted(offset.T), folds.shifted(offset.T)
-    n_columns = groups.n_columns + has_constant
-    weight = float(means.weight[0])
+    n_columns, weight = groups.n_columns + has_constant, float(means.weight[0])
     lacks = moments.largest[0] == (moments.least[0] if is_centered else 0)
     lacks &= is_centered or moments.least[0] == 0
-    shown = _shown(groups, center if is_centered else None, has_constant, loss)
     problem = ProblemOnWorkers(
         RepresentedDesign(n_columns),
-        np.resize(shown.target, (n_columns, n_outputs)),
+        np.resize(shown.problem.target, (n_columns, offset.shape[1])),
         np.full((n_columns, 1), 1 / n_columns),
         loss,
         groups=groups,
@@ -167,40 +171,21 @@ def _centred(estimator, groups, moments, loss, n_folds, names, coder):
         has_columns=bool(has_constant or not lacks.all()),
         largest_weight=float(moments.largest[2][0]) / weight,
     )
+    of_all_rows = {
+        "problem": problem,
+        "total_weight": weight,
+        "rows": np.empty(0, int),
+        "n_samples": groups.n_rows,
+        "offset": offset,
+        "center": center,
+    }
     return DataOnWorkers(
-        problem=problem,
-        y=None,
-        total_weight=weight,
-        rows=np.empty(0, int),
-        n_samples=groups.n_rows,
-        is_flat=coder.is_flat,
-        names=names,
-        offset=offset,
-        is_centered=is_centered,
-        has_constant=has_constant,
-        center=center,
-        columns=AS_PASSED,
-        shown=shown,
-        fits=fold_fits(problem, folds if n_folds else folds.part(slice(0))),
-        fold_weights=folds.weight[:n_folds] / weight,
+        **{**vars(shown), **of_all_rows},
+        shown=shown.problem,
+        fits=fold_fits(problem, folds),
+        fold_weights=folds.weight / weight,
         coder=coder,
     )
-
-
-def _shown(groups, center, has_constant, loss):
-    """A few rows in memory."""
-    n_shown = min(SHOWN_ROWS, max(2, SHOWN_ENTRIES // groups.n_columns))
-    rows = np.unique(np.linspace(0, groups.n_rows - 1, n_shown).astype(int))
-    block = groups.take(rows)
-    design, weights = (
-        design_of(block.X),
-        np.full((len(rows), 1), 1 / len(rows), block.X.dtype),
-    )
-    if has_constant:
-        design = WithConstant(design)
-    if center is not None:
-        design = design.centered(weights)
-    return Problem(design, block.y, weights, loss)
 
 
 def _names_of(groups):
@@ -245,11 +230,6 @@ class TargetCoder:
 
     is_flat: bool
 
-    @property
-    def is_of_flat(self):
-        """Whether y has one axis."""
-        return self.is_flat
-
     def decoded(self, target):
         """Targets (n_rows, n_outputs) as they were passed."""
         return target[:, 0] if self.is_flat else target
@@ -279,7 +259,6 @@ class ClassCoder:
     class_weight: np.ndarray
     loss: object
     is_flat = False
-    is_of_flat = True
 
     def decoded(self, target):
         """Labels of targets (n_rows, n_outputs)."""
@@ -307,7 +286,7 @@ def _coded(block, coder, folds):
     return block._replace(
         y=target.astype(dtype),
         weight=weight.astype(dtype),
-        fold=None if folds is None else folds.numbers(block),
+        fold=np.zeros(len(target), np.int32) if folds is None else folds.numbers(block),
     )
 
 
@@ -327,7 +306,7 @@ def _targets(estimator, groups):
     coder = TargetCoder(is_flat=len(shape) == 1 or not estimator._multi_output)
     target, weights = np.zeros((2, 1)), np.ones(2)
     if estimator._loss_reads_targets:
-        parts = groups.sum(_gathered, coder, combine=_chained)
+        parts = groups.sum(_gathered, coder, combine=add)
         target, weights = (np.concatenate(part) for part in zip(*parts))
         target, weights = target[weights > 0], weights[weights > 0]
     loss, names = estimator._loss_of(target, weights)
@@ -355,17 +334,13 @@ def _gathered(block, coder):
     return [coder.coded(block)]
 
 
-def _chained(one, other):
-    return one + other
-
-
 def _classes(estimator, groups):
     """How the classes of a classifier are coded, and their loss."""
     if groups.target_shape[1:] not in ((), (1,)):
         raise ValueError(
             f"y must be one label for each row, got {groups.target_shape[1]}."
         )
-    labels = _joined(groups.sum(_labels_of, combine=_chained), groups)
+    labels = _joined(groups.sum(_labels_of, combine=add), groups)
     there = labels.weight > 0
     values, sums = labels.values[there], labels.weight[there]
     classes, _ = classes_of(estimator, np.repeat(values, REPEATS))

@@ -8,7 +8,7 @@ from .._estimator.estimates.left_out import check_loo
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import keeps_data, plain
 from .._estimator.run.conditioning import warn_of_uneven_columns
-from .._estimator.run.fit_run import FitRun
+from .._estimator.run.fit_run import FitRun, RowsToFit
 from ..optim.growing import SoFar
 from ..optim.updates import ProximalGradient
 from ..risk.averages import mean_with_error
@@ -18,8 +18,38 @@ from .memory_matrix import read_risk
 from .run import FoldsBeside, RunOnWorkers
 
 
+class FitRunOnWorkers(FitRun):
+    """A run of rows on workers."""
+
+    live_type = RunOnWorkers
+
+    def beside(self, estimator):
+        """The folds that run side by side."""
+        return FoldsBeside(self.data.fits)
+
+    def finished(self, estimator):
+        """The run from which estimates are computed; automatic ones are off."""
+        values = self.carried.values[: len(self.trajectory.coef)]
+        losses = self.data.problem.reported_losses(values)
+        self.so_far = self.so_far or SoFar()
+        self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
+        self.known = {name: {} for name in ESTIMATES}
+        if len(self.data.fold_weights):
+            self.known["cv"] = _folds_read(losses[:, 1:], self.data.fold_weights)
+        if _is_asked("loo", estimator):
+            self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
+        if _is_asked("risk", estimator):
+            self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
+        return super().finished(estimator)
+
+    def warn(self, finished):
+        """Warn about the run, from a few of its rows."""
+        data = self.data
+        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
+
+
 @dataclass(frozen=True, eq=False)
-class RowsOnWorkers:
+class RowsOnWorkers(RowsToFit):
     """Rows of Dask collections, for a fit.
 
     Parameters
@@ -30,20 +60,14 @@ class RowsOnWorkers:
         The same for the same collections.
     """
 
+    run_type = FitRunOnWorkers
+
     passed: tuple
     token: str
 
     @classmethod
     def of(cls, *passed):
         return cls(passed, tokenize(*passed))
-
-    @property
-    def run_type(self):
-        return FitRunOnWorkers
-
-    def were_passed(self, passed):
-        """Whether these rows come from the very same objects, by their token."""
-        return False
 
     def is_same_as(self, other):
         """Whether another fit has the same rows."""
@@ -67,36 +91,6 @@ class RowsOnWorkers:
         data = data_of(estimator, *self.passed)
         check_loo(estimator.loo, data.n_samples)
         return data, []
-
-
-class FitRunOnWorkers(FitRun):
-    """A run of rows on workers."""
-
-    live_type = RunOnWorkers
-
-    def beside(self, estimator):
-        """The folds that run side by side."""
-        return FoldsBeside(self.data.fits)
-
-    def finished(self, estimator):
-        """The run from which estimates are computed; automatic ones are off."""
-        values = self.carried.values[: len(self.trajectory.coef)]
-        losses = self.data.problem.reported_losses(values)
-        self.so_far = self.so_far or SoFar()
-        self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
-        self.known = {name: {} for name in ESTIMATES}
-        if len(self.data.fold_weights):
-            self.known["cv"] = _folds_read(losses[:, 1:], self.data.fold_weights)
-        if plain(estimator.loo) not in (False, "auto"):
-            self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
-        if _asks_for_risk(estimator):
-            self.known["risk"] = read_risk(estimator, self.trajectory, self.data)
-        return super().finished(estimator)
-
-    def warn(self, finished):
-        """Warn about the run, from a few of its rows."""
-        data = self.data
-        warn_of_uneven_columns(data.observed, finished.trajectory, data.has_constant)
 
 
 def _folds_read(losses, weights):
@@ -149,18 +143,15 @@ def check_asked(estimator, params):
             "keep_data=True keeps X and y in memory, where Dask input may not fit: set "
             "keep_data=False."
         )
-    for estimate in ESTIMATES.values():
-        setting = plain(estimate.setting(estimator))
-        if estimate.name == "loo" and setting is True:
-            raise ValueError(
-                "loo=True leaves out every row, with a refit for each: for Dask input "
-                "set the number of rows to leave out, such as loo=100, or use folds: "
-                "cv=5."
-            )
-        if estimate.name == "risk" and spec.is_quadratic:
-            continue
-        if estimate.name not in ("cv", "loo") and setting not in (False, None, "auto"):
-            asked = f"{estimate.parameter}={setting!r}"
+    if plain(estimator.loo) is True:
+        raise ValueError(
+            "loo=True leaves out every row, with a refit for each: for Dask input set "
+            "the number of rows to leave out, such as loo=100, or use folds: cv=5."
+        )
+    available = {"cv", "loo", "risk"} if spec.is_quadratic else {"cv", "loo"}
+    for name, estimate in ESTIMATES.items():
+        if name not in available and _is_asked(name, estimator):
+            asked = f"{estimate.parameter}={estimate.setting(estimator)!r}"
             raise ValueError(
                 f"{asked} needs single rows, which stay on their workers with Dask "
                 f"input: set {estimate.parameter}=False, and cv=5 to evaluate iterates "
@@ -168,7 +159,6 @@ def check_asked(estimator, params):
             )
 
 
-def _asks_for_risk(estimator):
-    """Whether parameters ask for the memory matrix explicitly."""
-    risk = plain(ESTIMATES["risk"].setting(estimator))
-    return risk not in (False, None, "auto")
+def _is_asked(name, estimator):
+    """Whether parameters ask for an estimate explicitly."""
+    return ESTIMATES[name].setting(estimator) not in (False, None, "auto")

@@ -19,42 +19,30 @@ class Labels:
 
     Attributes
     ----------
-    values : ndarray of shape (n_labels,), sorted
+    values : ndarray of shape (n_labels,), sorted, or None
+        None where nothing is stratified, and all rows count as of one label.
     first : ndarray of int, shape (n_labels,)
         The row at which each comes first.
     counts : ndarray of int, shape (n_blocks, n_labels)
-    weight : ndarray of shape (n_labels,)
+    weight : ndarray of shape (n_labels,) or None
         Weight of all of its rows.
     """
 
-    values: np.ndarray
+    values: np.ndarray | None
     first: np.ndarray
     counts: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray | None
+
+    @classmethod
+    def alike(cls, sizes):
+        """One label for all rows, of blocks of these sizes."""
+        return cls(None, np.zeros(1, int), np.asarray(sizes)[:, None], None)
 
     def numbers(self, block):
         """The number of the label of every row of a block."""
+        if self.values is None:
+            return np.zeros(len(block.y), int)
         return np.searchsorted(self.values, np.ravel(block.y))
-
-
-@dataclass(frozen=True, eq=False)
-class OneLabel:
-    """Rows that are all alike to their folds, where nothing is stratified.
-
-    Attributes
-    ----------
-    counts : ndarray of int, shape (n_blocks, 1)
-    """
-
-    counts: np.ndarray
-
-    @property
-    def first(self):
-        return np.zeros(1, int)
-
-    def numbers(self, block):
-        """One number for all rows."""
-        return np.zeros(len(block.y), int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +51,10 @@ class Consecutive:
 
     Attributes
     ----------
-    labels : Labels or OneLabel
+    labels : Labels
     """
 
-    labels: object
+    labels: Labels
     n_folds: int
 
     def numbers(self, block):
@@ -106,12 +94,12 @@ class DrawnByBlock:
 
     Attributes
     ----------
-    labels : Labels or OneLabel
+    labels : Labels
     seed : int
         With the number of a block it draws the folds of its rows.
     """
 
-    labels: object
+    labels: Labels
     n_folds: int
     seed: int
 
@@ -162,17 +150,17 @@ def folds_of(cv, labels, sizes):
             "of folds, KFold or StratifiedKFold, with an integer random_state if they "
             "shuffle."
         )
-    alike = OneLabel(np.asarray(sizes)[:, None])
     stratifies = isinstance(splitter, StratifiedKFold) or (
         is_drawn and splitter.stratified
     )
     n_folds, n_rows = splitter.get_n_splits(), int(np.sum(sizes))
     if n_folds > n_rows:
         raise ValueError(f"There are {n_rows} rows, too few for {n_folds} folds.")
-    own = labels if stratifies and labels is not None else alike
+    if labels is None or not stratifies:
+        labels = Labels.alike(sizes)
     if shuffles:
-        return DrawnByBlock(own, n_folds, int(seed))
-    return Consecutive(own, n_folds)
+        return DrawnByBlock(labels, n_folds, int(seed))
+    return Consecutive(labels, n_folds)
 
 
 def _splitter(cv, is_classifier):

@@ -10,44 +10,13 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..optim.run import Iterates
+from ..optim.trajectory import iterate
 from ..risk.averages import mean_with_error
-from .block_sums import RowsOut
-from .problem import FitsOnWorkers, Means
+from .block_sums import LeftOut
+from .problem import FitsOnWorkers
 
 # Memory of the client for refits, and arrays of coefficients that each of them has.
 REFIT_BYTES, ARRAYS_PER_REFIT = 1 << 28, 8
-
-
-class RowsFollowed:
-    """Refits without one row each, and their predictions for this row.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n_fits, n_features)
-        The row that every fit leaves out.
-    coef : ndarray of shape (n_columns, n_outputs)
-        Starting point.
-    """
-
-    def __init__(self, fits, X, coef):
-        self._fits, self._X = fits, X
-        self._iterates = Iterates.at_rest(fits, coef)
-        self.predictors = [self._predictor()]
-
-    def take(self, taken):
-        """Move all refits on by an update."""
-        self._iterates.take(taken)
-        self.predictors.append(self._predictor())
-
-    def _predictor(self):
-        """Predictors of every fit for its own row, (n_fits, n_outputs)."""
-        coef, intercept = self._fits.features_and_intercept(
-            self._iterates.state.current.coef
-        )
-        own = [
-            np.ravel(self._X[[fit]] @ coef[:, :, fit]) for fit in range(coef.shape[2])
-        ]
-        return np.stack(own) + intercept.T
 
 
 def read_rows(estimator, trajectory, data):
@@ -64,12 +33,12 @@ def read_rows(estimator, trajectory, data):
     rows = np.sort(rng.choice(np.arange(n_rows), estimator.loo, replace=False))
     block = problem.groups.take(rows)
     there = np.flatnonzero(block.weight > 0)
-    rows, block = rows[there], _part(block, there)
+    rows, block = rows[there], block.part(there)
     each = ARRAYS_PER_REFIT * problem.target.size * problem.design.dtype.itemsize
     size = max(1, REFIT_BYTES // each)
     chunks = [slice(k, k + size) for k in range(0, len(rows), size)]
     parts = [
-        _predictors(problem, trajectory, rows[some], _part(block, some))
+        _predictors(problem, trajectory, rows[some], block.part(some))
         for some in chunks
     ]
     predictors = np.concatenate(parts, axis=1)
@@ -91,23 +60,21 @@ def read_rows(estimator, trajectory, data):
     }
 
 
-def _part(block, places):
-    """Some rows of a block."""
-    return block._replace(
-        X=block.X[places], y=block.y[places], weight=block.weight[places]
-    )
-
-
 def _predictors(problem, trajectory, rows, block):
     """Linear predictors of rows without them, (n_iterates, n_rows, n_outputs)."""
-    whole, weight = problem.means, block.weight.astype(np.float64)
-    own = block.X.toarray() if sparse.issparse(block.X) else block.X
-    means = Means.of_sums(
-        whole.weight - weight,
-        whole.weight * whole.X - (own * weight[:, None]).T,
-        whole.weight * whole.target - (block.y * weight[:, None]).T,
-    )
-    fits = FitsOnWorkers(problem, RowsOut(rows), means)
-    follower = RowsFollowed(fits, block.X, trajectory.coef[0])
+    weight = block.weight.astype(np.float64)
+    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    means = problem.means.without(weight, X.T * weight, block.y.T * weight)
+    fits = FitsOnWorkers(problem, LeftOut(rows, are_rows=True), means)
+    refits, found = Iterates.at_rest(fits, trajectory.coef[0]), []
+
+    def note():
+        coef, intercept = fits.features_and_intercept(refits.state.current.coef)
+        own = [np.ravel(block.X[[k]] @ coef[:, :, k]) for k in range(len(rows))]
+        found.append(np.stack(own) + intercept.T)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.stack(trajectory.followed_by(follower).predictors)
+        note()
+        for _ in iterate(trajectory.updates(), refits):
+            note()
+    return np.stack(found)

@@ -12,7 +12,7 @@ import numpy as np
 from .._estimator.data.row_summary import MOST_COLUMNS, RowSummary
 from .._estimator.estimates.memory_matrix import read_memory_matrix
 from .._estimator.estimates.readers import FinishedRun
-from .._estimator.run.summary_data import SummarisedRows, summary_data
+from .._estimator.run.summary_data import summary_data
 from ..optim.trajectory import Trajectory
 from .summary import merged
 
@@ -41,9 +41,9 @@ def read_risk(estimator, trajectory, data):
             "evaluate iterates on folds."
         )
     found = (columns, data.offset, data.is_flat)
-    summary = data.problem.groups.sum(_summarised, *found, combine=_both)
-    rows = SummarisedRows(summary, summary.n_samples_seen_, data.problem.loss)
-    own, _ = summary_data(rows, estimator.fit_intercept, by_fold=False)
+    summary = data.problem.groups.sum(_summarised, *found, combine=merged)
+    loss = data.problem.loss
+    own, _ = summary_data(summary, loss, estimator.fit_intercept, by_fold=False)
     phases = [
         replace(phase, penalty=phase.penalty.on(columns)) for phase in trajectory.phases
     ]
@@ -62,7 +62,3 @@ def _summarised(block, columns, offset, is_flat):
         block.weight,
         first_row=block.first,
     )
-
-
-def _both(one, other):
-    return merged([one, other])

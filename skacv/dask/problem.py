@@ -8,6 +8,8 @@ their slopes, and sum the products with X.
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +22,8 @@ from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
 from ..risk.refit import Refit
 from .block_sums import (
-    FoldsOut,
     HalfSquare,
-    Nothing,
+    LeftOut,
     added,
     path_values_of,
     slopes_of,
@@ -32,11 +33,7 @@ from .rows import RowGroups
 
 # Coefficients that go to the workers in one round, in bytes.
 ROUND_BYTES = 1 << 25
-
-SINGLE_ROWS = (
-    "Single rows stay on their workers, and estimates that need them are not "
-    "available: evaluate iterates on folds, such as cv=5."
-)
+NOTHING = LeftOut(np.array([-1]))
 
 
 class RepresentedDesign(Design):
@@ -55,30 +52,17 @@ class RepresentedDesign(Design):
         """The predictor of coefficients: these."""
         return coef
 
-    def t_dot(self, slopes):
-        raise ValueError(SINGLE_ROWS)
+    def _needs_rows(self, *_):
+        raise ValueError(
+            "Single rows stay on their workers, and estimates that need them are not "
+            "available: evaluate iterates on folds, such as cv=5."
+        )
 
-    def rows(self, index):
-        raise ValueError(SINGLE_ROWS)
-
-    def scaled_rows(self, row_scale):
-        raise ValueError(SINGLE_ROWS)
-
-    def centered(self, weights):
-        raise ValueError(SINGLE_ROWS)
-
-    def outer_gram(self):
-        raise ValueError(SINGLE_ROWS)
-
-    def squared_row_norms(self):
-        raise ValueError(SINGLE_ROWS)
-
-    def is_zero(self):
-        raise ValueError(SINGLE_ROWS)
+    t_dot = rows = scaled_rows = centered = _needs_rows
+    outer_gram = squared_row_norms = is_zero = _needs_rows
 
 
-@dataclass(frozen=True)
-class Means:
+class Means(NamedTuple):
     """Weighted means over the rows of every fit.
 
     Attributes
@@ -100,11 +84,19 @@ class Means:
 
     def shifted(self, offset):
         """The same of targets less an offset, (n_outputs, 1)."""
-        return Means(self.weight, self.X, self.target - offset)
+        return self._replace(target=self.target - offset)
 
     def part(self, fits):
         """The means of some of the fits."""
-        return Means(self.weight[fits], self.X[:, fits], self.target[:, fits])
+        return Means(*(part[..., fits] for part in self))
+
+    def without(self, weight, X, target):
+        """Means of all rows but some, from sums over those: a fit for each sum."""
+        return Means.of_sums(
+            self.weight - weight,
+            self.weight * self.X - X,
+            self.weight * self.target - target,
+        )
 
 
 @dataclass(frozen=True)
@@ -157,37 +149,16 @@ class ProblemOnWorkers(Problem):
             return found
         columns = np.zeros((len(found), len(index)))
         columns[index, np.arange(len(index))] = 1
-        gram = self.gram_dot(columns)[index]
+        gram = FitsOnWorkers(self).gram_dot(columns)[index]
         slope = self.gradient(found)[index]
         found[index] = -np.linalg.lstsq(gram, slope, rcond=SINGULAR)[0]
         return found
 
-    def gram_dot(self, vectors, fits=None):
-        """The product of X'WX, of weights of sum one, with vectors (n_columns, k)."""
-        fits = FitsOnWorkers(self) if fits is None else fits
-        return fits.linear_round(vectors[:, None, :])[:, 0]
-
-    def top_eigenvalue(self, fits=None):
-        """Largest eigenvalue of X'WX, as the designs in memory take it.
-
-        Exact for few columns, else by the same Lanczos iterations, a round each, and
-        with the same margin.
-        """
-        if not self.has_columns:
-            return 0.0
-        size = self.design.shape[1]
-        if size <= EXACT_EIGENVALUE_SIZE:
-            gram = self.gram_dot(np.eye(size), fits)
-            return float(max(np.linalg.eigvalsh((gram + gram.T) / 2)[-1], 0.0))
-        start = np.random.default_rng(0).standard_normal(size)
-        return top_eigenvalue_by_lanczos(
-            lambda vector: self.gram_dot(vector, fits), start, tolerance=0.1
-        )
-
     @cached_property
     def smoothness(self):
         """Lipschitz constant of the gradient of f."""
-        return self.loss.curvature_bound(self.target_range) * self.top_eigenvalue()
+        bound = self.loss.curvature_bound(self.target_range)
+        return bound * FitsOnWorkers(self).top_eigenvalue()
 
 
 class FitsOnWorkers:
@@ -195,8 +166,7 @@ class FitsOnWorkers:
 
     Parameters
     ----------
-    left_out : Nothing, FoldsOut or RowsOut
-        The rows that every fit leaves out.
+    left_out : LeftOut
     means : Means or None
         Means of every fit; None takes those of the problem.
     """
@@ -204,9 +174,8 @@ class FitsOnWorkers:
     # Every update takes a round.
     n_at_once = 1
 
-    def __init__(self, problem, left_out=None, means=None):
-        self.problem = problem
-        self.left_out = Nothing() if left_out is None else left_out
+    def __init__(self, problem, left_out=NOTHING, means=None):
+        self.problem, self.left_out = problem, left_out
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
         self.penalty_scale = problem.refit.penalty_scale(share)
@@ -233,13 +202,26 @@ class FitsOnWorkers:
 
     def gradient(self, point):
         """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
-        coef, intercept = self.features_and_intercept(point)
-        return self._round(coef, intercept, self.problem.loss)
+        return self._round(point, self.means.target, self.problem.loss)
 
-    def linear_round(self, vectors):
-        """X'WX times vectors, (n_columns, 1, k), of a single fit."""
-        coef, intercept = self._parts(vectors, 0.0)
-        return self._round(coef, intercept, HalfSquare())
+    def gram_dot(self, vectors):
+        """The product of X'WX with vectors (n_columns, k), of a single fit."""
+        return self._round(vectors[:, None, :], 0.0, HalfSquare())[:, 0]
+
+    def top_eigenvalue(self):
+        """Largest eigenvalue of X'WX of a single fit, as the designs in memory take it.
+
+        Exact for few columns, else by the same Lanczos iterations, a round each, and
+        with the same margin.
+        """
+        if not self.problem.has_columns:
+            return 0.0
+        size = self.problem.design.shape[1]
+        if size <= EXACT_EIGENVALUE_SIZE:
+            gram = self.gram_dot(np.eye(size))
+            return float(max(np.linalg.eigvalsh((gram + gram.T) / 2)[-1], 0.0))
+        start = np.random.default_rng(0).standard_normal(size)
+        return top_eigenvalue_by_lanczos(self.gram_dot, start, tolerance=0.1)
 
     def values(self, coef):
         """Losses of iterates on the rows of their fits, summed over the outputs.
@@ -252,11 +234,7 @@ class FitsOnWorkers:
         -------
         ndarray of shape (n_iterates, n_fits)
         """
-        found = [
-            self._sum(values_of, *parts, self.problem.loss, self.left_out)[0]
-            for parts in self._chunks(coef)
-        ]
-        return np.concatenate(found) / self.means.weight
+        return self._over_iterates(values_of, coef, self.left_out) / self.means.weight
 
     def path_values(self, coef):
         """Losses of the run on all rows, and of folds on the rows that they leave out.
@@ -265,20 +243,19 @@ class FitsOnWorkers:
 
         Parameters and what is returned are as of :meth:`values`.
         """
-        n_folds = self.n_fits - 1
-        found = [
-            self._sum(path_values_of, *parts, self.problem.loss, n_folds)[0]
-            for parts in self._chunks(coef)
-        ]
-        return np.concatenate(found) / self.problem.means.weight[0]
+        found = self._over_iterates(path_values_of, coef, self.n_fits - 1)
+        return found / self.problem.means.weight[0]
 
-    def _chunks(self, coef):
-        """Coefficients and intercepts in chunks of iterates, one chunk per round."""
+    def _over_iterates(self, function, coef, *args):
+        """Sums over rows for every iterate; as many iterates as fit go in one round."""
         n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
-        size = max(1, ROUND_BYTES // n_bytes)
+        size, found = max(1, ROUND_BYTES // n_bytes), []
         for first in range(0, coef.shape[2], size):
             part = coef[:, :, first : first + size]
-            yield self._parts(part, self.means.target[:, None])
+            part, intercept = self._parts(part, self.means.target[:, None])
+            args_of_part = intercept, self.problem.loss, *args
+            found.append(self._sum(function, part, *args_of_part, combine=add))
+        return np.concatenate(found)
 
     def _parts(self, coef, target):
         """Coefficients of the features, and what is added to their products."""
@@ -291,9 +268,11 @@ class FitsOnWorkers:
             return coef, target - np.tensordot(self.means.X[:, 0], coef, axes=1)
         return coef, target - np.einsum("pf,p...f->...f", self.means.X, coef)
 
-    def _round(self, coef, intercept, loss):
+    def _round(self, coef, target, loss):
         """Slopes of a loss, times X and summed, as a gradient of the mean."""
-        slopes, total = self._sum(slopes_of, coef, intercept, loss, self.left_out)
+        coef, intercept = self._parts(coef, target)
+        args = coef, intercept, loss, self.left_out
+        slopes, total = self._sum(slopes_of, *args, combine=added)
         if self.problem.refit.recentres:
             slopes -= self.means.X[:, None] * total
         if self.problem.has_constant:
@@ -301,10 +280,10 @@ class FitsOnWorkers:
         slopes /= self.means.weight
         return slopes
 
-    def _sum(self, function, coef, *args):
+    def _sum(self, function, coef, *args, combine):
         # Products are in the precision of X, and so are coefficients that travel.
         coef = coef.astype(self.problem.groups.dtype, copy=False)
-        return self.problem.groups.sum(function, coef, *args, combine=added)
+        return self.problem.groups.sum(function, coef, *args, combine=combine)
 
 
 def fold_fits(problem, means_of_folds):
@@ -315,14 +294,8 @@ def fold_fits(problem, means_of_folds):
     means_of_folds : Means
         Means of the rows of every fold.
     """
-    whole, folds = problem.means, means_of_folds
-    weight = whole.weight - folds.weight
-    of_X = whole.weight * whole.X - folds.weight * folds.X
-    of_target = whole.weight * whole.target - folds.weight * folds.target
-    means = Means(
-        np.concatenate([whole.weight, weight]),
-        np.concatenate([whole.X, of_X / weight], axis=1),
-        np.concatenate([whole.target, of_target / weight], axis=1),
-    )
-    left_out = FoldsOut(len(weight)) if len(weight) else Nothing()
-    return FitsOnWorkers(problem, left_out, means)
+    weight, of_X, of_target = means_of_folds
+    others = problem.means.without(weight, weight * of_X, weight * of_target)
+    pairs = zip(problem.means, others)
+    means = Means(*(np.concatenate(pair, axis=-1) for pair in pairs))
+    return FitsOnWorkers(problem, LeftOut(np.arange(-1, len(weight))), means)

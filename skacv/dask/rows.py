@@ -8,6 +8,7 @@ made again from where its blocks come from.
 import warnings
 from copy import copy
 from functools import reduce as folded
+from operator import add
 from typing import NamedTuple
 
 import dask
@@ -45,6 +46,13 @@ class Block(NamedTuple):
     y: np.ndarray
     weight: np.ndarray | None
     fold: np.ndarray | None = None
+
+    def part(self, places):
+        """Some of its rows, without their folds."""
+        weight = None if self.weight is None else self.weight[places]
+        return self._replace(
+            X=self.X[places], y=self.y[places], weight=weight, fold=None
+        )
 
 
 class RowGroups:
@@ -86,24 +94,24 @@ class RowGroups:
         self.n_blocks, self.n_rounds = len(blocks), 0
         made = (self.n_columns, self.dtype, self.feature_names)
         self._groups = _persisted(blocks, made)
-        sizes = self._sum(_numbered_size, (), _merged)
-        self.sizes = np.array([sizes[number] for number in range(self.n_blocks)])
+        self.sizes = np.array(self.sum(_size, combine=add))
         self.n_rows = int(self.sizes.sum())
-        self.target_shape = (self.n_rows, *_further(y))
-        self._firsts = np.cumsum(self.sizes) - self.sizes
+        self.target_shape = (self.n_rows, *np.shape(y)[1:])
+        firsts = np.cumsum(self.sizes) - self.sizes
+        self._groups = self.coded(_placed, firsts)._groups
 
     @property
     def n_groups(self):
         """How many tasks a round has."""
         return len(self._groups)
 
-    def reduce(self, function, *args, combine):
-        """Work on every block, and combine what comes of it.
+    def sum(self, function, *args, combine):
+        """Work on every block, and combine what comes of it: one round.
 
         Parameters
         ----------
         function : callable
-            ``function(number, first_row, X, y, weight, *args)`` of one block.
+            ``function(block, *args)`` of one :class:`Block`.
         *args : object
             Passed on; a large array goes to every worker once.
         combine : callable
@@ -114,11 +122,21 @@ class RowGroups:
         -------
         object
         """
-        return self.sum(_OfColumns(function), *args, combine=combine)
-
-    def sum(self, function, *args, combine):
-        """As :meth:`reduce`, of ``function(block, *args)`` with a :class:`Block`."""
-        return self._sum(_Placed(function, self._firsts), args, combine)
+        self.n_rounds += 1
+        args = [_once(arg) for arg in args]
+        over_group = delayed(_over_group, pure=False)
+        parts = [over_group(function, combine, g, *args) for g in self._groups]
+        tree = delayed(folded, pure=False)
+        while len(parts) > 1:
+            parts = [
+                tree(combine, parts[k : k + FAN]) for k in range(0, len(parts), FAN)
+            ]
+        with warnings.catch_warnings():
+            # Coefficients of many columns are a large graph, and nothing else would do:
+            # what a client has scattered is lost with its worker.
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            (found,) = dask.compute(parts[0], optimize_graph=False)
+        return found
 
     def coded(self, function, *args):
         """The same rows with other targets, weights or folds, kept in their place.
@@ -133,7 +151,6 @@ class RowGroups:
         RowGroups
         """
         found, args = copy(self), [_once(arg) for arg in args]
-        function = _Placed(function, self._firsts)
         each = delayed(_each, pure=False)
         groups = [each(function, group, *args) for group in self._groups]
         found._groups = dask.persist(*groups, optimize_graph=False)
@@ -147,69 +164,25 @@ class RowGroups:
         Block
             Number 0, of these rows alone.
         """
-        parts = self.sum(_taken, np.asarray(rows), combine=_chained)
-        X, y, weight = zip(*parts)
+        parts = self.sum(_taken, np.asarray(rows), combine=add)
+        _, _, X, y, weight, _ = zip(*parts)
         X = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
         weight = None if weight[0] is None else np.concatenate(weight)
         return Block(0, 0, X, np.concatenate(y), weight)
 
-    def _sum(self, function, args, combine):
-        self.n_rounds += 1
-        args = [_once(arg) for arg in args]
-        over_group = delayed(_over_group, pure=False)
-        parts = [over_group(function, combine, g, *args) for g in self._groups]
-        tree = delayed(_combined, pure=False)
-        while len(parts) > 1:
-            parts = [
-                tree(combine, parts[k : k + FAN]) for k in range(0, len(parts), FAN)
-            ]
-        with warnings.catch_warnings():
-            # Coefficients of many columns are a large graph, and nothing else would do:
-            # what a client has scattered is lost with its worker.
-            warnings.filterwarnings("ignore", message="Sending large graph")
-            (found,) = dask.compute(parts[0], optimize_graph=False)
-        return found
+
+def _size(block):
+    return [len(block.y)]
 
 
-class _Placed:
-    """A function of a block, which then says where its first row is."""
-
-    def __init__(self, function, firsts):
-        self.function, self.firsts = function, firsts
-
-    def __call__(self, block, *args):
-        first = int(self.firsts[block.number])
-        return self.function(block._replace(first=first), *args)
-
-
-class _OfColumns:
-    """A function of what a block has, as a function of the block."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, block, *args):
-        number, first, X, y, weight, _ = block
-        return self.function(number, first, X, y, weight, *args)
+def _placed(block, firsts):
+    """A block that knows the number of its first row."""
+    return block._replace(first=int(firsts[block.number]))
 
 
 def _taken(block, rows):
-    places = rows[(rows >= block.first) & (rows < block.first + len(block.y))]
-    places = places - block.first
-    weight = None if block.weight is None else block.weight[places]
-    return [(block.X[places], block.y[places], weight)]
-
-
-def _chained(one, other):
-    return one + other
-
-
-def _numbered_size(block):
-    return {block.number: len(block.y)}
-
-
-def _merged(one, other):
-    return {**one, **other}
+    places = rows - block.first
+    return [block.part(places[(places >= 0) & (places < len(block.y))])]
 
 
 def _once(arg):
@@ -227,10 +200,6 @@ def _over_group(function, combine, group, *args):
 
 def _each(function, group, *args):
     return [function(block, *args) for block in group]
-
-
-def _combined(combine, parts):
-    return folded(combine, parts)
 
 
 # ------------------------------------------------------------------- groups
@@ -349,18 +318,11 @@ def _kind_of(X):
     return np.dtype(np.float32 if dtype == np.float32 else np.float64), X.shape[1]
 
 
-def _further(y):
-    """Axes of y beside the rows."""
-    shape = y.shape if hasattr(y, "shape") else np.shape(y)
-    return tuple(int(n) for n in shape[1:])
-
-
 def aligned(X, y, sample_weight):
     """Blocks of rows as delayed (X, y, weight), the last None without weights."""
     if not hasattr(X, "columns"):
         X = X.rechunk({1: -1})
-    rows = X.to_delayed().ravel() if hasattr(X, "chunks") else X.to_delayed()
-    rows = list(rows)
+    rows = list(np.ravel(X.to_delayed()))
     columns = [rows]
     for name, part in (("y", y), ("sample_weight", sample_weight)):
         parts = [None] * len(rows) if part is None else _blocks_as(X, rows, part, name)
@@ -387,20 +349,14 @@ def _blocks_as(X, rows, part, name):
             part = part.rechunk({0: X.chunks[0]})
         if part.ndim > 1:
             part = part.rechunk({1: -1})
-        return list(part.to_delayed().ravel())
-    return list(part.to_delayed())
+    return list(np.ravel(part.to_delayed()))
 
 
 def sizes_of(X, rows):
     """Rows of every block, computed where they are not known."""
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
-    length = delayed(_length, pure=False)
-    return list(dask.compute(*(length(part) for part in rows)))
-
-
-def _length(part):
-    return part.shape[0]
+    return list(dask.compute(*(part.shape[0] for part in rows)))
 
 
 def _other_length(n_rows, n_other, name):

@@ -7,15 +7,16 @@ over X per group.
 
 import numpy as np
 
-from ..optim.run import LiveRun
+from ..optim.run import Alone, LiveRun
+from .block_sums import LeftOut
 from .problem import FitsOnWorkers
 
 # Coefficients of iterates that wait for their evaluation, in bytes.
 WAITING_BYTES = 1 << 28
 
 
-class FoldsBeside:
-    """Folds beside a run on workers, in place of :class:`skacv.optim.run.Alone`.
+class FoldsBeside(Alone):
+    """Folds beside a run on workers.
 
     Parameters
     ----------
@@ -43,10 +44,6 @@ class FoldsBeside:
         self.begun = fits.start(coef)
         self._wait(self.begun)
         return fits.iterate(self.begun)
-
-    def own(self, array):
-        """The outputs of the problem, among those of all fits."""
-        return array[:, :, 0]
 
     def take(self, states):
         """Record the states after some updates, one after the other."""
@@ -89,9 +86,11 @@ class FoldsBeside:
 def _check_step(fits, fold, phases):
     """Raise if a step is too large for one of the folds."""
     problem = fits.problem
-    alone = FitsOnWorkers(problem, _Alone(fits.left_out, fold), fits.means.part([fold]))
+    alone = FitsOnWorkers(
+        problem, LeftOut(fits.left_out.numbers[[fold]]), fits.means.part([fold])
+    )
     bound = problem.loss.curvature_bound(problem.target_range)
-    curvature = bound * problem.top_eigenvalue(alone)
+    curvature = bound * alone.top_eigenvalue()
     for phase in phases:
         scale = np.broadcast_to(fits.penalty_scale, fits.n_fits)[fold]
         smoothness = curvature + scale * phase.penalty.curvature
@@ -103,18 +102,6 @@ def _check_step(fits, fold, phases):
                 f"largest stable step is {stable:.6g} there. Set step_size to that or "
                 "less, or take more folds."
             )
-
-
-class _Alone:
-    """The rows that one of several fits leaves out."""
-
-    n_fits = 1
-
-    def __init__(self, left_out, fit):
-        self.left_out, self.fit = left_out, fit
-
-    def stays(self, block, rows):
-        return self.left_out.stays(block, rows)[:, [self.fit]]
 
 
 class RunOnWorkers(LiveRun):

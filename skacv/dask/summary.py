@@ -39,7 +39,7 @@ def summarised(X, y, sample_weight, n_folds, n_sampled):
             part = take(part, int(number), int(firsts[number]), *blocks[number])
         parts.append(part)
     while len(parts) > 1:
-        parts = [merge(parts[k : k + FAN]) for k in range(0, len(parts), FAN)]
+        parts = [merge(*parts[k : k + FAN]) for k in range(0, len(parts), FAN)]
     (found,) = dask.compute(parts[0])
     return found
 
@@ -49,7 +49,7 @@ def _with_block(summary, number, first, X, y, weight):
     return taken_in(deepcopy(summary), number, X, y, weight, first_row=first)
 
 
-def merged(parts):
+def merged(*parts):
     """The summary of all parts, which stay as they are, for a retry."""
     found = deepcopy(parts[0])
     for part in parts[1:]:

@@ -19,11 +19,12 @@ from .conftest import kill_worker
 N, P = 103, 4
 
 
-def moments(number, first, X, y, weight, coef):
+def moments(block, coef):
     """Sums that see every row, its place and its weight."""
-    place = first + np.arange(len(y)) + number
+    y, weight = block.y, block.weight
+    place = block.first + np.arange(len(y)) + block.number
     weight = np.ones(len(y)) if weight is None else weight
-    fitted = X @ coef[:P]
+    fitted = block.X @ coef[:P]
     return np.array([(weight * (y - fitted) ** 2) @ place, weight.sum(), len(y)])
 
 
@@ -31,8 +32,8 @@ def added(one, other):
     return one + other
 
 
-def numbers(number, first, X, y, weight):
-    return [(number, first, X.dtype, type(X), y.shape)]
+def numbers(block):
+    return [(block.number, block.first, type(block.X))]
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_sums_are_those_of_the_rows(arrays, scheduler, rng):
         da.from_array(y, chunks=50),
         da.from_array(weight, chunks=11),
     )
-    found = groups.reduce(moments, coef, combine=added)
+    found = groups.sum(moments, coef, combine=added)
     np.testing.assert_allclose(found, expected(X, y, weight, coef))
     assert groups.n_groups == 2
     assert groups.sizes.tolist() == list(SIZES)
@@ -66,7 +67,7 @@ def test_sums_are_those_of_the_rows(arrays, scheduler, rng):
 def test_blocks_are_in_order(arrays, scheduler):
     X, y, _ = arrays
     groups = RowGroups(da.from_array(X, chunks=(10, P)), da.from_array(y, chunks=10))
-    found = groups.reduce(numbers, combine=added)
+    found = groups.sum(numbers, combine=added)
     assert [each[0] for each in found] == list(range(11))
     assert [each[1] for each in found] == list(range(0, N, 10))
 
@@ -80,33 +81,33 @@ def test_frames_have_unknown_sizes(arrays, scheduler, rng):
     assert groups.feature_names == list("abcd")
     assert groups.dtype == np.float32
     coef = rng.standard_normal(P)
-    found = groups.reduce(moments, coef, combine=added)
+    found = groups.sum(moments, coef, combine=added)
     weight = np.ones(N)
     answer = expected(X, y, weight, coef, tuple(groups.sizes))
     np.testing.assert_allclose(found, answer, rtol=1e-5)
     unknown = parts[list("abcd")].to_dask_array()
     again = RowGroups(unknown, parts["y"].to_dask_array())
-    np.testing.assert_allclose(again.reduce(moments, coef, combine=added), found)
+    np.testing.assert_allclose(again.sum(moments, coef, combine=added), found)
     # y of NumPy is cut as X is.
     mixed = RowGroups(unknown, y)
-    np.testing.assert_allclose(mixed.reduce(moments, coef, combine=added), found)
+    np.testing.assert_allclose(mixed.sum(moments, coef, combine=added), found)
 
 
 def test_sparse_blocks_stay_sparse(arrays, scheduler):
     X, y, _ = arrays
     blocks = da.from_array(X, chunks=(40, P)).map_blocks(sparse.csr_matrix)
     groups = RowGroups(blocks, da.from_array(y, chunks=40))
-    found = groups.reduce(numbers, combine=added)
-    assert {each[3] for each in found} == {sparse.csr_matrix}
+    found = groups.sum(numbers, combine=added)
+    assert {each[2] for each in found} == {sparse.csr_matrix}
 
 
 def test_a_killed_worker_changes_nothing(arrays, client, rng):
     X, y, _ = arrays
     coef = rng.standard_normal(P)
     groups = RowGroups(da.from_array(X, chunks=(10, P)), da.from_array(y, chunks=10))
-    before = groups.reduce(moments, coef, combine=added)
+    before = groups.sum(moments, coef, combine=added)
     kill_worker(client)
-    after = groups.reduce(moments, coef, combine=added)
+    after = groups.sum(moments, coef, combine=added)
     np.testing.assert_allclose(after, before, rtol=1e-13)
 
 
@@ -206,16 +207,16 @@ def doubled(block, factor):
     return block._replace(y=factor * block.y)
 
 
-def total(number, first, X, y, weight):
-    return y.sum()
+def total(block):
+    return block.y.sum()
 
 
 def test_targets_are_coded_in_their_place(arrays, scheduler):
     X, y, _ = arrays
     groups = RowGroups(da.from_array(X, chunks=(40, P)), da.from_array(y, chunks=40))
     coded = groups.coded(doubled, 2.0)
-    np.testing.assert_allclose(coded.reduce(total, combine=added), 2 * y.sum())
-    np.testing.assert_allclose(groups.reduce(total, combine=added), y.sum())
+    np.testing.assert_allclose(coded.sum(total, combine=added), 2 * y.sum())
+    np.testing.assert_allclose(groups.sum(total, combine=added), y.sum())
 
 
 def held_bytes(dask_worker):
@@ -239,7 +240,7 @@ def test_a_worker_holds_its_own_blocks(client):
     ]
     X = da.concatenate(parts)
     groups = RowGroups(X, X[:, 0]).coded(doubled, 2.0)
-    groups.reduce(total, combine=added)
+    groups.sum(total, combine=added)
     own = 8 * n_rows * n_columns * n_blocks / 2
     held = client.run(held_bytes)
     assert len(held) == 2

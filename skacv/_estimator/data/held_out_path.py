@@ -15,6 +15,29 @@ class HeldOutPath(ArrayPath):
     Parameters
     ----------
     paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
+    finished : callable
+        ``finished(predictors)`` are predictions, as :func:`predictions_of` has them.
+    """
+
+    def __init__(self, paths, finished):
+        self._paths, self._finished = paths, finished
+        n_held_out = sum(path.shape[1] for path in paths)
+        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
+
+    def _of(self, iterates):
+        parts = [path[iterates] for path in self._paths]
+        return self._finished(np.concatenate(parts, axis=1))
+
+
+def predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
+    """Predictions from linear predictors less the means of the targets.
+
+    In their place, which may be the largest array of a fit.
+
+    Parameters
+    ----------
+    predictors : ndarray of shape (n_iterates, n_rows, n_outputs)
     offset : ndarray of shape (1, n_outputs)
         Means of the targets, or zeros.
     is_flat : bool
@@ -22,21 +45,7 @@ class HeldOutPath(ArrayPath):
     prediction : callable
         ``prediction(predictor, loss)``.
     """
-
-    def __init__(self, paths, offset, is_flat, prediction, loss, dtype):
-        self._paths, self._offset, self._is_flat = paths, offset, is_flat
-        self._prediction, self._loss, self.dtype = prediction, loss, dtype
-        n_held_out = sum(path.shape[1] for path in paths)
-        row = self._finished(np.zeros((1, n_held_out, paths[0].shape[2])))
-        self.shape = len(paths[0]), *row.shape[1:]
-
-    def _predictors(self, iterates):
-        return np.concatenate([path[iterates] for path in self._paths], axis=1)
-
-    def _of(self, iterates):
-        return self._finished(self._predictors(iterates))
-
-    def _finished(self, predictors):
-        """Predictions from linear predictors less the means of the targets."""
-        found = (predictors + self._offset).astype(self.dtype, copy=False)
-        return self._prediction(found[:, :, 0] if self._is_flat else found, self._loss)
+    if offset.any():
+        predictors += offset
+    predictors = predictors.astype(dtype, copy=False)
+    return prediction(predictors[:, :, 0] if is_flat else predictors, loss)

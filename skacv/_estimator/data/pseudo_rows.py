@@ -42,6 +42,18 @@ class PseudoProblem(Problem):
     n_samples: int = 0
     n_single: int = 0
 
+    @classmethod
+    def of(cls, rows, weights, n_targets, loss, **stands_for):
+        """The problem of rows of [X y], whose weights have a sum of one."""
+        X, target = np.split(rows, [-n_targets], axis=1)
+        return cls(
+            design_of(np.ascontiguousarray(X)),
+            np.ascontiguousarray(target),
+            weights[:, None],
+            loss,
+            **stands_for,
+        )
+
 
 @dataclass(frozen=True)
 class PseudoRowData(ColumnData):
@@ -109,11 +121,10 @@ def on_pseudo_rows(data, folds):
     rows, weights = pseudo_rows(moments)
     center = np.append(data.center, data.offset)
     rows *= varying(merged(moments), center)
-    X, target = np.split(rows.astype(problem.design.dtype), [-n_outputs], axis=1)
-    made = PseudoProblem(
-        design_of(np.ascontiguousarray(X)),
-        np.ascontiguousarray(target),
-        weights.astype(problem.row_weights.dtype)[:, None],
+    made = PseudoProblem.of(
+        rows.astype(problem.design.dtype),
+        weights.astype(problem.row_weights.dtype),
+        n_outputs,
         problem.loss,
         largest_weight=problem.largest_weight,
         n_samples=n_rows,

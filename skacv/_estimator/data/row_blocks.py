@@ -11,7 +11,7 @@ BLOCK_BYTES = 1 << 26
 
 def blocks_of(X, y, sample_weight):
     """Blocks of rows of arrays, as tuples for :meth:`RowSummary.partial_fit`."""
-    lengths = {len(a) if not sparse.issparse(a) else a.shape[0] for a in (X, y)}
+    lengths = {np.shape(array)[0] for array in (X, y)}
     if len(lengths) > 1:
         raise ValueError(f"X and y have different numbers of rows: {sorted(lengths)}.")
     (n_rows,) = lengths

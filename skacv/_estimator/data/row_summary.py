@@ -1,8 +1,7 @@
 """RowSummary: the moments of the data, from one pass over the rows."""
 
 from collections.abc import Callable, Iterable
-from copy import deepcopy
-from dataclasses import replace
+from copy import copy, deepcopy
 from numbers import Integral
 from typing import Any, Self
 
@@ -24,7 +23,7 @@ from ...optim.moments import (
     varying,
 )
 from .row_blocks import blocks_of
-from .sampled_rows import SampledRows, hashed
+from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
 from .training_data import NAMES
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
@@ -250,8 +249,7 @@ class RowSummary(BaseEstimator):
 
     def _take_in(self, X, y, sample_weight, first_row=None):
         is_first = not hasattr(self, "_moments")
-        shell = RowSummary(self.n_folds, self.n_sampled)
-        vars(shell).update(vars(self))
+        shell = copy(self)
         X, y, sample_weight = map(on_host, (X, y, sample_weight))
         X, y = validate_data(
             shell,
@@ -300,10 +298,10 @@ class RowSummary(BaseEstimator):
         self._n_rows += len(numbers)
         self._largest_weight = max(self._largest_weight, float(weights.max()))
         priorities = hashed(numbers, OF_SAMPLE)
-        some = self._sample.would_take(priorities, self.n_sampled)
+        some = may_be_drawn(self._sample, priorities, self.n_sampled)
         rows = dense_rows(X[some], target[some])
-        candidates = SampledRows(numbers[some], priorities[some], rows, weights[some])
-        self._sample, left = self._sample.with_others(candidates, self.n_sampled)
+        others = as_sample(numbers[some], priorities[some], weights[some], rows)
+        self._sample, left = drawn(self._sample, others, self.n_sampled)
         self._add_moments(left)
         rest = np.ones(len(numbers), dtype=bool)
         rest[some] = False
@@ -318,8 +316,9 @@ class RowSummary(BaseEstimator):
     def _add_moments(self, sampled):
         """Add rows that are no longer sampled to the moments."""
         if len(sampled):
-            fold = self.fold_of(sampled.numbers)
-            add_to_groups(self._moments, fold, sampled.rows.copy(), sampled.weights)
+            fold = self.fold_of(sampled["number"])
+            rows, weights = sampled["row"].copy(), sampled["weight"]
+            add_to_groups(self._moments, fold, rows, weights)
 
     def merge(self, other: Self) -> Self:
         """Add the rows of another summary to this one.
@@ -348,7 +347,7 @@ class RowSummary(BaseEstimator):
         self._check_mergeable(other)
         for own, others in zip(self._moments, other._moments):
             own.merge(others)
-        self._sample, left = self._sample.with_others(other._sample, self.n_sampled)
+        self._sample, left = drawn(self._sample, other._sample, self.n_sampled)
         self._add_moments(left)
         self._n_rows += other._n_rows
         self.n_samples_seen_ += other.n_samples_seen_
@@ -366,7 +365,7 @@ class RowSummary(BaseEstimator):
         names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
         if not np.array_equal(*names):
             raise ValueError("Summaries with different columns cannot be merged.")
-        if len(np.intersect1d(self._sample.numbers, other._sample.numbers)):
+        if len(np.intersect1d(self.sampled_indices_, other.sampled_indices_)):
             raise ValueError(
                 "Both summaries have rows with the same numbers. Pass first_row, the "
                 "number of the first row of a block among all rows, to partial_fit."
@@ -393,7 +392,7 @@ class RowSummary(BaseEstimator):
     @property
     def sampled_indices_(self) -> np.ndarray:
         """Indices of the rows that are kept."""
-        return self._sample.numbers
+        return self._sample["number"]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -437,8 +436,8 @@ class RowSummary(BaseEstimator):
         if not by_fold:
             groups, numbers = [merged(groups)], np.array([-1])
         there = np.array([each.weight > 0 for each in groups])
-        rows, weights = [sample.rows - mean], [sample.weights]
-        fold = [self.fold_of(sample.numbers)]
+        rows, weights = [sample["row"] - mean], [sample["weight"]]
+        fold = [self.fold_of(sample["number"])]
         if there.any():
             groups = [shifted(each, mean) for each in groups if each.weight]
             others, their_weights = pseudo_rows(groups)
@@ -472,7 +471,7 @@ class RowSummary(BaseEstimator):
         (2,)
         """
         check_is_fitted(self)
-        scaler = _fitted_scaler(self, self._total())
+        scaler = fitted_scaler(self)
         return scaler, self._mapped(scaler.mean_, scaler.scale_)
 
     def _mapped(self, mean, scale_of_columns):
@@ -482,8 +481,7 @@ class RowSummary(BaseEstimator):
         shift[:n_columns], scale[:n_columns] = mean, scale_of_columns
         found = deepcopy(self)
         found._moments = [shifted(each, shift, scale) for each in self._moments]
-        rows = (self._sample.rows - shift) / scale
-        found._sample = replace(self._sample, rows=rows)
+        found._sample["row"] = (self._sample["row"] - shift) / scale
         return found
 
     def _total(self):
@@ -495,7 +493,7 @@ class RowSummary(BaseEstimator):
         """
         found = merged(self._moments)
         if len(self._sample):
-            found.add_rows(self._sample.rows.copy(), self._sample.weights)
+            found.add_rows(self._sample["row"].copy(), self._sample["weight"])
         return found
 
     def __sklearn_is_fitted__(self):
@@ -524,23 +522,22 @@ def _nothing(shell, y):
         **shell._names(),
         "_target_shape": y.shape[1:],
         "_moments": [Moments(width) for _ in range(shell.n_folds)],
-        "_sample": SampledRows.empty(width),
+        "_sample": as_sample([], [], [], np.empty((0, width))),
         "_largest_weight": 0.0,
         "_n_rows": 0,
         "n_samples_seen_": 0,
     }
 
 
-def _fitted_scaler(summary, total):
-    """A StandardScaler fitted to the rows with these moments."""
+def fitted_scaler(summary):
+    """A StandardScaler fitted to all rows of a summary."""
     scaler, columns = StandardScaler(), slice(summary.n_features_in_)
+    total = summary._total()
     scaler.mean_ = total.mean[columns].copy()
     scaler.var_ = np.diagonal(total.scatter)[columns] / total.weight
     # As in StandardScaler, constant columns keep their size.
     is_scaled = varying(total, total.mean)[columns] & (scaler.var_ > 0)
     scaler.scale_ = np.sqrt(np.where(is_scaled, scaler.var_, 1.0))
     scaler.n_samples_seen_ = summary.n_samples_seen_
-    scaler.n_features_in_ = summary.n_features_in_
-    if hasattr(summary, "feature_names_in_"):
-        scaler.feature_names_in_ = summary.feature_names_in_
+    vars(scaler).update(summary._names())
     return scaler

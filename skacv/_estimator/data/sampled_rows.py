@@ -1,64 +1,41 @@
-"""A uniform sample of rows that does not depend on how they come, and can be merged."""
+"""A uniform sample of rows that does not depend on how they come, and can be merged.
 
-from dataclasses import dataclass
+Drawn are the rows whose numbers have the least hashes. A sample is an array with fields
+``number``, ``priority``, that hash, ``weight``, and ``row``, the numbers of [X y].
+"""
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class SampledRows:
-    """Rows drawn at random: those that a hash of their number makes least.
+def as_sample(numbers, priorities, weights, rows):
+    """Rows as a sample has them."""
+    fields = [
+        ("number", np.int64),
+        ("priority", np.uint64),
+        ("weight", np.float64),
+        ("row", np.float64, rows.shape[1:]),
+    ]
+    found = np.empty(len(rows), fields)
+    found["number"], found["priority"] = numbers, priorities
+    found["weight"], found["row"] = weights, rows
+    return found
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-    priorities : ndarray of uint64, shape (n,)
-    rows : ndarray of shape (n, n_columns + n_targets)
-    weights : ndarray of shape (n,)
-    """
 
-    numbers: np.ndarray
-    priorities: np.ndarray
-    rows: np.ndarray
-    weights: np.ndarray
+def drawn(sample, others, size):
+    """The sample of both, of that size, in the order of the rows; and what is left."""
+    together = np.concatenate([sample, others])
+    order = np.argsort(together["priority"])
+    kept = together[order[:size]]
+    return kept[np.argsort(kept["number"])], together[order[size:]]
 
-    @classmethod
-    def empty(cls, width):
-        nothing = np.empty(0)
-        return cls(
-            nothing.astype(np.int64),
-            nothing.astype(np.uint64),
-            np.empty((0, width)),
-            nothing,
-        )
 
-    def __len__(self):
-        return len(self.numbers)
-
-    def at(self, index):
-        """Some of them."""
-        return SampledRows(*(array[index] for array in self._arrays()))
-
-    def _arrays(self):
-        return self.numbers, self.priorities, self.rows, self.weights
-
-    def with_others(self, other, size):
-        """The sample of both, of that size, and what is no part of it."""
-        together = SampledRows(
-            *(np.concatenate(pair) for pair in zip(self._arrays(), other._arrays()))
-        )
-        order = np.argsort(together.priorities)
-        kept = order[:size]
-        kept = kept[np.argsort(together.numbers[kept])]
-        return together.at(kept), together.at(order[size:])
-
-    def would_take(self, priorities, size):
-        """Which rows of these priorities may be in the sample of that size."""
-        if len(self) == size:
-            return np.flatnonzero(priorities < self.priorities.max())
-        if len(priorities) > size:
-            return np.sort(np.argpartition(priorities, size)[:size])
-        return np.arange(len(priorities))
+def may_be_drawn(sample, priorities, size):
+    """Which rows of these priorities may be in the sample of that size."""
+    if len(sample) == size:
+        return np.flatnonzero(priorities < sample["priority"].max())
+    if len(priorities) > size:
+        return np.sort(np.argpartition(priorities, size)[:size])
+    return np.arange(len(priorities))
 
 
 def hashed(numbers, seed):

@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
 from ...optim.problem import Problem
-from .held_out_path import HeldOutPath
+from .held_out_path import HeldOutPath, predictions_of
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -76,12 +76,18 @@ class TrainingData:
         estimator : estimator
         predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
         """
-        if self.offset.any():
-            predictors += self.offset
-        predictors = predictors.astype(self.problem.target.dtype, copy=False)
-        if self.has_flat_predictions:
-            predictors = predictors[:, :, 0]
-        return estimator._prediction(predictors, self.problem.loss)
+        return self._predicting(estimator._prediction)(predictors)
+
+    def _predicting(self, prediction):
+        """The function from predictors to these predictions; it keeps no rows."""
+        return partial(
+            predictions_of,
+            offset=self.offset,
+            dtype=self.problem.target.dtype,
+            is_flat=self.has_flat_predictions,
+            prediction=prediction,
+            loss=self.problem.loss,
+        )
 
     def held_out_paths(self, record, folds):
         """Linear predictors of every fold for its held-out samples.
@@ -95,22 +101,22 @@ class TrainingData:
         -------
         list of Predictors
         """
-        return record.paths(self.problem.design, [held_out for _, held_out in folds])
+        paths = record.paths(self.problem.design, [rows for _, rows in folds])
+        n_single = self.problem.n_single
+        if n_single == len(self.problem.target):
+            return paths
+        return [path.on_rows(rows < n_single) for path, (_, rows) in zip(paths, folds)]
 
     def held_out(self, estimator, paths):
         """Predictions of the samples that folds hold out, of every iterate."""
-        return HeldOutPath(
-            paths,
-            self.offset,
-            self.has_flat_predictions,
-            type(estimator)._prediction,
-            self.problem.loss,
-            self.problem.target.dtype,
-        )
+        return HeldOutPath(paths, self._predicting(type(estimator)._prediction))
 
     def single_rows(self, folds):
         """The held-out rows of folds that are single samples."""
-        return [held_out for _, held_out in folds]
+        n_single = self.problem.n_single
+        if n_single == len(self.problem.target):
+            return [rows for _, rows in folds]
+        return [rows[rows < n_single] for _, rows in folds]
 
     def held_out_samples(self, folds):
         """The held-out samples of every fold of rows of the problem."""

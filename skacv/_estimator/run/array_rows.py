@@ -1,17 +1,16 @@
 """Training rows that are arrays in memory."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..data.row_summary import RowSummary
 from ..data.training_data import Coded, Samples, are_equal
 from ..estimates.folds import asked_folds
 from ..estimates.left_out import check_loo
-from .fit_run import FitRun
+from .fit_run import RowsToFit
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRows:
+class ArrayRows(RowsToFit):
     """Validated arrays, for a fit.
 
     Parameters
@@ -19,8 +18,6 @@ class ArrayRows:
     passed : tuple
         X, y and sample_weight as passed to fit.
     """
-
-    run_type: ClassVar = FitRun
 
     passed: tuple
     samples: Samples

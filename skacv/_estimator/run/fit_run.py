@@ -89,6 +89,21 @@ class FitRun:
         finished.estimator._warn_of(finished)
 
 
+class RowsToFit:
+    """The rows of a fit, whatever they are: arrays, a summary, rows on workers.
+
+    A subclass defines ``problem(estimator, params, seed, resume)``, the data of the run
+    and the folds as rows of them, and ``is_same_as(other)``, whether another fit is to
+    the same rows.
+    """
+
+    run_type = FitRun
+
+    def were_passed(self, passed):
+        """Whether they are surely those of the very same X, y and sample_weight."""
+        return False
+
+
 def _seed(estimator, resume):
     """The seed of batches, the same as before if a run is continued."""
     if resume and hasattr(estimator, "_seed"):

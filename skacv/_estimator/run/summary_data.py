@@ -1,23 +1,22 @@
 """Fits to a RowSummary: its sampled rows, and pseudo-rows for all others."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
-from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..._warnings import warn
-from ...optim.arrays import design_of
 from ...optim.moments import shifted
 from ..data.pseudo_rows import PseudoProblem, unexplained_share
+from ..data.row_summary import fitted_scaler
 from ..data.standardized import AS_PASSED, Standardized
 from ..data.training_data import ColumnData
 from ..estimates.folds import ShuffledFolds
 from ..estimates.left_out import check_loo
 from ..estimates.readers import ESTIMATES
 from ..parameters import keeps_data, plain
-from .fit_run import FitRun
+from .fit_run import RowsToFit
 from .plan import sees_moments_alone
 
 # Moments in double precision leave so many digits of what X does not explain of y:
@@ -32,26 +31,13 @@ class SummaryData(ColumnData):
     The sampled rows come first. The others have number -1 among the samples.
     """
 
-    def held_out_paths(self, record, folds):
-        """Linear predictors of every fold for its sampled held-out rows."""
-        paths = super().held_out_paths(record, folds)
-        return [
-            path.on_rows(held_out < self.problem.n_single)
-            for path, (_, held_out) in zip(paths, folds)
-        ]
-
-    def single_rows(self, folds):
-        """The sampled rows that every fold holds out."""
-        n_single = self.problem.n_single
-        return [held_out[held_out < n_single] for _, held_out in folds]
-
     @property
     def sample_weights(self):
         """None: the weights of all samples are not kept."""
 
 
 @dataclass(frozen=True, eq=False)
-class SummarisedRows:
+class SummarisedRows(RowsToFit):
     """The rows of a summary, for a fit.
 
     Parameters
@@ -59,8 +45,6 @@ class SummarisedRows:
     n_samples : int
         Rows that it has; it may get more later.
     """
-
-    run_type: ClassVar = FitRun
 
     summary: object
     n_samples: int
@@ -99,10 +83,6 @@ class SummarisedRows:
         loss, _ = estimator._loss_of(None, None)
         return cls(summary, summary.n_samples_seen_, loss)
 
-    def were_passed(self, passed):
-        """Never: the same summary may have got more rows."""
-        return False
-
     def is_same_as(self, other):
         """Whether another fit is to the same rows."""
         if not isinstance(other, SummarisedRows):
@@ -124,8 +104,10 @@ class SummarisedRows:
             )
         self._check_estimates(estimator)
         n_folds = n_folds_of(estimator.cv, self.summary)
-        rows, columns = self._standardized(estimator)
-        data, fold = summary_data(rows, estimator.fit_intercept, n_folds > 1, columns)
+        summary, columns = self._standardized(estimator)
+        data, fold = summary_data(
+            summary, self.loss, estimator.fit_intercept, n_folds > 1, columns
+        )
         folds = [
             (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
             for k in range(n_folds)
@@ -135,16 +117,12 @@ class SummarisedRows:
         return data, folds
 
     def _standardized(self, estimator):
-        """The rows as a run has them, and what has been done to their columns."""
+        """The summary as a run has it, and what has been done to its columns."""
         if not estimator.standardize:
-            return self, AS_PASSED
-        (scaler, _), centers = (
-            self.summary.standardized(),
-            bool(estimator.fit_intercept),
-        )
+            return self.summary, AS_PASSED
+        scaler, centers = fitted_scaler(self.summary), bool(estimator.fit_intercept)
         columns = Standardized(scaler.mean_ * centers, scaler.scale_, centers)
-        mapped = self.summary._mapped(columns.mean, columns.scale)
-        return replace(self, summary=mapped), columns
+        return self.summary._mapped(columns.mean, columns.scale), columns
 
     def _check_estimates(self, estimator):
         """Raise where an estimate needs other rows than the sampled ones."""
@@ -196,7 +174,7 @@ def n_folds_of(cv, summary):
     return cv
 
 
-def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
+def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
     """The data of a summary, and the fold of every row of their problem.
 
     Parameters
@@ -211,19 +189,17 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     SummaryData
     fold : ndarray of int, shape (n_rows,)
     """
-    summary = rows.summary
     n_columns, n_targets = summary.n_features_in_, summary._n_targets
     total, numbers = summary._total(), summary.sampled_indices_
     mean = total.mean if fit_intercept else np.zeros_like(total.mean)
     values, weights, fold = summary._rows_about(mean, by_fold, total)
-    X, target = np.split(values, [n_columns], axis=1)
     if len(numbers) < summary._n_rows:
         _warn_of_lost_digits([shifted(total, mean)], n_targets)
-    problem = PseudoProblem(
-        design_of(np.ascontiguousarray(X)),
-        np.ascontiguousarray(target),
-        (weights / total.weight)[:, None],
-        rows.loss,
+    problem = PseudoProblem.of(
+        values,
+        weights / total.weight,
+        n_targets,
+        loss,
         largest_weight=summary._largest_weight / total.weight,
         n_samples=summary._n_rows,
         n_single=len(numbers),
@@ -233,7 +209,7 @@ def summary_data(rows, fit_intercept, by_fold, columns=AS_PASSED):
     places[: len(numbers)] = numbers
     data = SummaryData(
         problem=problem,
-        y=(target + offset).reshape(len(target), *summary._target_shape),
+        y=(problem.target + offset).reshape(len(values), *summary._target_shape),
         total_weight=total.weight,
         rows=places,
         n_samples=summary.n_samples_seen_,
