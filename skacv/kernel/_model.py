@@ -265,7 +265,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         if len(samples.y) > MOST_ROWS:
             return [{}]
         X = self._on_columns(samples).X
-        return [{"gamma": gamma} for gamma in gammas_of(self.kernel, X)]
+        return [{"gamma": float(gamma)} for gamma in gammas_of(self.kernel, X)]
 
     @staticmethod
     def _share_work(candidates, X, y, sample_weight=None):
