@@ -120,7 +120,7 @@ def test_sign_updates_are_refused(n_steps, ridge_data):
     run = TrajectoryACV(linear, squared, optax.sign_sgd(0.02)).run(
         jnp.zeros(25), *ridge_data, n_steps
     )
-    with pytest.raises(ValueError, match="it does not hold for this run"):
+    with pytest.raises(ValueError, match="the estimate is not valid for this run"):
         run.risk_path()
 
 
@@ -128,7 +128,7 @@ def test_what_is_off_is_warned_of(rng):
     X = rng.standard_normal((50, 40))
     y = X[:, 0] + rng.standard_normal(50)
     run = TrajectoryACV(linear, squared, optax.adam(0.05)).run(jnp.zeros(40), X, y, 60)
-    with pytest.warns(UserWarning, match="it does not hold for this run"):
+    with pytest.warns(UserWarning, match="the estimate is not valid for this run"):
         run.risk_path("exact")
 
 
