@@ -21,52 +21,58 @@ UNITS = 10.0
 N_REFUSED = 10
 
 
-class AlongsideLoop(ABC):
+class FollowedLoop(ABC):
     """Replicas that are advanced with a training loop, update by update.
 
     The folds are evaluated on their held-out rows after every ``every`` updates.
     """
 
-    def __init__(self, folds: Any, every: int) -> None:
+    def __init__(
+        self, model: Any, start: Any, data: Any, folds: Any, every: int
+    ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1, got {every}.")
+        self._model, self._data = model, data
         self._folds, self._every = folds, every
+        # The first replica has all rows: it is the loop's own run.
+        equal = np.full((1, data.n_rows), 1 / data.n_rows)
+        weights = np.concatenate([equal, folds.weights()])
+        self._weights = model.weights(start, data, weights)
+        self._replicas = model.begin_replicas(start, self._weights)
+        self._X = model.rows_of(data.X, folds.padded(folds.most_held_out))
+        self._y = model.rows_of(data.y, folds.indices)
         self._path, self._se_path = [], []
         self._patience = Patience(None)
         self._is_warned = False
-        self.n_steps_ = 0
+        self._now, self.n_steps_ = start, 0
         self._evaluate()
 
-    @abstractmethod
-    def _advance(self, rows):
-        """Make one update of all replicas on some rows; None is all."""
+    @classmethod
+    def _of(cls, model, start, X, y, folds, every):
+        """The replicas of a loop that begins now, from data that are checked first."""
+        data = checked(model, start, X, y)
+        return cls(model, start, data, folds_of(folds, model, data), every)
 
     @abstractmethod
-    def _parted(self):
-        """How far the loop and its replica are apart, and put them together again.
-
-        The distance between both after the update, which both began at the same
-        parameters; the length of the replica's update; and one unit of rounding.
-        """
-
-    @abstractmethod
-    def _held_out(self):
-        """Predictions of replicas for their held-out rows, and their losses."""
-
-    @abstractmethod
-    def _keep(self):
+    def _keep(self, params):
         """Keep the loop's current parameters, the best so far."""
 
-    def _follow(self, rows):
-        """Follow an update of the loop."""
-        self._advance(rows)
+    def _follow(self, params, rows):
+        """Follow an update of the loop to some parameters, by rows; None is all."""
+        last, self._now = self._now, params
+        batch = self._data.on(rows, self._weights)
+        moved = self._model.step_replicas(self._replicas, *batch)
+        self._replicas, *parted = self._model.reset_first(moved, last, params)
         self.n_steps_ += 1
-        self._check_followed()
+        self._check_followed(*parted)
         if self.n_steps_ % self._every == 0:
             self._evaluate()
 
-    def _check_followed(self):
-        distance, length, rounding = self._parted()
+    def _check_followed(self, distance, length, rounding):
+        """Refuse, or warn, where the loop and its replica were apart after an update.
+
+        Both began it at the same parameters.
+        """
         if self._is_warned or distance <= LARGEST_SHARE * length + UNITS * rounding:
             return
         said = (
@@ -85,13 +91,17 @@ class AlongsideLoop(ABC):
         )
 
     def _evaluate(self):
-        predictions, losses = self._held_out()
+        model = self._model
+        # By all replicas but the first, which has no held-out rows.
+        found = model.predictions(self._replicas, self._X, 1)
+        predictions = self._folds.unpadded(model.to_numpy(found)[None])
+        losses = model.losses(model.loss, self._y, predictions)
         found = PathEstimate.of(losses, predictions, self._folds, self.n_steps_)
         self._path.append(found.path[0])
         self._se_path.append(found.se_path[0])
         self._patience.update(found.path[0])
         if self._patience.best == len(self._path) - 1:
-            self._keep()
+            self._keep(self._now)
 
     @property
     def path_(self) -> np.ndarray:
@@ -127,41 +137,3 @@ class AlongsideLoop(ABC):
         """
         self._patience.patience = patience
         return self._patience.has_ended
-
-
-class ReplicatedLoop(AlongsideLoop):
-    """The same with replicas of a model in any library.
-
-    A subclass sets ``_now``, the loop's parameters, before it follows an update.
-    """
-
-    def __init__(
-        self, model: Any, start: Any, data: Any, folds: Any, every: int
-    ) -> None:
-        self._model, self._data = model, data
-        self._last = self._now = start
-        # The first replica has all rows: it is the loop's own run.
-        equal = np.full((1, data.n_rows), 1 / data.n_rows)
-        weights = np.concatenate([equal, folds.weights()])
-        self._replicas = model.replicas(start, data, weights)
-        self._X = model.rows_of(data.X, folds.padded(folds.most_held_out))
-        self._y = model.rows_of(data.y, folds.indices)
-        super().__init__(folds, every)
-
-    @classmethod
-    def _of(cls, model, start, X, y, folds, every):
-        """The replicas of a loop that begins now, from data that are checked first."""
-        data = checked(model, start, X, y)
-        return cls(model, start, data, folds_of(folds, model, data), every)
-
-    def _advance(self, rows):
-        self._replicas.step(*self._data.on(rows, self._replicas.weights))
-
-    def _parted(self):
-        last, self._last = self._last, self._now
-        return self._replicas.reset_first(last, self._now)
-
-    def _held_out(self):
-        predictions = self._replicas.held_out(self._X)
-        found = self._folds.unpadded(predictions[:, None])
-        return found, self._model.losses(self._model.loss, self._y, found)

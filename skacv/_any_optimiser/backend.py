@@ -1,16 +1,24 @@
-"""The interface between runs and a model, its optimiser and their library."""
+"""What a library supplies for models to be run and read, and what runs then share."""
 
 from abc import ABC, abstractmethod
+
+import numpy as np
+
+from .linearised import hessian_of, replayed
 
 
 class Backend(ABC):
     """A model, a loss of single rows, a penalty and an optimiser, in some library.
 
     A subclass has ``predict(params, X)``, ``loss(y, prediction)`` and ``penalty``, a
-    function of params or None. Parameters are arrays in a collection of the library's
-    own kind; a path has those of all iterates, along the first axes. ``data`` is a
-    :class:`~skacv._any_optimiser.data.Rows`. Weights and rows of replicas, and whatever
-    is estimated, are arrays of NumPy.
+    function of params or None; ``functions``, those of the library that linearising
+    needs (:class:`~skacv._any_optimiser.linearised.Functions`); and what is abstract
+    below. Parameters are arrays in a collection of the library's own kind; a path has
+    those of all iterates, along the first axes. ``data`` is a
+    :class:`~skacv._any_optimiser.data.Rows`.
+
+    A carry is a run between two updates: parameters, and the state of the optimiser.
+    Replicas are runs side by side, in one carry, which weigh the rows their own way.
     """
 
     def mean_loss(self, params, X, y, weights):
@@ -25,21 +33,59 @@ class Backend(ABC):
         """Zero where there is none."""
         return 0.0 if self.penalty is None else self.penalty(params)
 
+    def equal_weights(self, params, data):
+        """The rows' weights in the mean over all of them."""
+        n_rows = data.n_rows
+        return self.weights(params, data, np.full(1, 1 / n_rows)).repeat(n_rows)
+
+    def record(self, n_steps, start, data):
+        """The path of a run, and the mean loss of every iterate on all rows."""
+        weights = self.equal_weights(start, data)
+
+        def step(carry, t):
+            return self.step(carry, *data.at_update(t, weights))
+
+        def read(carry):
+            params = self.params_of(carry)
+            return params, self.mean_loss(params, data.X, data.y, weights)
+
+        return self.along(step, read, self.begin(start), n_steps)
+
+    def held_out(self, n_steps, start, data, weights, rows):
+        """Predictions of rows, (n_replicas, size), by replicas that leave them out.
+
+        From weights (n_replicas, n_rows) to (n_steps + 1, n_replicas, size, ...).
+        """
+        X = self.rows_of(data.X, rows)
+
+        def step(carry, t):
+            return self.step_replicas(carry, *data.at_update(t, weights))
+
+        def read(carry):
+            return self.predictions(carry, X)
+
+        return self.along(step, read, self.begin_replicas(start, weights), n_steps)
+
+    hessian = hessian_of
+    replayed = replayed
+
+    # ---- arrays
+
     @abstractmethod
     def arrays(self, params, *values):
         """A user's arrays as arrays of the library, like the parameters."""
+
+    @abstractmethod
+    def weights(self, params, data, weights):
+        """Weights of rows as an array of the library, in the precision of the model."""
 
     @abstractmethod
     def to_numpy(self, array):
         """An array as one of NumPy."""
 
     @abstractmethod
-    def leaves(self, X):
-        """All arrays that X is made of."""
-
-    @abstractmethod
-    def named(self, params):
-        """All arrays that parameters are made of, by name."""
+    def named(self, name, values):
+        """All arrays that parameters, or X, are made of, by name."""
 
     @abstractmethod
     def rows_of(self, X, rows):
@@ -49,67 +95,59 @@ class Backend(ABC):
     def data(self, X, y, batches):
         """The data of a run, from batches that are checked."""
 
-    @staticmethod
     @abstractmethod
-    def iterate(path, t):
+    def iterate(self, path, t):
         """Parameters of one iterate."""
 
-    @staticmethod
     @abstractmethod
-    def losses(loss, y, predictions):
-        """Losses of the rows, (n_iterates, n_rows), in float64."""
+    def losses(self, loss, y, predictions):
+        """Losses of the rows, (n_iterates, n_rows), in float64 of NumPy."""
 
     @abstractmethod
     def predict_path(self, path, X):
         """Predictions by every iterate, (n_steps + 1, n_rows, ...)."""
 
-    @abstractmethod
-    def record(self, start, data, n_steps):
-        """The path of a run, and the mean loss of every iterate on all rows."""
+    # ---- updates
 
     @abstractmethod
-    def held_out(self, start, data, n_steps, weights, rows):
-        """Predictions of rows, (n_replicas, size), by runs that leave them out.
+    def along(self, step, read, carry, n_steps):
+        """What ``read(carry)`` gives for every iterate of a run, along first axes.
 
-        From weights (n_replicas, n_rows) to (n_replicas, n_steps + 1, size, ...).
+        ``step(carry, t)`` is the carry after update ``t``.
         """
 
     @abstractmethod
-    def replicas(self, start, data, weights):
-        """The same runs, advanced update by update: :class:`SideBySide`."""
+    def begin(self, start):
+        """The carry of a run from some parameters."""
 
     @abstractmethod
-    def hessian(self, params, data):
-        """That of the mean loss, by all parameters as one vector."""
+    def begin_replicas(self, start, weights):
+        """The carry of as many replicas as there are weights, from the same."""
 
     @abstractmethod
-    def replayed(self, path, data, due, rows):
-        """Predictions, (n_steps + 1, n_replicas, ...), by linearised replicas.
-
-        Each leaves out a row. ``due`` says when they are corrected; None is never.
-        """
-
-
-class SideBySide(ABC):
-    """Runs that weigh the rows their own way, side by side.
-
-    Attributes
-    ----------
-    weights : array of shape (n_replicas, n_rows)
-    """
+    def step(self, carry, X, y, weights):
+        """The carry after an update on some rows, whose weights are (n,)."""
 
     @abstractmethod
-    def step(self, X, y, weights):
-        """One update on some rows, whose weights are (n_replicas, n)."""
+    def step_replicas(self, carry, X, y, weights):
+        """The same of replicas, whose weights are (n_replicas, n)."""
 
     @abstractmethod
-    def held_out(self, X):
-        """Predictions by all but the first replica, each of rows of its own."""
+    def follow_replicas(self, carry, gradients):
+        """The same by gradients, which are parameters with a first axis of replicas."""
 
     @abstractmethod
-    def reset_first(self, last, now):
-        """Put the first replica at parameters ``now``, after an update from ``last``.
+    def params_of(self, carry):
+        """The parameters of a run, or of replicas; updates do not change them."""
 
-        Returns the distance from there to where it was, the length of its update, and
-        one unit of rounding of the parameters.
+    @abstractmethod
+    def predictions(self, carry, X, first=0):
+        """Predictions by the replicas from ``first`` on, each of rows of its own."""
+
+    @abstractmethod
+    def reset_first(self, carry, last, now):
+        """The carry with the first replica at ``now``, after an update from ``last``.
+
+        Returns also the distance from there to where it was, the length of its update,
+        and one unit of rounding of the parameters.
         """

@@ -15,10 +15,11 @@ def checked(model, params, X, y, batches=None):
 
     X, y and batches are as a user has passed them.
     """
-    _check_parameters({name: v.dtype for name, v in model.named(params).items()})
+    _check_parameters(model.named("params", params))
     check_in_memory(X, y)
     X, y = model.arrays(params, X, y)
-    _check_arrays([*(("X", part) for part in model.leaves(X)), ("y", y)], model, len(y))
+    for name, array in {**model.named("X", X), "y": y}.items():
+        _check_array(name, model.to_numpy(array), len(y))
     batches = checked_batches(batches, len(y))
     prediction = model.predict(params, X)
     _check_loss(np.shape(model.loss(y, prediction)), prediction.shape, len(y))
@@ -33,23 +34,22 @@ def folds_of(folds, model, data):
     return Folds.of(folds, np.zeros((data.n_rows, 0)), model.to_numpy(data.y))
 
 
-def _check_parameters(kinds):
+def _check_parameters(named):
+    kinds = {name: array.dtype for name, array in named.items()}
     others = [name for name, kind in kinds.items() if "float" not in str(kind)]
     if others or not kinds:
         said = f"{others[0]} is {kinds[others[0]]}" if others else "there are none"
         raise ValueError(f"Parameters must be floating-point numbers, but {said}.")
 
 
-def _check_arrays(named, model, n_rows):
-    for name, array in named:
-        array = model.to_numpy(array)
-        if array.ndim == 0 or len(array) != n_rows:
-            raise ValueError(
-                f"{name} must have the {n_rows} rows of y as its first axis, got shape "
-                f"{array.shape}."
-            )
-        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-            raise ValueError(f"{name} has entries that are NaN or infinite.")
+def _check_array(name, array, n_rows):
+    if array.ndim == 0 or len(array) != n_rows:
+        raise ValueError(
+            f"{name} must have the {n_rows} rows of y as its first axis, got shape "
+            f"{array.shape}."
+        )
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        raise ValueError(f"{name} has entries that are NaN or infinite.")
 
 
 def _check_loss(shape, prediction_shape, n_rows):

@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -29,13 +29,6 @@ from .batches import shuffled_batches
 
 DTYPES = [np.float64, np.float32]
 LARGEST_SEED = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class UserLoss:
-    """A user's loss, with a name for figures."""
-
-    name: str
 
 
 class IteratedModel(RecordedModel, RecordsTrajectory):
@@ -166,7 +159,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         """The loss, with its name for figures."""
         if self.loss is None:
             return self._named
-        return UserLoss(getattr(self.loss, "__name__", "loss"))
+        return SimpleNamespace(name=getattr(self.loss, "__name__", "loss"))
 
     @staticmethod
     def _changes_strength():

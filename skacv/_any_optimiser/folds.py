@@ -106,9 +106,10 @@ class Folds:
     def unpadded(self, found):
         """Values of the first replicas for :meth:`padded` rows, fold after fold.
 
-        From (n_first, n_iterates, size, ...) to (n_iterates, n_held_out, ...).
+        From (n_iterates, n_first, size, ...) to (n_iterates, n_held_out, ...).
         """
-        parts = [own[:, : len(rows)] for own, rows in zip(found, self.held_out)]
+        first = enumerate(self.held_out[: found.shape[1]])
+        parts = [found[:, fold, : len(rows)] for fold, rows in first]
         return np.concatenate(parts, axis=1)
 
     def blocks(self, most=None, n_bytes=BLOCK_BYTES):
@@ -140,13 +141,13 @@ class Folds:
     def by_block(self, held_out, most=None):
         """Predictions for all held-out rows, (n_iterates, n_held_out, ...).
 
-        Those of a block, (n_block, n_iterates, size, ...), are ``held_out(weights,
+        Those of a block, (n_iterates, n_block, size, ...), are ``held_out(weights,
         rows)``, of weights (n_block, n_rows) and rows (n_block, size).
         """
         found = []
         for block, n_own in self.blocks(most):
             part = held_out(block.weights(), block.padded(self.most_held_out))
-            found.append(block.unpadded(part[:n_own]))
+            found.append(block.unpadded(part[:, :n_own]))
         return np.concatenate(found, axis=1)
 
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from ..risk.left_out.correction import LARGEST_SCALE
 from ..risk.left_out.replayed import GROWTH, powers
-from .backend import Backend
 from .data import Rows
 from .folds import at_a_time
 
@@ -38,8 +37,7 @@ N_LOOKED_AT = 5
 def check_linearisable(run):
     """Raise where linearising a run would estimate nothing, or ask too much."""
     model = run._model
-    shapes = [value.shape for value in model.named(run._params(0)).values()]
-    n_parameters = sum(np.prod(shape, dtype=int) for shape in shapes)
+    n_parameters = len(model.functions.ravel(run._params(0))[0])
     if n_parameters > MOST_PARAMETERS:
         raise ValueError(
             f"method='linearised' makes a matrix of all parameters squared, of which "
@@ -61,10 +59,11 @@ def linearised_predictions(run, folds, correction, block_size):
 
     The folds are single rows; what is found is (n_steps + 1, n_left_out, ...).
     """
-    due = due_updates(run.n_steps) if correction else None
-    given, found = (run.params_path, run._data, due), []
+    model, due = run._model, due_updates(run.n_steps) if correction else None
+    found = []
     for block, n_own in folds.blocks(block_size, BLOCK_BYTES):
-        found.append(run._model.replayed(*given, block.indices)[:, :n_own])
+        part = model.replayed(run.params_path, run._data, due, block.indices)
+        found.append(model.to_numpy(part)[:, :n_own])
     return np.concatenate(found, axis=1)
 
 
@@ -74,7 +73,7 @@ def due_updates(n_steps):
     return np.isin(np.arange(1, n_steps + 1), list(numbers))
 
 
-class Derivatives(NamedTuple):
+class Functions(NamedTuple):
     """How a library differentiates functions, and applies them many times."""
 
     # grad(function), by its first argument
@@ -85,8 +84,56 @@ class Derivatives(NamedTuple):
     each: Callable
     # in_parts(function, points, size): the same applied, so many at a time
     in_parts: Callable
+    # cond(which, one, other): what one of two functions gives
+    cond: Callable
+    # ravel(params): as one vector, and the function that has them from it
+    ravel: Callable
     # hessian(model, unravel, theta, X, y, weights), that of the mean loss
     hessian: Callable
+
+
+def hessian_of(model, params, data):
+    """Hessian of the mean loss over all rows."""
+    theta, unravel = model.functions.ravel(params)
+    weights = model.equal_weights(params, data)
+    return model.functions.hessian(model, unravel, theta, data.X, data.y, weights)
+
+
+def replayed(model, path, data, due, rows):
+    """Predictions of rows by their replicas, (n_steps + 1, n_rows_left_out, ...).
+
+    Gradients are expanded at the iterates of ``path``. ``due`` says at which updates
+    what this misses is evaluated; None is never.
+    """
+    by, start = model.functions, model.iterate(path, 0)
+    unravel = by.ravel(start)[1]
+    flat = by.each(lambda params: by.ravel(params)[0])
+    thetas, weights = flat(path), model.equal_weights(start, data)
+    (rows,) = model.arrays(start, rows)
+    own = model.rows_of(data.X, rows[:, None]), model.rows_of(data.y, rows[:, None])
+    expansion = Expansion(model, unravel, data, weights, rows, own)
+
+    def step(carry, t):
+        replicas, known = carry
+        theta, ends, missed = thetas[t], flat(model.params_of(replicas)), 0.0
+        point = ends - theta
+        own = expansion.of_own(theta, point)
+        if due is not None:
+            known = by.cond(
+                due[t],
+                lambda: (expansion.missed(theta, point, own), point),
+                lambda: known,
+            )
+            missed = scaled(*known, point)
+        gradients = expansion.gradients(t, theta, ends, own, missed)
+        return model.follow_replicas(replicas, by.each(unravel)(gradients)), known
+
+    def read(carry):
+        return expansion.predicted(flat(model.params_of(carry[0])))
+
+    replicas = model.begin_replicas(start, weights[rows])
+    nothing = flat(model.params_of(replicas)) - thetas[0]  # they begin where it does
+    return model.along(step, read, (replicas, (nothing, nothing)), len(thetas) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +152,16 @@ class Expansion:
         X and y of these rows, each with an axis of length one.
     """
 
-    by: Derivatives
-    model: Backend
+    model: Any
     unravel: Callable
     data: Rows
     weights: Any
     rows: Any
     own: tuple
+
+    @property
+    def by(self):
+        return self.model.functions
 
     def expanded(self, theta, point, X, y, weights):
         """Gradients at theta + d for every replica, (n_replicas, n_parameters)."""

@@ -29,7 +29,8 @@ class RecordedRun:
     def _of(cls, model, start, X, y, n_steps, batches):
         """Run once, from parameters and data that are checked first."""
         data = checked(model, start, X, y, batches)
-        path, train_path = model.record(start, data, n_steps)
+        path, train_path = model.record(n_steps, start, data)
+        train_path = model.to_numpy(train_path).astype(np.float64)
         finite = np.isfinite(train_path)
         if not finite.all():
             raise ValueError(
@@ -62,7 +63,7 @@ class RecordedRun:
         ndarray of shape (n_steps + 1, n_rows, ...)
         """
         (X,) = self._model.arrays(self._params(0), X)
-        return self._model.predict_path(self.params_path, X)
+        return self._model.to_numpy(self._model.predict_path(self.params_path, X))
 
     def cv_path(self, folds: Any = 5, block_size: int | None = None) -> PathEstimate:
         """Cross-validation error of every iterate.
@@ -149,10 +150,12 @@ class RecordedRun:
 
     def _left_out(self, folds, block_size):
         """The estimate from exact replicas."""
-        run = self._params(0), self._data, self.n_steps
+        model, start = self._model, self._params(0)
 
         def held_out(weights, rows):
-            return self._model.held_out(*run, weights, rows)
+            weights = model.weights(start, self._data, weights)
+            found = model.held_out(self.n_steps, start, self._data, weights, rows)
+            return model.to_numpy(found)
 
         return self._estimate(folds, folds.by_block(held_out, block_size))
 

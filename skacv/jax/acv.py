@@ -10,10 +10,9 @@ import optax
 from numpy.typing import ArrayLike
 
 from .._any_optimiser.estimates import PathEstimate
-from .._any_optimiser.memory_matrix import N_CHECKED
 from .._any_optimiser.run import RecordedRun
 from .alongside import Alongside
-from .memory_matrix import memory_matrix
+from .memory_matrix import N_CHECKED, memory_matrix
 from .model import Model
 
 

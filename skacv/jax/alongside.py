@@ -4,10 +4,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._any_optimiser.alongside import ReplicatedLoop
+from .._any_optimiser.alongside import FollowedLoop
 
 
-class Alongside(ReplicatedLoop):
+class Alongside(FollowedLoop):
     """Cross-validation folds that are updated along with a training loop.
 
     It is created by :meth:`skacv.jax.TrajectoryACV.alongside`.
@@ -54,8 +54,7 @@ class Alongside(ReplicatedLoop):
         UserWarning
             Once, if a later update differs.
         """
-        self._now = params
-        self._follow(rows)
+        self._follow(params, rows)
 
-    def _keep(self):
-        self.best_params_ = self._now
+    def _keep(self, params):
+        self.best_params_ = params

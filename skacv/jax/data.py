@@ -37,16 +37,6 @@ def rows_of(tree, rows):
     return jax.tree.map(lambda array: array.at[rows].get(mode="clip"), tree)
 
 
-def precision(model, params, data):
-    """That of predictions, which weights of rows have as well."""
-    return jax.eval_shape(model.predict, params, data.X).dtype
-
-
-def equal_weights(model, params, data):
-    """The rows' weights in the mean over all of them."""
-    return jnp.full(data.n_rows, 1 / data.n_rows, precision(model, params, data))
-
-
 def row_losses(loss, y, predictions):
     """Losses of the rows, (n_iterates, n_rows), in float64."""
     return np.asarray(_row_losses(loss, y, jnp.asarray(predictions)), np.float64)

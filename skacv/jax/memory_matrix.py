@@ -14,41 +14,55 @@ of the slopes: with z = W V, shocks r V_s + D_s r z_s of random signs r, and z_t
 the mean of r'D_t df_t.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .._any_optimiser.memory_matrix import (
-    blocks_of_modes,
-    check_against_exact,
-    check_probes,
-    estimate_of,
-    groups_of_probes,
-    modes_of_slopes,
-)
-from .data import equal_weights, row_losses
+from .._warnings import warn
+from ..risk.memory.modes import AlongRun, all_modes, modes_of
+from ..risk.random_labels import random_signs
+from .data import row_losses
+
+# How well modes have the slopes of every iterate, and how small an iterate's may be.
+KEPT, FLOOR = 0.02, 0.05
+# Modes that are smaller, relative to the largest, are rounding.
+RESOLUTION = 1e-12
+# Random signs of a group: their mean is taken within it, their error between groups.
+GROUP = 10
+# Memory for what the tangents of a block of modes predict.
+BLOCK_BYTES = 1 << 26
+# Some rows are left out exactly as well. If the estimate is off their mean loss by more
+# than these shares of it, that is warned of, or refused.
+N_CHECKED = 20
+WARNED_OF, REFUSED = 0.25, 0.5
 
 
 def memory_matrix(run, n_probes, n_checked, seed):
     """The estimate of a run, see :meth:`skacv.jax.Run.risk_path`."""
-    check_probes(n_probes)
+    is_exact, is_number = n_probes == "exact", isinstance(n_probes, int | np.integer)
+    if not (is_exact or (is_number and n_probes >= 2 * GROUP)):
+        raise ValueError(
+            f"n_probes must be 'exact' or at least {2 * GROUP}, got {n_probes!r}."
+        )
     model, data = run._model, run._data
     fitted = run.predict_path(data.X)
     slopes, curvature = _derivatives(model.loss, data.y, fitted)
     counts = data.counts(run.n_steps)
     taken = np.asarray(slopes)[:-1] * counts[:, :, None]
-    modes = modes_of_slopes(taken, n_probes == "exact")
+    along = AlongRun(taken.shape, lambda rows: taken[:, rows].copy())
+    modes = all_modes(along, RESOLUTION) if is_exact else modes_of(along, KEPT, FLOOR)
     first, shape = run.at_iteration(0), (len(fitted), data.n_rows, -1)
     solutions = []
     for signs in groups_of_probes(n_probes, *slopes.shape[1:], seed):
-        blocks = blocks_of_modes(modes.temporal, len(signs), signs[0].size)
-        found = [
-            _solved(model, data, first, curvature, *_like(fitted, counts, block, signs))
-            for block in blocks
-        ]
+        found = []
+        for block in blocks_of_modes(modes.temporal, len(signs), signs[0].size):
+            given = (jnp.asarray(each, fitted.dtype) for each in (counts, block, signs))
+            found.append(_solved(model, data, first, curvature, *given))
         solutions.append(np.concatenate([np.asarray(part) for part in found], axis=1))
 
     def held_out(solution):
@@ -58,21 +72,67 @@ def memory_matrix(run, n_probes, n_checked, seed):
 
     predictions = held_out(np.mean(solutions, axis=0))
     losses = partial(row_losses, model.loss, data.y)
-    by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
     every = Folds.of_rows(None, data.n_rows)
-    found = estimate_of(losses(predictions), predictions, np.array(by_group), every)
+    estimate = PathEstimate.of(losses(predictions), predictions, every)
+    if len(solutions) > 1:  # random signs leave an error
+        by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
+        error = np.std(by_group, axis=0, ddof=1) / np.sqrt(len(solutions))
+        estimate = replace(estimate, se_path=np.hypot(estimate.se_path, error))
     if n_checked:
         rng = np.random.default_rng(seed)
         n_checked = min(n_checked, data.n_rows)
         rows = np.sort(rng.choice(data.n_rows, n_checked, replace=False))
         own = row_losses(model.loss, data.y[rows], predictions[:, rows])
         check_against_exact(own.mean(axis=1), run.loo_path(rows).path)
-    return found
+    return estimate
 
 
-def _like(fitted, *arrays):
-    """Arrays of JAX in the precision of the predictions."""
-    return [jnp.asarray(array, fitted.dtype) for array in arrays]
+def groups_of_probes(n_probes, n_rows, n_outputs, seed):
+    """Vectors r whose mean r'Mr is the trace of M, group by group.
+
+    Yields
+    ------
+    ndarray of shape (n_group, n_rows, n_outputs)
+        Random signs, or once a complete basis where ``n_probes`` is "exact".
+    """
+    size = n_rows * n_outputs
+    if n_probes == "exact":
+        yield np.sqrt(size) * np.eye(size).reshape(size, n_rows, n_outputs)
+        return
+    rng = np.random.default_rng(seed)
+    for _ in range(n_probes // GROUP):
+        yield random_signs((GROUP, n_rows, n_outputs), rng)
+
+
+def blocks_of_modes(temporal, n_probes, n_entries):
+    """Blocks of modes, (n_steps, n_block), whose tangents keep to ``BLOCK_BYTES``.
+
+    Every mode has ``n_probes`` tangents, each of which predicts ``n_entries`` numbers.
+    """
+    size = max(1, BLOCK_BYTES // (8 * n_probes * n_entries))
+    return np.split(temporal, range(size, temporal.shape[1], size), axis=1)
+
+
+def check_against_exact(losses, exact):
+    """Warn, or raise, where the exact losses of left-out rows differ.
+
+    Both are mean losses on the same rows, (n_steps + 1,), from the memory matrix and
+    from refits.
+    """
+    off = np.abs(losses - exact) / np.abs(exact)
+    worst = int(off.argmax())
+    if off[worst] <= WARNED_OF:
+        return
+    said = (
+        f"The memory matrix estimates a loss of {losses[worst]:.3g} for iterate "
+        f"{worst} on rows where leaving them out gives {exact[worst]:.3g}: the "
+        "estimate is not valid for this run. It needs updates that change little where "
+        "gradients change little, unlike those of RMSprop, of sign updates, of Adam "
+        "late in runs that fit all rows, and of networks"
+    )
+    if off[worst] > REFUSED:
+        raise ValueError(f"{said}. Take cv_path or loo_path.")
+    warn(f"{said}.", UserWarning)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -110,7 +170,7 @@ def _floats(tree):
 @partial(jax.jit, static_argnums=0)
 def _solved(model, data, params, curvature, counts, temporal, signs):
     """W times some temporal modes, (n_steps + 1, n_modes)."""
-    weights, start = equal_weights(model, params, data), model.begin(params)
+    weights, start = model.equal_weights(params, data), model.begin(params)
 
     def shocked(carry, t, shift):
         """Update ``t`` where slopes of all rows are shifted, in a batch or not."""

@@ -8,18 +8,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
 from .._any_optimiser.backend import Backend
 from .._any_optimiser.batches import padded_batches
-from . import linearised, replicas
-from .data import Data, as_arrays, equal_weights, row_losses, rows_of
+from .data import Data, as_arrays, row_losses, rows_of
+from .linearised import FUNCTIONS
+
+compiled = partial(jax.jit, static_argnums=0)
+# Of a model and a number of steps.
+compiled_run = partial(jax.jit, static_argnums=(0, 1))
+
+
+def along(step, read, carry, n_steps):
+    """What is read of a carry before every step and after the last, in arrays."""
+
+    def advance(carry, t):
+        return step(carry, t), read(carry)
+
+    carry, found = jax.lax.scan(advance, carry, jnp.arange(n_steps))
+    return jax.tree.map(
+        lambda path, last: jnp.concatenate([path, last[None]]), found, read(carry)
+    )
 
 
 @dataclass(frozen=True)
 class Model(Backend):
     """The objective and the optimiser, independent of the data.
 
-    It is hashable, and equal to one of the same functions: compiled once for both.
+    It is hashable, and equal to one of the same functions: compiled once for both. A
+    carry is the parameters and the state of the optimiser; in that of replicas each
+    array has a first axis of them.
     """
 
     predict: Callable
@@ -27,17 +46,13 @@ class Model(Backend):
     optimizer: optax.GradientTransformation
     penalty: Callable | None = None
 
-    def begin(self, params, weights=None):
-        """Parameters and the state of the optimiser, whatever rows weigh."""
-        return params, self.optimizer.init(params)
+    functions = FUNCTIONS
 
-    def step(self, data, carry, weights, t):
-        """Parameters and state after update ``t``, with rows weighted one's own way."""
-        return self.step_on(carry, *data.at_update(t, weights))
+    def begin(self, start):
+        return start, self.optimizer.init(start)
 
-    def step_on(self, carry, X, y, own):
-        """The same on some rows, whose weights are their own."""
-        return self.descend(carry, lambda params: self.objective(params, X, y, own))
+    def step(self, carry, X, y, weights):
+        return self.descend(carry, lambda at: self.objective(at, X, y, weights))
 
     def descend(self, carry, objective):
         """One update on an objective, which line searches may ask for its values."""
@@ -49,32 +64,66 @@ class Model(Backend):
         )
         return optax.apply_updates(params, updates), state
 
-    def follow(self, carry, gradient):
-        """One update by a gradient alone."""
+    def begin_replicas(self, start, weights):
+        return jax.vmap(lambda own: self.begin(start))(weights)
+
+    @compiled
+    def step_replicas(self, carry, X, y, weights):
+        return jax.vmap(self.step, (0, None, None, 0))(carry, X, y, weights)
+
+    def follow_replicas(self, carry, gradients):
         params, state = carry
-        updates, state = self.optimizer.update(gradient, state, params)
+        try:
+            updates, state = jax.vmap(self.optimizer.update)(gradients, state, params)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "method='linearised' gives the optimiser gradients alone, and this one "
+                "asks for more, as line searches do: take method='exact'."
+            ) from error
         return optax.apply_updates(params, updates), state
 
-    def predicted(self, carry, X):
-        """Predictions by the parameters of a carry."""
-        return self.predict(carry[0], X)
+    def params_of(self, carry):
+        return carry[0]
 
-    # ---- what a backend supplies besides
+    @partial(jax.jit, static_argnums=(0, 3))
+    def predictions(self, carry, X, first=0):
+        params = jax.tree.map(lambda array: array[first:], carry[0])
+        return jax.vmap(self.predict)(params, X)
+
+    def reset_first(self, carry, last, now):
+        params, state = carry
+        *norms, eps, params = _parted(params, last, now)
+        distance, length, size = map(float, norms)
+        return (params, state), distance, length, size * float(eps)
+
+    # ---- runs, compiled as a whole
+
+    along = staticmethod(along)
+    record = compiled_run(Backend.record)
+    held_out = compiled_run(Backend.held_out)
+    hessian = compiled(Backend.hessian)
+    replayed = compiled(Backend.replayed)
+
+    @compiled
+    def predict_path(self, path, X):
+        return jax.lax.map(lambda params: self.predict(params, X), path)
+
+    # ---- arrays
 
     to_numpy = staticmethod(np.asarray)
-    leaves = staticmethod(jax.tree.leaves)
     rows_of = staticmethod(rows_of)
     losses = staticmethod(row_losses)
-    held_out = replicas.held_out
-    hessian = linearised.hessian_of
-    replayed = linearised.replayed
 
     def arrays(self, params, *values):
         return as_arrays(values)
 
-    def named(self, params):
-        pairs, _ = jax.tree_util.tree_flatten_with_path(params)
-        return {f"params{jax.tree_util.keystr(key)}": value for key, value in pairs}
+    def weights(self, params, data, weights):
+        dtype = jax.eval_shape(self.predict, params, data.X).dtype
+        return jnp.asarray(weights, dtype)
+
+    def named(self, name, values):
+        pairs, _ = jax.tree_util.tree_flatten_with_path(values)
+        return {f"{name}{jax.tree_util.keystr(key)}": array for key, array in pairs}
 
     def data(self, X, y, batches):
         if batches is not None:
@@ -85,34 +134,12 @@ class Model(Backend):
     def iterate(path, t):
         return jax.tree.map(lambda array: array[t], path)
 
-    def predict_path(self, path, X):
-        return np.asarray(_predictions(self, path, X))
 
-    def record(self, start, data, n_steps):
-        path, train_path = _recorded(self, n_steps, start, data)
-        return path, np.asarray(train_path, np.float64)
-
-    def replicas(self, start, data, weights):
-        return replicas.Replicas(self, start, data, weights)
-
-
-@partial(jax.jit, static_argnums=0)
-def _predictions(model, path, X):
-    return jax.lax.map(lambda params: model.predict(params, X), path)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _recorded(model, n_steps, params, data):
-    """Parameters of every iterate, and their mean losses on all rows."""
-    weights = equal_weights(model, params, data)
-
-    def recorded(carry):
-        return carry[0], model.mean_loss(carry[0], data.X, data.y, weights)
-
-    def advance(carry, t):
-        return model.step(data, carry, weights, t), recorded(carry)
-
-    carry, found = jax.lax.scan(advance, model.begin(params), jnp.arange(n_steps))
-    return jax.tree.map(
-        lambda path, last: jnp.concatenate([path, last[None]]), found, recorded(carry)
-    )
+@jax.jit
+def _parted(replicas, last, now):
+    """Norms, the unit of rounding, and replicas of which the first is the loop."""
+    own = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
+    last, there = (ravel_pytree(params)[0] for params in (last, now))
+    norms = [jnp.linalg.norm(each) for each in (there - own, own - last, there)]
+    together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
+    return *norms, jnp.finfo(own.dtype).eps, together

@@ -1,104 +1,39 @@
-"""Replicas of a run that leave rows out, side by side: exact, for any update."""
+"""Cross-validation of any step of a user's own: exact, by replicas."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jax.tree_util import Partial
 
-from .._any_optimiser.backend import SideBySide
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.folds import Folds
-from .data import as_arrays, precision, row_losses, rows_of
+from .data import Data, as_arrays, row_losses, rows_of
+from .model import Model, along
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Updates of a user's own, as :class:`skacv.jax.model.Model` has them."""
+    """Updates of a user's own, as replicas of :class:`skacv.jax.model.Model`."""
 
     update: Callable
     prediction: Callable
 
-    def begin(self, start, weights):
-        return start(weights)
+    def begin_replicas(self, start, weights):
+        return jax.vmap(start)(weights)
 
-    def step(self, data, carry, weights, t):
-        return self.update(carry, weights)
+    def step_replicas(self, carry, X, y, weights):
+        return jax.vmap(self.update)(carry, weights)
 
-    def predicted(self, carry, X):
-        return self.prediction(carry, X)
+    def predictions(self, carry, X):
+        return jax.vmap(self.prediction)(carry, X)
 
-
-def held_out(model, start, data, n_steps, weights, rows):
-    """Predictions for the held-out rows, (n_replicas, n_iterates, size)."""
-    weights = jnp.asarray(weights, precision(model, start, data))
-    found = _held_out(model, n_steps, start, data, weights, rows_of(data.X, rows))
-    return np.asarray(found)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _held_out(model, n_steps, start, data, weights, X):
-    step = jax.vmap(partial(model.step, data), (0, 0, None))
-    predicted = jax.vmap(model.predicted)
-
-    def advance(carry, t):
-        return step(carry, weights, t), predicted(carry, X)
-
-    carry = jax.vmap(partial(model.begin, start))(weights)
-    carry, found = jax.lax.scan(advance, carry, jnp.arange(n_steps))
-    found = jnp.concatenate([found, predicted(carry, X)[None]])
-    return jnp.moveaxis(found, 0, 1)
-
-
-class Replicas(SideBySide):
-    """Replicas that are compiled for one update, and for every size of a batch."""
-
-    def __init__(self, model, start, data, weights):
-        self._model = model
-        self.weights = jnp.asarray(weights, precision(model, start, data))
-        self._carry = jax.tree.map(
-            lambda array: jnp.repeat(jnp.asarray(array)[None], len(weights), axis=0),
-            model.begin(start),
-        )
-
-    def step(self, X, y, weights):
-        self._carry = _advanced(self._model, self._carry, X, y, weights)
-
-    def held_out(self, X):
-        return np.asarray(_predicted(self._model, self._carry, X))
-
-    def reset_first(self, last, now):
-        params, state = self._carry
-        *norms, eps, params = _parted(params, last, now)
-        self._carry = params, state
-        distance, length, size = map(float, norms)
-        return distance, length, size * float(eps)
-
-
-@partial(jax.jit, static_argnums=0)
-def _advanced(model, carry, X, y, weights):
-    return jax.vmap(model.step_on, (0, None, None, 0))(carry, X, y, weights)
-
-
-@partial(jax.jit, static_argnums=0)
-def _predicted(model, carry, X):
-    carry = jax.tree.map(lambda array: array[1:], carry)
-    return jax.vmap(model.predicted)(carry, X)
-
-
-@jax.jit
-def _parted(replicas, last, now):
-    """Norms, the unit of rounding, and replicas of which the first is the loop."""
-    own = ravel_pytree(jax.tree.map(lambda array: array[0], replicas))[0]
-    last, there = (ravel_pytree(params)[0] for params in (last, now))
-    norms = [jnp.linalg.norm(each) for each in (there - own, own - last, there)]
-    together = jax.tree.map(lambda all_, new: all_.at[0].set(new), replicas, now)
-    return *norms, jnp.finfo(own.dtype).eps, together
+    along = staticmethod(along)
+    rows_of = staticmethod(rows_of)
+    held_out = Model.held_out
 
 
 def cv_path(
@@ -175,11 +110,11 @@ def cv_path(
     """
     X, y = as_arrays((X, y))
     folds = Folds.of(folds, np.zeros((len(y), 0)), np.asarray(y))
-    model, start = Steps(step, predict), Partial(start)
+    model, start, data = Steps(step, predict), Partial(start), Data(X, y, None)
 
     def held_out(weights, rows):
-        weights, own = jnp.asarray(weights), rows_of(X, rows)
-        return np.asarray(_held_out(model, n_steps, start, None, weights, own))
+        weights = jnp.asarray(weights)
+        return np.asarray(model.held_out(n_steps, start, data, weights, rows))
 
     predictions = folds.by_block(held_out, block_size)
     losses = row_losses(loss, y[folds.indices], predictions)

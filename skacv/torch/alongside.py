@@ -4,10 +4,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._any_optimiser.alongside import ReplicatedLoop
+from .._any_optimiser.alongside import FollowedLoop
 
 
-class Alongside(ReplicatedLoop):
+class Alongside(FollowedLoop):
     """Cross-validation folds that are updated along with a training loop.
 
     It is created by :meth:`skacv.torch.TrajectoryACV.alongside`.
@@ -45,8 +45,7 @@ class Alongside(ReplicatedLoop):
         UserWarning
             Once, if a later update differs.
         """
-        self._now = self._model.start()
-        self._follow(rows)
+        self._follow(self._model.start(), rows)
 
     def load_best(self) -> Any:
         """Load the best parameters into the module.
@@ -58,5 +57,5 @@ class Alongside(ReplicatedLoop):
         self._model.module.load_state_dict(self.best_parameters_, strict=False)
         return self._model.module
 
-    def _keep(self):
-        self.best_parameters_ = self._now
+    def _keep(self, params):
+        self.best_parameters_ = params

@@ -34,16 +34,6 @@ def rows_of(tensor, rows):
     return tensor[torch.as_tensor(rows, device=tensor.device)]
 
 
-def weights_of(params, weights):
-    """Weights of rows in the precision of parameters, and on their device."""
-    return torch.as_tensor(weights).to(next(iter(params.values())))
-
-
-def equal_weights(params, data):
-    """The rows' weights in the mean over all of them."""
-    return weights_of(params, np.full(data.n_rows, 1 / data.n_rows))
-
-
 def row_losses(loss, y, predictions):
     """Losses of the rows, (n_iterates, n_rows), in float64."""
     y = torch.as_tensor(y)

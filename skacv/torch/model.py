@@ -3,24 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from torch.func import functional_call
+from torch.func import functional_call, vmap
+from torch.utils.data import default_collate
 
 from .._any_optimiser.backend import Backend
-from . import linearised, replicas
-from .data import Data, as_tensors, equal_weights, row_losses, rows_of
+from .coupling import check_elementwise
+from .data import Data, as_tensors, row_losses, rows_of
+from .linearised import FUNCTIONS
+from .updates import Updates
 
 
 @dataclass(frozen=True, eq=False)
 class Model(Backend):
-    """The objective and the optimiser; only parameters of the module change."""
+    """The objective and the optimiser; only parameters of the module change.
+
+    A carry is :class:`Updates`, changed in place.
+    """
 
     module: torch.nn.Module
     loss: Callable
     optimizer: Callable
     scheduler: Callable | None = None
     penalty: Callable | None = None
+
+    functions = FUNCTIONS
 
     def start(self):
         """The module's parameters that are trained, by their names, as they are."""
@@ -34,25 +41,76 @@ class Model(Backend):
         """Predictions of the module with other parameters."""
         return functional_call(self.module, params, (X,))
 
-    # ---- what a backend supplies besides
+    def begin(self, start):
+        return Updates(self, start, self.objective)
+
+    def begin_replicas(self, start, weights):
+        """The carry of as many replicas as there are weights, from the same.
+
+        Raises
+        ------
+        ValueError
+            If the optimiser does not work entry by entry.
+        """
+        check_elementwise(self.optimizer, start)
+        each = vmap(self.objective, in_dims=(0, None, None, 0))
+        replicated = {
+            name: value.expand(len(weights), *value.shape)
+            for name, value in start.items()
+        }
+        return Updates(self, replicated, lambda *given: each(*given).sum())
+
+    def step(self, carry, X, y, weights):
+        return carry.step(X, y, weights)
+
+    step_replicas = step
+
+    def follow_replicas(self, carry, gradients):
+        return carry.follow(gradients)
+
+    def params_of(self, carry):
+        return {name: value.detach().clone() for name, value in carry.params.items()}
+
+    @torch.no_grad()
+    def predictions(self, carry, X, first=0):
+        params = {name: value[first:] for name, value in carry.params.items()}
+        return vmap(self.predict)(params, X)
+
+    def reset_first(self, carry, last, now):
+        return carry, *carry.reset_first(last, now)
+
+    @staticmethod
+    def along(step, read, carry, n_steps):
+        found = []
+        for t in range(n_steps + 1):
+            with torch.no_grad():
+                found.append(read(carry))
+            if t < n_steps:
+                carry = step(carry, t)
+        return default_collate(found)
+
+    @torch.no_grad()
+    def predict_path(self, path, X):
+        n_iterates = len(next(iter(path.values())))
+        found = [self.predict(self.iterate(path, t), X) for t in range(n_iterates)]
+        return torch.stack(found)
+
+    # ---- arrays
 
     rows_of = staticmethod(rows_of)
     losses = staticmethod(row_losses)
-    held_out = replicas.held_out
-    hessian = linearised.hessian_of
-    replayed = linearised.replayed
 
     def arrays(self, params, *values):
         return as_tensors(next(iter(params.values())), *values)
 
+    def weights(self, params, data, weights):
+        return torch.as_tensor(weights).to(next(iter(params.values())))
+
     def to_numpy(self, array):
         return array.numpy(force=True)
 
-    def leaves(self, X):
-        return [X]
-
-    def named(self, params):
-        return params
+    def named(self, name, values):
+        return values if isinstance(values, dict) else {name: values}
 
     def data(self, X, y, batches):
         if batches is not None:
@@ -62,27 +120,3 @@ class Model(Backend):
     @staticmethod
     def iterate(path, t):
         return {name: value[t] for name, value in path.items()}
-
-    @torch.no_grad()
-    def predict_path(self, path, X):
-        n_iterates = len(next(iter(path.values())))
-        found = [self.predict(self.iterate(path, t), X) for t in range(n_iterates)]
-        return torch.stack(found).numpy(force=True)
-
-    def record(self, start, data, n_steps):
-        params = {name: value.clone().requires_grad_() for name, value in start.items()}
-        weights = equal_weights(start, data)
-        updates, path, train_path = replicas.Updates(self, params), [], []
-        for t in range(n_steps + 1):
-            with torch.no_grad():
-                path.append({name: value.clone() for name, value in params.items()})
-                cost = self.mean_loss(params, data.X, data.y, weights)
-                train_path.append(float(cost))
-            if t < n_steps:
-                own = data.at_update(t, weights)
-                updates.descend(lambda own=own: self.objective(params, *own))
-        path = {name: torch.stack([each[name] for each in path]) for name in start}
-        return path, np.array(train_path)
-
-    def replicas(self, start, data, weights):
-        return replicas.Replicas(self, start, data, weights)

@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
-from skacv._any_optimiser.alongside import AlongsideLoop
+from skacv._any_optimiser.alongside import FollowedLoop
 from skacv._any_optimiser.batches import (
     checked_batches,
     padded_batches,
     shuffled_batches,
 )
+from skacv._any_optimiser.data import Rows
 from skacv._any_optimiser.estimates import PathEstimate
 from skacv._any_optimiser.folds import Folds
-from skacv._any_optimiser.memory_matrix import (
-    blocks_of_modes,
-    check_against_exact,
-    groups_of_probes,
-)
 
 X, Y = np.zeros((10, 0)), np.arange(10.0)
 
@@ -53,7 +49,7 @@ def test_blocks_are_alike_in_size_and_have_every_fold_once(most):
     assert all(len(block) <= most for block, _ in blocks)
     found = []
     for block, n_own in blocks:
-        values = block.padded(folds.most_held_out)[:n_own, None]  # of one iterate
+        values = block.padded(folds.most_held_out)[None, :n_own]  # of one iterate
         found.append(block.unpadded(values))
     np.testing.assert_array_equal(np.concatenate(found, axis=1)[0], folds.indices)
 
@@ -84,24 +80,47 @@ def test_an_estimate_is_the_mean_over_folds_and_its_error():
         PathEstimate.of(costs, costs, folds, first=5)
 
 
-class Follower(AlongsideLoop):
-    """One whose held-out costs are given, and whose loop may part from it."""
+class Model:
+    """One whose replicas have given held-out costs, and may part from the loop."""
 
+    loss = None
+
+    def __init__(self, costs):
+        self.costs, self.parted = iter(costs), 0.0
+
+    def weights(self, start, data, weights):
+        return weights
+
+    def begin_replicas(self, start, weights):
+        return None
+
+    def rows_of(self, X, rows):
+        return X[rows]
+
+    def step_replicas(self, carry, X, y, weights):
+        return carry
+
+    def reset_first(self, carry, last, now):
+        return carry, self.parted, 1.0, 1e-6
+
+    def predictions(self, carry, X, first):
+        return np.full(X.shape[:2], next(self.costs))
+
+    def to_numpy(self, array):
+        return array
+
+    def losses(self, loss, y, predictions):
+        return predictions
+
+
+class Follower(FollowedLoop):
     def __init__(self, costs, every=1, parted=0.0):
-        self.costs, self.parted, self.kept = iter(costs), parted, []
-        super().__init__(Folds.of(KFold(2), X, Y), every)
+        self.kept, model = [], Model(costs)
+        folds = Folds.of(KFold(2), X, Y)
+        super().__init__(model, None, Rows(X, Y, None), folds, every)
+        model.parted = parted
 
-    def _advance(self, rows):
-        pass
-
-    def _parted(self):
-        return self.parted, 1.0, 1e-6
-
-    def _held_out(self):
-        costs = np.full((1, 10), next(self.costs))
-        return costs, costs
-
-    def _keep(self):
+    def _keep(self, params):
         self.kept.append(self.n_steps_)
 
 
@@ -109,7 +128,7 @@ def test_a_loop_is_judged_now_and_then_and_its_best_kept():
     live = Follower([3.0, 1.0, 2.0, 2.0], every=2)
     for _ in range(6):
         assert not live.should_stop(patience=2)
-        live._follow(None)
+        live._follow(None, None)
     assert live.should_stop(patience=2)
     np.testing.assert_array_equal(live.path_, [3, 1, 2, 2])
     np.testing.assert_array_equal(live.iterations_, [0, 2, 4, 6])
@@ -119,39 +138,12 @@ def test_a_loop_is_judged_now_and_then_and_its_best_kept():
 
 def test_a_loop_that_parts_is_noticed_at_first():
     with pytest.raises(ValueError, match="After update 1 the loop's parameters"):
-        Follower(np.ones(9), parted=0.1)._follow(None)
+        Follower(np.ones(9), parted=0.1)._follow(None, None)
     live = Follower(np.ones(20))
     for _ in range(10):
-        live._follow(None)
-    live.parted = 0.1  # hours later: warned of, once
+        live._follow(None, None)
+    live._model.parted = 0.1  # hours later: warned of, once
     with pytest.warns(UserWarning, match="After update 11 the loop's parameters"):
-        live._follow(None)
-    live._follow(None)
+        live._follow(None, None)
+    live._follow(None, None)
     assert live.n_steps_ == 12
-
-
-def test_a_complete_basis_has_traces_without_error(rng):
-    matrix = rng.standard_normal((6, 6))
-    (basis,) = groups_of_probes("exact", 3, 2, seed=0)
-    flat = basis.reshape(len(basis), 6)
-    trace = np.einsum("ri,ij,rj->r", flat, matrix, flat).mean()
-    np.testing.assert_allclose(trace, np.trace(matrix))
-    groups = list(groups_of_probes(40, 3, 2, seed=0))
-    assert [group.shape for group in groups] == [(10, 3, 2)] * 4
-    assert (np.abs(groups) == 1).all()
-
-
-def test_blocks_of_modes_are_all_modes(rng):
-    temporal = rng.standard_normal((5, 7))
-    blocks = blocks_of_modes(temporal, n_probes=10, n_entries=1 << 18)
-    assert len(blocks) > 1
-    np.testing.assert_array_equal(np.concatenate(blocks, axis=1), temporal)
-
-
-def test_what_is_off_exact_rows_is_warned_of_or_refused():
-    exact = np.ones(3)
-    check_against_exact(np.array([1.0, 1.2, 0.8]), exact)
-    with pytest.warns(UserWarning, match="a loss of 1.4 for iterate 1 on rows "):
-        check_against_exact(np.array([1.0, 1.4, 0.8]), exact)
-    with pytest.raises(ValueError, match=r"loss of 0.2 for iterate 2 .* Take cv_path"):
-        check_against_exact(np.array([1.0, 1.4, 0.2]), exact)

@@ -10,6 +10,11 @@ import jax.numpy as jnp  # noqa: E402
 
 from skacv import IterativeRidge, TrajectoryLogisticRegression  # noqa: E402
 from skacv.jax import TrajectoryACV, shuffled_batches  # noqa: E402
+from skacv.jax.memory_matrix import (  # noqa: E402
+    blocks_of_modes,
+    check_against_exact,
+    groups_of_probes,
+)
 
 from .models import log_loss, squared  # noqa: E402
 
@@ -120,7 +125,7 @@ def test_sign_updates_are_refused(n_steps, ridge_data):
     run = TrajectoryACV(linear, squared, optax.sign_sgd(0.02)).run(
         jnp.zeros(25), *ridge_data, n_steps
     )
-    with pytest.raises(ValueError, match="it does not hold for this run"):
+    with pytest.raises(ValueError, match="the estimate is not valid for this run"):
         run.risk_path()
 
 
@@ -128,7 +133,7 @@ def test_what_is_off_is_warned_of(rng):
     X = rng.standard_normal((50, 40))
     y = X[:, 0] + rng.standard_normal(50)
     run = TrajectoryACV(linear, squared, optax.adam(0.05)).run(jnp.zeros(40), X, y, 60)
-    with pytest.warns(UserWarning, match="it does not hold for this run"):
+    with pytest.warns(UserWarning, match="the estimate is not valid for this run"):
         run.risk_path("exact")
 
 
@@ -185,3 +190,30 @@ def test_probes_are_a_number_or_exact(n_probes, ridge_data):
     acv = TrajectoryACV(linear, squared, optax.sgd(0.05))
     with pytest.raises(ValueError, match="n_probes must be 'exact' or at least 20"):
         acv.run(jnp.zeros(25), *ridge_data, 2).risk_path(n_probes)
+
+
+def test_a_complete_basis_has_traces_without_error(rng):
+    matrix = rng.standard_normal((6, 6))
+    (basis,) = groups_of_probes("exact", 3, 2, seed=0)
+    flat = basis.reshape(len(basis), 6)
+    trace = np.einsum("ri,ij,rj->r", flat, matrix, flat).mean()
+    np.testing.assert_allclose(trace, np.trace(matrix))
+    groups = list(groups_of_probes(40, 3, 2, seed=0))
+    assert [group.shape for group in groups] == [(10, 3, 2)] * 4
+    assert (np.abs(groups) == 1).all()
+
+
+def test_blocks_of_modes_are_all_modes(rng):
+    temporal = rng.standard_normal((5, 7))
+    blocks = blocks_of_modes(temporal, n_probes=10, n_entries=1 << 18)
+    assert len(blocks) > 1
+    np.testing.assert_array_equal(np.concatenate(blocks, axis=1), temporal)
+
+
+def test_what_is_off_exact_rows_is_warned_of_or_refused():
+    exact = np.ones(3)
+    check_against_exact(np.array([1.0, 1.2, 0.8]), exact)
+    with pytest.warns(UserWarning, match="a loss of 1.4 for iterate 1 on rows "):
+        check_against_exact(np.array([1.0, 1.4, 0.8]), exact)
+    with pytest.raises(ValueError, match=r"loss of 0.2 for iterate 2 .* Take cv_path"):
+        check_against_exact(np.array([1.0, 1.4, 0.2]), exact)
