@@ -234,7 +234,7 @@ def test_held_out_predictors_return_the_recorded_slopes(loss, schedule, rng):
     X, y = drawn(loss, 20, 24, rng)
     problem, trajectory = run_of(loss, X, y, L1(0.02), schedule)
     slopes, _, W = textbook(X, problem, trajectory, np.ones(20))
-    points = GradientPoints.of(problem, trajectory)
+    points = GradientPoints(problem, trajectory)
     at = np.array([points.at(t) for t in range(trajectory.n_updates)])
     U = at - np.einsum("ts,sik->tik", W, slopes)
     found = np.zeros_like(slopes)

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..memory.curved_run import CurvedRun
 from ..memory.modes import AlongRun, modes_of
-from ..random_labels import random_signs
 from .scores import shocks_of_scores, step_points
 
 # How much of the slopes, of both labels, their modes may miss: what is taken from
@@ -69,8 +68,7 @@ class LabelEffects:
             # in their batches alone, as many as there are updates.
             if points.taken().all():
                 basis = modes_of(_slopes_of_labels(points), MISSED, FLOOR).temporal
-            shape = n_rows, 1, method
-            signs = random_signs(shape, rng).astype(np.float32)
+            signs = run.random_probes(method, rng)
         memory = _Memory.of(run, basis, signs)
         predictor = np.stack([_at(points, t) for t in range(n_updates + 1)])
         loss, target = problem.loss, problem.target[:, 0]

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from ...optim.matrix import slices
 from ..reader import read
 from ..refit import stays_in
 from .fold_record import FoldRecord
@@ -86,7 +87,7 @@ class Folds:
         """The FoldRecord of all folds."""
         folds, refit = self.folds, refit.of_run(trajectory)
         size = min(replicas_at_a_time(problem), -(-len(folds) // self.n_blocks))
-        blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
+        blocks = [folds[some] for some in slices(len(folds), size)]
         replay = partial(_folds_left_out, problem, trajectory, refit)
         held_out = [[rows for _, rows in block] for block in blocks]
         records = list(self.map(replay, blocks))

@@ -102,24 +102,18 @@ class RecordedFolds:
         self._fold = np.repeat(
             np.arange(len(held_out)), [len(rows) for rows in held_out]
         )
-        self._n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
+        n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
+        self._n_waiting = max(1, min(N_WAITING, n_waiting))
         self._waiting, self._kept, self._n = [], {}, 0
 
-    def add(self, coef):
-        """Write an iterate down.
-
-        Shapes: coef (n_columns, n_outputs, n_fits).
-        """
-        self._waiting.append(coef)
-        if len(self._waiting) >= max(1, min(N_WAITING, self._n_waiting)):
+    def add(self, iterate):
+        """Write an iterate of all fits down; of the folds if it has a predictor."""
+        if iterate.predictor is not None:
+            self._keep(values=iterate.predictor[self._rows, :, self._fold][None])
+            return
+        self._waiting.append(iterate.coef)
+        if len(self._waiting) >= self._n_waiting:
             self._write_down()
-
-    def add_predictor(self, predictor):
-        """Write an iterate down whose predictor has been carried along.
-
-        Shapes: predictor (n_rows, n_outputs, n_folds).
-        """
-        self._keep(values=predictor[self._rows, :, self._fold][None])
 
     def _write_down(self):
         """Keep the waiting iterates, or their predictions."""
