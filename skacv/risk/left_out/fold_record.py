@@ -25,9 +25,9 @@ class FoldRecord:
         Linear predictors of the held-out rows, fold after fold, if these are kept.
     """
 
-    coef: np.ndarray | None
-    intercept: np.ndarray | None
-    values: np.ndarray | None
+    coef: np.ndarray | None = None
+    intercept: np.ndarray | None = None
+    values: np.ndarray | None = None
 
     def paths(self, design, held_out):
         """Linear predictors of every fold for its held-out rows.
@@ -72,9 +72,9 @@ class FoldRecord:
                 record.predictors(design, rows)
                 for record, rows in zip(records, held_out)
             ]
-            return cls(None, None, np.concatenate(values, axis=1))
+            return cls(values=np.concatenate(values, axis=1))
         parts = [(record.coef, record.intercept) for record in records]
-        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts)), None)
+        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts)))
 
 
 class RecordedFolds:
@@ -126,16 +126,16 @@ class RecordedFolds:
         if self._keeps_coef:
             self._keep(coef=coef, intercept=intercept)
             return
-        record = FoldRecord(coef, intercept, None)
+        record = FoldRecord(coef, intercept)
         self._keep(values=record.predictors(self._design, self._held_out))
 
     def _keep(self, **arrays):
-        n_before = self._n
         for name, found in arrays.items():
-            self._n = n_before + len(found)
-            kept = self._kept.get(name, found[:0])
-            self._kept[name] = with_room(kept, n_before, self._n)
-            self._kept[name][n_before : self._n] = found
+            last = self._n + len(found)
+            kept = with_room(self._kept.get(name, found[:0]), self._n, last)
+            kept[self._n : last] = found
+            self._kept[name] = kept
+        self._n = last
 
     def first(self, n_iterates):
         """The record of the first iterates: part of a longer one.
@@ -145,8 +145,4 @@ class RecordedFolds:
         FoldRecord
         """
         self._write_down()
-        names = ("coef", "intercept", "values")
-        found = {name: self._kept.get(name) for name in names}
-        return FoldRecord(
-            **{k: None if v is None else v[:n_iterates] for k, v in found.items()}
-        )
+        return FoldRecord(**{name: kept[:n_iterates] for name, kept in self._kept.items()})
