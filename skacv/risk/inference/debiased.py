@@ -48,7 +48,7 @@ class Debiased(NamedTuple):
 
     @property
     def standard_error(self):
-        """Of the estimates, as if the scale had no error."""
+        """Standard errors of the estimates, as if the scale had none."""
         return self.error / self.scale.value
 
     @property

@@ -145,4 +145,6 @@ class RecordedFolds:
         FoldRecord
         """
         self._write_down()
-        return FoldRecord(**{name: kept[:n_iterates] for name, kept in self._kept.items()})
+        return FoldRecord(
+            **{name: kept[:n_iterates] for name, kept in self._kept.items()}
+        )

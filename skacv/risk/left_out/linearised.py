@@ -213,8 +213,9 @@ class Replicas(RowReplicas):
             return
         expected = (last.value * last.scale(point))[places]
         curved = _curved(problem, curvature_matrix(problem, predictor), kept)
-        off = _lengths(self.correction.value - expected)
-        share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
+        off = np.linalg.norm(self.correction.value - expected, axis=(0, 1))
+        size = np.linalg.norm(curved, axis=(0, 1))
+        share = off / np.maximum(size, np.finfo(off.dtype).tiny)
         error_estimate = share * np.abs(self.of_own_rows(kept)).max(axis=1)
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
@@ -225,11 +226,6 @@ class Replicas(RowReplicas):
         """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
-
-
-def _lengths(array):
-    """Euclidean norm of every replica of (n_columns, n_outputs, n_replicas)."""
-    return np.sqrt(einsum("jkr,jkr->r", array, array))
 
 
 def _part(problem, rows):

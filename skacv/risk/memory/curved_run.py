@@ -46,7 +46,7 @@ ENTRIES_PER_BLOCK = 1 << 20
 
 
 def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
-    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+    """The RiskEstimate of a run; arguments as of :func:`.memory_matrix.estimate_risk`.
 
     Random signs of the rows are the probes. A standard error of probes is made smaller
     than that over the rows.
