@@ -191,17 +191,9 @@ class BatchPoints(GradientPoints):
 
     follower = BatchTangents
 
-    def batch(self, t):
-        """The rows of update t."""
-        return self._batches[t]
-
-    @cached_property
-    def _batches(self):
-        return [rows for (rows,) in self.trajectory.batches()]
-
     def taken(self):
         found = np.zeros((self.n_updates, len(self.problem.target)), bool)
-        for t, rows in enumerate(self._batches):
+        for t, (rows,) in enumerate(self.trajectory.batches()):
             found[t, rows] = True
         return found
 
