@@ -88,5 +88,11 @@ def without_each_row(problem, trajectory, rows=None):
     n = len(problem.target)
     rows = range(n) if rows is None else rows
     folds = [(np.delete(np.arange(n), i), np.array([i])) for i in rows]
-    found = leave_folds_out(problem, trajectory, folds, UNCENTRED)
+    found = paths_of_folds(problem, trajectory, folds, UNCENTRED)
     return np.concatenate(found, axis=1)
+
+
+def paths_of_folds(problem, trajectory, folds, refit):
+    """Predictors of every fold for its held-out rows, every fold a replica."""
+    record = leave_folds_out(problem, trajectory, folds, refit)
+    return record.paths(problem.design, [held_out for _, held_out in folds])

@@ -40,10 +40,9 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import Nesterov, StochasticGradient
-from skacv.risk.left_out.choice import leave_folds_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import UNCENTRED
-from tests.curved_runs import read_any_loss
+from tests.curved_runs import paths_of_folds, read_any_loss
 
 strict = pytest.importorskip("array_api_strict", reason="array-api-strict is missing")
 pytest.importorskip("array_api_compat", reason="array-api-compat is missing")
@@ -66,7 +65,7 @@ def test_runs_and_estimates_are_those_of_numpy(loss, penalty, shape, rng):
         batches = StochasticGradient(0.2 * step, 0.0, shape[0], 10, 0)
         passes = run(problem, [Phase(penalty, batches, 3)], own.coef[:1])
         folds = [(np.arange(10, shape[0]), np.arange(10))]
-        held_out = leave_folds_out(problem, own, folds, UNCENTRED)[0]
+        held_out = paths_of_folds(problem, own, folds, UNCENTRED)[0]
         risks = [
             read_any_loss(problem, each, 10, rng=np.random.default_rng(0)).path
             for each in (own, passes)

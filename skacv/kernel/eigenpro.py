@@ -18,7 +18,7 @@ from ..optim.preconditioner import (
     full_batch_step,
 )
 from ..optim.schedules import EigenPro
-from ..risk.left_out.workload import is_kernel_decomposed
+from ..risk.left_out.workload import is_decomposed
 from .data import DOUBLE_ROWS, working_dtype
 
 # Arrays of the subsample's kernel matrix that its eigendecomposition needs.
@@ -94,7 +94,7 @@ class KernelSolver(Solver):
         """Whether rows can be left out by a decomposition of the kernel matrix."""
         size = np.dtype(working_dtype(n_rows)).itemsize
         fits = ARRAYS_OF_DECOMPOSITION * n_rows**2 * size <= self.budget
-        return fits and is_kernel_decomposed(n_rows)
+        return fits and is_decomposed((n_rows, n_rows), has_columns=False)
 
     def _subsample(self, n_rows):
         """Rows of the preconditioner's subsample, and its directions.

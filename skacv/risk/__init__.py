@@ -21,6 +21,7 @@ entry point                     exactness               what it stands on
                                 exact for ridge         ``hinge``
 ==============================  ======================  ============================
 
-What all of them state alike is a ``reader.Reader``: what it requires of a run, and what
-it reads. ``refit.Refit`` says what a fit without some rows would be.
+All of them are functions of a problem and its run, and refuse a run that they cannot
+read (``reader.Unreadable``). ``refit.Refit`` says what a fit without some rows would
+be.
 """

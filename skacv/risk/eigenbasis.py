@@ -115,7 +115,12 @@ class Eigenbasis:
 def _seen_coordinates(problem, predictor):
     """Coordinates of whatever has these predictors: only what the rows see matters."""
     values, vectors = problem.eigenbasis
-    root = np.sqrt(len(predictor) * values)
-    seen = values > NULL_DIRECTION * values[-1]
-    inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+    inverse = inverse_roots(values, len(predictor))
     return inverse[:, None] * (vectors.T @ predictor)
+
+
+def inverse_roots(values, n_rows):
+    """One over the root of n_rows eigenvalues; zero for directions of none."""
+    seen = values > NULL_DIRECTION * values[-1]
+    inverse = np.zeros_like(values)
+    return np.divide(1, np.sqrt(n_rows * values), out=inverse, where=seen)

@@ -22,9 +22,10 @@ from skacv.optim.schedules import (
     Nesterov,
     fixed_batches,
 )
-from skacv.risk.left_out.choice import leave_folds_out, leave_one_out
+from skacv.risk.left_out.choice import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import Refit
+from tests.curved_runs import paths_of_folds
 from tests.optim.designs import kernel_design
 
 N = 30
@@ -158,7 +159,7 @@ def test_rows_left_out_of_squared_errors(in_blocks, alpha, accelerated, intercep
     found = leave_one_out(problem, trajectory, rows, **settings)
     np.testing.assert_allclose(found[:, :, 0], expected, rtol=0, atol=1e-10)
     folds = [(np.setdiff1d(np.arange(N), row), np.array([row])) for row in rows]
-    found = leave_folds_out(problem, trajectory, folds, **settings)
+    found = paths_of_folds(problem, trajectory, folds, **settings)
     found = np.concatenate(found, axis=1)[:, :, 0]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 

@@ -220,7 +220,7 @@ def test_batches_of_all_rows_equal_the_full_batch(loss, penalty, rng):
     scales = rng.uniform(0.5, 1.5, N_ROWS)
     expected = held_out(problem, plain, scales)
     for points in (PassPoints, BatchPoints):
-        own = CurvedRun(points.of(problem, whole), scales)
+        own = CurvedRun(points(problem, whole), scales)
         modes, solution = own.solved("exact", rng)
         found = own.held_out(modes, solution, slice(None), slice(None))
         np.testing.assert_allclose(found, expected, atol=1e-10)

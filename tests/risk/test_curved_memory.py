@@ -31,9 +31,8 @@ from skacv.optim.schedules import (
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.memory import curved_run, signed_rows
 from skacv.risk.memory.gradient_points import GradientPoints
-from skacv.risk.memory.memory_matrix import MemoryMatrix, estimate_risk
-from skacv.risk.reader import Unreadable, read
-from skacv.risk.refit import UNCENTRED
+from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.reader import Unreadable
 from tests import oracles
 from tests.cases import covering, first
 from tests.curved_runs import (
@@ -234,7 +233,7 @@ def test_held_out_predictors_return_the_recorded_slopes(loss, schedule, rng):
     X, y = drawn(loss, 20, 24, rng)
     problem, trajectory = run_of(loss, X, y, L1(0.02), schedule)
     slopes, _, W = textbook(X, problem, trajectory, np.ones(20))
-    points = GradientPoints.of(problem, trajectory)
+    points = GradientPoints(problem, trajectory)
     at = np.array([points.at(t) for t in range(trajectory.n_updates)])
     U = at - np.einsum("ts,sik->tik", W, slopes)
     found = np.zeros_like(slopes)
@@ -410,11 +409,11 @@ def test_what_it_requires(loss, schedule, words, rng):
     y = (X[:, :1] > 0).astype(float)
     problem, trajectory = run_of(loss, X, y, SquaredL2(0.1), schedule, T=3)
     with pytest.raises(Unreadable, match=words):
-        read(MemoryMatrix(), problem, trajectory, UNCENTRED)
+        estimate_risk(problem, trajectory)
 
 
 def test_no_update_at_all(rng):
     X, y = drawn(Logistic(), 30, 5, rng)
     problem, trajectory = run_of(Logistic(), X, y, T=2)
-    found = read(MemoryMatrix(), problem, trajectory.first(0), UNCENTRED)
+    found = estimate_risk(problem, trajectory.first(0))
     np.testing.assert_allclose(found.path, [np.log(2)])

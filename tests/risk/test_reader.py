@@ -1,6 +1,7 @@
 """Readers refuse what they cannot read, before they read anything of it."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,9 +20,13 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
-from skacv.risk.left_out.choice import Folds, LeaveOneOut, coefficients_without
-from skacv.risk.memory.memory_matrix import MemoryMatrix
-from skacv.risk.reader import Unreadable, read
+from skacv.risk.left_out.choice import (
+    coefficients_without,
+    leave_folds_out,
+    leave_one_out,
+)
+from skacv.risk.memory.memory_matrix import estimate_risk
+from skacv.risk.reader import Unreadable
 from skacv.risk.refit import Refit
 
 from .test_curved_memory import PartOfTheRows
@@ -84,41 +89,48 @@ def lasso_in_batches(problem):
 
 
 FOLD = [(SEEN, UNSEEN)]
+LOO_OF_SEEN = partial(leave_one_out, rows=SEEN[:2])
+LOO_OF_UNSEEN = partial(leave_one_out, rows=UNSEEN)
 REFUSED = [
-    (MemoryMatrix(), newton, "derivative of every update"),
-    (MemoryMatrix(), newton_of_logistic, "derivative of every update"),
-    (MemoryMatrix(), part_of_the_rows, "or all rows once, batch by batch"),
-    (LeaveOneOut(SEEN[:2]), preconditioned, "cannot be left out"),
-    (LeaveOneOut(SEEN[:2]), in_batches, "cannot be left out"),
-    (Folds([*FOLD, (UNSEEN, SEEN)]), preconditioned, "cannot be left out"),
+    (estimate_risk, newton, "derivative of every update"),
+    (estimate_risk, newton_of_logistic, "derivative of every update"),
+    (estimate_risk, part_of_the_rows, "or all rows once, batch by batch"),
+    (LOO_OF_SEEN, preconditioned, "cannot be left out"),
+    (LOO_OF_SEEN, in_batches, "cannot be left out"),
+    (
+        partial(leave_folds_out, folds=[*FOLD, (UNSEEN, SEEN)]),
+        preconditioned,
+        "cannot be left out",
+    ),
 ]
+BY_PROBES = partial(estimate_risk, method=4, rng=np.random.default_rng(0))
 READ = [
-    (MemoryMatrix(), with_prox),
-    (MemoryMatrix(), preconditioned),
-    (MemoryMatrix(), logistic),
-    (MemoryMatrix(4, rng=np.random.default_rng(0)), in_batches),
-    (MemoryMatrix(4, rng=np.random.default_rng(0)), lasso_in_batches),
-    (LeaveOneOut(UNSEEN), preconditioned),
-    (LeaveOneOut(UNSEEN), in_batches),
-    (LeaveOneOut(SEEN), logistic),
-    (Folds(FOLD), preconditioned),
+    (estimate_risk, with_prox),
+    (estimate_risk, preconditioned),
+    (estimate_risk, logistic),
+    (BY_PROBES, in_batches),
+    (BY_PROBES, lasso_in_batches),
+    (LOO_OF_UNSEEN, preconditioned),
+    (LOO_OF_UNSEEN, in_batches),
+    (partial(leave_one_out, rows=SEEN), logistic),
+    (partial(leave_folds_out, folds=FOLD), preconditioned),
 ]
 
 
 @pytest.mark.parametrize(("reader", "run_of", "message"), REFUSED)
-def test_a_run_that_does_not_meet_them_is_refused(reader, run_of, message, problem):
+def test_a_run_that_cannot_be_read_is_refused(reader, run_of, message, problem):
     problem, trajectory = run_of(problem)
     with pytest.raises(Unreadable, match=message):
-        reader.requires(problem, trajectory)
+        reader(problem, trajectory, refit=Refit())
     # Not even its shape is looked at.
     with pytest.raises(Unreadable, match=message):
-        read(reader, problem, replace(trajectory, predictor=None), Refit())
+        reader(problem, replace(trajectory, predictor=None), refit=Refit())
 
 
 @pytest.mark.parametrize(("reader", "run_of"), READ)
-def test_a_run_that_meets_them_is_read(reader, run_of, problem):
+def test_other_runs_are_read(reader, run_of, problem):
     problem, trajectory = run_of(problem)
-    assert read(reader, problem, trajectory, Refit()) is not None
+    assert reader(problem, trajectory, refit=Refit()) is not None
 
 
 def test_coefficients_without_rows_that_were_seen_are_refused(problem):

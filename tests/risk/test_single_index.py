@@ -12,7 +12,7 @@ from skacv._estimator.prediction.directions import KnownCovariance
 from skacv.optim.losses import Logistic, SquaredHinge
 from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.schedules import Nesterov
-from skacv.risk.inference.debiased import Debiased, Scaled
+from skacv.risk.inference.debiased import Debiased
 from skacv.risk.inference.label_effects import LabelEffects
 from skacv.risk.inference.scores import scores_at_the_end
 from skacv.risk.inference.signal import (
@@ -232,7 +232,7 @@ def test_ends_are_where_the_error_of_the_scale_counts(rng):
     standard_error = rng.uniform(0.3, 2, (6, 1))
     coef = np.abs(rng.standard_normal((6, 1)))
     debiased = Debiased(coef, away * standard_error, standard_error)
-    found = Scaled(debiased, Scale(2.0, 0.3))
+    found = debiased._replace(scale=Scale(2.0, 0.3))
     away = debiased.estimate[..., None] - 2.0 * found.interval(0.9)
     variance = debiased.standard_error[..., None] ** 2
     variance = variance + (0.3 * found.interval(0.9)) ** 2
@@ -241,10 +241,10 @@ def test_ends_are_where_the_error_of_the_scale_counts(rng):
     is_rejected = found.p_value < 0.1
     np.testing.assert_array_equal(is_rejected[:, 0], np.arange(6) > 2)
     np.testing.assert_array_equal((lower > 0) | (upper < 0), is_rejected)
-    sure = Scaled(debiased, Scale(2.0, 0.0))
+    sure = debiased._replace(scale=Scale(2.0, 0.0))
     np.testing.assert_allclose(sure.interval(0.9), debiased.interval(0.9) / 2)
     for error in (2.0, np.inf):
-        unsure = Scaled(debiased, Scale(2.0, error))
+        unsure = debiased._replace(scale=Scale(2.0, error))
         np.testing.assert_array_equal(unsure.interval(0.9)[..., 1], np.inf)
 
 

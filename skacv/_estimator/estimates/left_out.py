@@ -9,11 +9,14 @@ from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
 from ...risk.averages import mean_with_error
-from ...risk.left_out.choice import Folds, coefficients_without, leave_one_out
+from ...risk.left_out.choice import (
+    coefficients_without,
+    leave_folds_out,
+    leave_one_out,
+)
 from ...risk.left_out.methods import n_rows_worth
 from ...risk.left_out.rows import Request
 from ...risk.left_out.workload import Workload
-from ...risk.reader import read
 from ..parameters import plain
 from .held_out_losses import losses_of
 
@@ -270,9 +273,9 @@ def _fold_record(run, folds):
     if run.carried is not None:
         run.carried.check_stable(trajectory)
         return run.carried.recorded(len(trajectory.coef))
-    reader = Folds(folds, **_parallel(estimator.n_jobs))
+    settings = {"refit": estimator._spec().refit(data), **_parallel(estimator.n_jobs)}
     with np.errstate(over="ignore", invalid="ignore"):
-        return read(reader, data.problem, trajectory, estimator._spec().refit(data))
+        return leave_folds_out(data.problem, trajectory, folds, **settings)
 
 
 def unseen_folds(folds, seen):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import on_host
 from ...optim.trajectory import Trajectory
-from ...risk.inference.debiased import Debiased, Scaled
+from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
 from ...risk.inference.scores import N_PROBES, scores_at_the_end
 from ...risk.inference.single_index import ScaleByStrength
@@ -150,7 +150,7 @@ def on_true_scale(fitted, run, found, features):
 
     Returns
     -------
-    Scaled
+    Debiased
     """
     problem, rng = fitted._data.problem, check_random_state(fitted.random_state)
     effects = LabelEffects.of(problem, run.trajectory, N_PROBES, rng)
@@ -158,7 +158,7 @@ def on_true_scale(fitted, run, found, features):
     by_strength = ScaleByStrength.of(effects, labels)
     one_output = run.coef[:, 0], run.scores[:, 0]
     scale = features.covariance.scale(by_strength, features.X, labels, *one_output)
-    return Scaled(found, scale)
+    return found._replace(scale=scale)
 
 
 def check_can_debias(fitted):

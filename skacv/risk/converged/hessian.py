@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
+from ...optim.matrix import slices
 from ...optim.problem import hessian
 
 # Rows whose leverages are taken at a time.
@@ -21,17 +22,12 @@ def factor(local):
         The second where the Hessian is singular, up to rounding; it takes
         the pseudo-inverse.
     """
-    matrix = _hessian(local)
-    return cholesky_factor(matrix) or Spectrum(matrix)
+    return cholesky_factor(local) or Spectrum(_hessian(local))
 
 
-def single_factor(local):
-    """The Hessian factored in single precision, or None if that does not do."""
-    return cholesky_factor(_hessian(local.single()))
-
-
-def cholesky_factor(hessian):
-    """L of H = L L', or None where H is singular, up to rounding."""
+def cholesky_factor(local):
+    """The Cholesky factor, or None where the Hessian is singular, up to rounding."""
+    hessian = _hessian(local)
     try:
         lower = cholesky(hessian, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
@@ -116,8 +112,7 @@ def leverages(local, solver):
     n_rows, n_outputs = local.derivative.shape
     every = np.arange(local.design.shape[1])
     blocks = np.empty((n_rows, n_outputs, n_outputs))
-    for first in range(0, n_rows, ROW_BLOCK):
-        rows = slice(first, first + ROW_BLOCK)
+    for rows in slices(n_rows, ROW_BLOCK):
         X = local.design.rows(rows).dense_columns(every, local.design.dtype)
         transformed = [solver.whiten(_placed(local, X, k)) for k in range(n_outputs)]
         for k in range(n_outputs):

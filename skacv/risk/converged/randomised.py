@@ -14,7 +14,7 @@ from scipy.special import log_ndtr
 
 from ..random_labels import random_signs
 from .expansion import expansion, reduced
-from .hessian import ConjugateGradients, factor, single_factor
+from .hessian import ConjugateGradients, cholesky_factor, factor
 from .model import HeldOut
 from .newton import check_determined, drifts, relative_drift
 
@@ -89,7 +89,7 @@ def _solved(local):
         return local, ConjugateGradients(local)
     local = reduced(local)
     # Probes are far noisier than single precision.
-    return local, single_factor(local) or factor(local)
+    return local, cholesky_factor(local.single()) or factor(local)
 
 
 def _diagonal_samples(local, solver, root, probes):

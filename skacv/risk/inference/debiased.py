@@ -9,19 +9,23 @@ from .single_index import Scale
 
 
 class Debiased(NamedTuple):
-    """Debiased coefficients, (n_asked, n_outputs) each, normal about the true ones.
-
-    Or about multiples of them: see :class:`Scaled`.
+    """Debiased coefficients, (n_asked, n_outputs) each.
 
     Attributes
     ----------
     coef : ndarray
         Coefficients of the iterate itself.
+    debiased, error : ndarray
+        Normal about ``scale`` times the true coefficients, and their standard errors.
+    scale : Scale
+        The multiple, and its error. It is one, as it is known for regression, unless
+        something else is known.
     """
 
     coef: np.ndarray
-    estimate: np.ndarray
-    standard_error: np.ndarray
+    debiased: np.ndarray
+    error: np.ndarray
+    scale: Scale = Scale(1.0, 0.0)
 
     @classmethod
     def of(cls, coef, scores, directions):
@@ -33,59 +37,32 @@ class Debiased(NamedTuple):
         scores : ndarray of shape (n_rows, n_outputs)
         directions : Directions
         """
-        estimate = coef + directions.vectors.T @ scores
+        debiased = coef + directions.vectors.T @ scores
         size = np.linalg.norm(scores, axis=0)
-        return cls(coef, estimate, directions.sizes[:, None] * size)
+        return cls(coef, debiased, directions.sizes[:, None] * size)
+
+    @property
+    def estimate(self):
+        """Estimates of the true coefficients."""
+        return self.debiased / self.scale.value
+
+    @property
+    def standard_error(self):
+        """Standard errors of the estimates, as if the scale had none."""
+        return self.error / self.scale.value
 
     @property
     def z(self):
-        """Estimates over their standard errors: standard normal where they are zero."""
-        return self.estimate / self.standard_error
+        """Estimates over their standard errors: standard normal where they are zero.
+
+        The error of the scale has no part in it: of a zero coefficient there is none.
+        """
+        return self.debiased / self.error
 
     @property
     def p_value(self):
         """Two-sided."""
         return 2 * norm.sf(np.abs(self.z))
-
-    def interval(self, coverage):
-        """Ends that cover the true coefficient so often, (n_asked, n_outputs, 2)."""
-        margin = norm.ppf((1 + coverage) / 2) * self.standard_error
-        return np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
-
-
-class Scaled(NamedTuple):
-    """Debiased coefficients that are normal about a multiple of the true ones.
-
-    Attributes
-    ----------
-    scale : Scale
-        The multiple, and its error.
-    """
-
-    debiased: Debiased
-    scale: Scale
-
-    @property
-    def coef(self):
-        return self.debiased.coef
-
-    @property
-    def estimate(self):
-        return self.debiased.estimate / self.scale.value
-
-    @property
-    def standard_error(self):
-        """As if the scale had no error."""
-        return self.debiased.standard_error / self.scale.value
-
-    @property
-    def z(self):
-        """As of a scale without error: of a zero coefficient it has none."""
-        return self.debiased.z
-
-    @property
-    def p_value(self):
-        return self.debiased.p_value
 
     def interval(self, coverage):
         """Ends that cover the true coefficient so often, (n_asked, n_outputs, 2).

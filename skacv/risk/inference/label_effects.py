@@ -15,7 +15,6 @@ import numpy as np
 
 from ..memory.curved_run import CurvedRun
 from ..memory.modes import AlongRun, modes_of
-from ..random_labels import random_signs
 from .scores import shocks_of_scores, step_points
 
 # How much of the slopes, of both labels, their modes may miss: what is taken from
@@ -69,10 +68,10 @@ class LabelEffects:
             # in their batches alone, as many as there are updates.
             if points.taken().all():
                 basis = modes_of(_slopes_of_labels(points), MISSED, FLOOR).temporal
-            shape = n_rows, 1, method
-            signs = random_signs(shape, rng).astype(np.float32)
+            signs = run.random_probes(method, rng)
         memory = _Memory.of(run, basis, signs)
-        predictor = np.stack([_at(points, t) for t in range(n_updates + 1)])
+        predictor = [*points.points(slice(None)), points.at(n_updates)]
+        predictor = np.stack(predictor)[:, :, 0].astype(np.float64)
         loss, target = problem.loss, problem.target[:, 0]
         held_out = predictor - memory.of_slopes(-loss.derivative(target, predictor))
         first, second = (
@@ -150,17 +149,11 @@ class _Memory:
         return slopes
 
 
-def _at(points, t):
-    """Linear predictors where a gradient is taken, of one output."""
-    return points.at(t)[:, 0].astype(np.float64)
-
-
 def _slopes_of_labels(points):
     """Slopes that every row would have by both labels, as :class:`AlongRun`."""
-    loss, n_updates = points.problem.loss, points.n_updates
+    loss = points.problem.loss
 
     def slopes(rows):
-        found = np.stack([points.at(t)[rows, 0] for t in range(n_updates)])
-        return -loss.derivative(np.array(loss.labels), found[:, :, None])
+        return -loss.derivative(np.array(loss.labels), points.points(rows))
 
-    return AlongRun((n_updates, len(points.problem.target), 2), slopes)
+    return AlongRun((points.n_updates, len(points.problem.target), 2), slopes)

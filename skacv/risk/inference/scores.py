@@ -10,7 +10,6 @@ from ...optim.trajectory import Trajectory
 from ...optim.updates import Pass
 from ..memory.curved_run import ACCURACY, CurvedRun
 from ..memory.gradient_points import BatchPoints, points_of
-from ..random_labels import random_signs
 from ..reader import Unreadable
 
 # Random signs of the rows.
@@ -67,8 +66,7 @@ def _followed(run, method, rng):
         modes, signs = points.slope_modes(None), run.complete_basis()
     else:
         modes = points.slope_modes(ACCURACY)
-        shape = *target.shape, method
-        signs = random_signs(shape, rng).astype(np.float32)
+        signs = run.random_probes(method, rng)
     tangents = points.tangents(
         run.scales, modes.temporal, signs, shocks=shocks_of_scores
     )
@@ -121,7 +119,7 @@ class Steps:
 def step_points(problem, trajectory):
     """Gradient points of a run, every step on a batch an update of its own."""
     if trajectory.n_batches():
-        return BatchPoints.of(problem, steps_of(problem, trajectory))
+        return BatchPoints(problem, steps_of(problem, trajectory))
     return points_of(problem, trajectory)
 
 

@@ -13,7 +13,7 @@ from ...optim.fits import Fits, Iterate, Weights
 from ..refit import stays_in
 from .fold_record import RecordedFolds
 from .labels import LabelledLeaveOneOut
-from .replicas import are_surely_stable, check_stable
+from .replicas import are_surely_stable, check_stable, risen
 
 
 class LabelsAndFolds:
@@ -146,10 +146,9 @@ class LabelsAndFolds:
         if not self.folds:
             return
         self._ended = iterate
-        if iterate.predictor is None:
-            self._recorded.add(iterate.coef)
-        else:
-            self._recorded.add_predictor(self._folds_part(iterate.predictor))
+        if iterate.predictor is not None:
+            iterate = iterate._replace(predictor=self._folds_part(iterate.predictor))
+        self._recorded.add(iterate)
 
     def recorded(self, n_iterates):
         """The record of the folds, of the first iterates of the run: a FoldRecord."""
@@ -168,9 +167,5 @@ class LabelsAndFolds:
         if not self.folds or are_surely_stable(problem, phases, weights):
             return
         fits = Fits(problem, weights)
-        begun, ended = (
-            fits.value(fits.predictor_at(self._of_folds(each)))
-            for each in (self._begun, self._ended)
-        )
-        risen = ~(ended <= begun)
-        check_stable(self._problem, trajectory, self._refits, np.flatnonzero(risen))
+        suspects = risen(fits, self._of_folds(self._begun), self._of_folds(self._ended))
+        check_stable(problem, trajectory, weights, suspects)

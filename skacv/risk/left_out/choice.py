@@ -6,13 +6,12 @@ is refitted. :mod:`skacv.risk.left_out.methods` chooses how single rows are left
 Folds are replicas of the run, exact for any update and any loss.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from ..reader import read
+from ...optim.matrix import slices
 from ..refit import stays_in
 from .fold_record import FoldRecord
 from .methods import COEFFICIENT_METHODS, method_for
@@ -21,76 +20,6 @@ from .rows import Request, check_unseen
 
 # Predictors that have moved by so many times the largest target are looked into.
 FAR = 10
-
-
-@dataclass(frozen=True)
-class LeaveOneOut:
-    """Reader of the iterates that have never seen a row, for some rows.
-
-    Parameters
-    ----------
-    rows : ndarray of int, shape (n_left_out,)
-    correction : bool
-        Whether linearised iterates are corrected at some updates.
-    n_blocks : int
-        Smallest number of blocks of rows, as many as are processed in parallel.
-    map : callable
-        ``map(function, blocks)``; blocks are independent of each other.
-    """
-
-    rows: np.ndarray
-    correction: bool = True
-    n_blocks: int = 1
-    map: Callable = map
-
-    def requires(self, problem, trajectory):
-        """Rows that no preconditioner was made from; any update and any loss."""
-        check_unseen(self.rows, trajectory)
-
-    def read(self, problem, trajectory, refit):
-        """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        request = self.request(problem, trajectory, refit)
-        found = method_for(request.run).predictors(request)
-        _check_stable(request, found)
-        return found
-
-    def request(self, problem, trajectory, refit):
-        """The rows, as a method takes them."""
-        # The scales of all rows serve every row that is left out alone.
-        refit = replace(refit.of_run(trajectory), columns=None)
-        return Request(problem, trajectory, refit=refit, **vars(self))
-
-
-@dataclass(frozen=True)
-class Folds:
-    """Reader of the iterates that have never seen a fold, every fold a replica.
-
-    Parameters
-    ----------
-    folds : list of (ndarray of int, ndarray of int)
-        Training rows and held-out rows of every replica.
-    n_blocks, map
-        As in :class:`LeaveOneOut`; blocks are folds.
-    """
-
-    folds: list
-    n_blocks: int = 1
-    map: Callable = map
-
-    def requires(self, problem, trajectory):
-        """Folds whose held-out rows are not in a preconditioner's subsample."""
-        for _, held_out in self.folds:
-            check_unseen(held_out, trajectory)
-
-    def read(self, problem, trajectory, refit):
-        """The FoldRecord of all folds."""
-        folds, refit = self.folds, refit.of_run(trajectory)
-        size = min(replicas_at_a_time(problem), -(-len(folds) // self.n_blocks))
-        blocks = [folds[first : first + size] for first in range(0, len(folds), size)]
-        replay = partial(_folds_left_out, problem, trajectory, refit)
-        held_out = [[rows for _, rows in block] for block in blocks]
-        records = list(self.map(replay, blocks))
-        return FoldRecord.joined(records, problem.design, held_out)
 
 
 def leave_one_out(problem, trajectory, rows, refit, **settings):
@@ -104,7 +33,7 @@ def leave_one_out(problem, trajectory, rows, refit, **settings):
     refit : Refit
         What a fit without some rows would be.
     **settings
-        ``correction``, ``n_blocks`` and ``map`` of :class:`LeaveOneOut`.
+        ``correction``, ``n_blocks`` and ``map`` of :class:`Request`.
 
     Returns
     -------
@@ -113,11 +42,16 @@ def leave_one_out(problem, trajectory, rows, refit, **settings):
 
     Raises
     ------
+    Unreadable
+        If a preconditioner was made from some of the rows.
     ValueError
-        If rows cannot be left out, or if the iterates without a row diverge. The
-        message names the largest stable step then.
+        If the iterates without a row diverge. The message names the largest stable
+        step then.
     """
-    return read(LeaveOneOut(rows, **settings), problem, trajectory, refit)
+    request = _request(problem, trajectory, rows, refit, settings)
+    found = method_for(request.run).predictors(request)
+    _check_stable(request, found)
+    return found
 
 
 def coefficients_without(problem, trajectory, rows, refit, **settings):
@@ -134,14 +68,12 @@ def coefficients_without(problem, trajectory, rows, refit, **settings):
     shift : ndarray of shape (n_left_out,)
         The intercept of the replica on the centred data.
     """
-    reader = LeaveOneOut(rows, **settings)
-    reader.requires(problem, trajectory)
-    request = reader.request(problem, trajectory, refit)
+    request = _request(problem, trajectory, rows, refit, settings)
     return method_for(request.run, COEFFICIENT_METHODS).coefficients(request)
 
 
-def leave_folds_out(problem, trajectory, folds, refit, **settings):
-    """Linear predictors of sets of rows, every fold a replica of the run: exact.
+def leave_folds_out(problem, trajectory, folds, refit, n_blocks=1, map=map):
+    """The record of sets of rows that are left out, every fold a replica: exact.
 
     Parameters
     ----------
@@ -149,22 +81,37 @@ def leave_folds_out(problem, trajectory, folds, refit, **settings):
         As in :func:`leave_one_out`.
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows of every replica.
-    **settings
-        ``n_blocks`` and ``map`` of :class:`Folds`.
+    n_blocks, map
+        As of :class:`Request`; blocks are folds.
 
     Returns
     -------
-    list of Predictors of shape (n_iterates, n_held_out, n_outputs)
-        Fold by fold.
+    FoldRecord
 
     Raises
     ------
+    Unreadable
+        If a preconditioner was made from held-out rows.
     ValueError
-        If rows cannot be left out, or if the iterates of a fold diverge. The message
-        names the largest stable step then.
+        If the iterates of a fold diverge. The message names the largest stable step
+        then.
     """
-    record = read(Folds(folds, **settings), problem, trajectory, refit)
-    return record.paths(problem.design, [held_out for _, held_out in folds])
+    for _, held_out in folds:
+        check_unseen(held_out, trajectory)
+    size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
+    blocks = [folds[some] for some in slices(len(folds), size)]
+    refit = refit.of_run(trajectory)
+    records = list(map(partial(_folds_left_out, problem, trajectory, refit), blocks))
+    held_out = [[rows for _, rows in block] for block in blocks]
+    return FoldRecord.joined(records, problem.design, held_out)
+
+
+def _request(problem, trajectory, rows, refit, settings):
+    """The rows of a run that can be read, as a method takes them."""
+    check_unseen(rows, trajectory)
+    # The scales of all rows serve every row that is left out alone.
+    refit = replace(refit.of_run(trajectory), columns=None)
+    return Request(problem, trajectory, rows, refit, **settings)
 
 
 def _folds_left_out(problem, trajectory, refit, folds):

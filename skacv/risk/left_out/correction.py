@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...optim.einsum import einsum
+from ...optim.matrix import slices
 
 # What rows worked on together are shifted by, in all replicas, stays in cache.
 SHIFT_BYTES = 1 << 19
@@ -48,8 +49,7 @@ def gradient_of_slopes(design, point, slopes_of):
     flat = point.reshape(n_columns, math.prod(each))
     found = np.zeros_like(flat)
     size = max(1, SHIFT_BYTES // (flat.itemsize * flat.shape[1]))
-    for first in range(0, design.shape[0], size):
-        rows = slice(first, first + size)
+    for rows in slices(design.shape[0], size):
         block = design.rows(rows)
         shift = block.dot(flat).reshape(-1, *each)
         found += block.t_dot(slopes_of(rows, shift).reshape(len(shift), -1))

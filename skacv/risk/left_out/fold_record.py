@@ -25,9 +25,9 @@ class FoldRecord:
         Linear predictors of the held-out rows, fold after fold, if these are kept.
     """
 
-    coef: np.ndarray | None
-    intercept: np.ndarray | None
-    values: np.ndarray | None
+    coef: np.ndarray | None = None
+    intercept: np.ndarray | None = None
+    values: np.ndarray | None = None
 
     def paths(self, design, held_out):
         """Linear predictors of every fold for its held-out rows.
@@ -72,9 +72,9 @@ class FoldRecord:
                 record.predictors(design, rows)
                 for record, rows in zip(records, held_out)
             ]
-            return cls(None, None, np.concatenate(values, axis=1))
+            return cls(values=np.concatenate(values, axis=1))
         parts = [(record.coef, record.intercept) for record in records]
-        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts)), None)
+        return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts)))
 
 
 class RecordedFolds:
@@ -102,24 +102,18 @@ class RecordedFolds:
         self._fold = np.repeat(
             np.arange(len(held_out)), [len(rows) for rows in held_out]
         )
-        self._n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
+        n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
+        self._n_waiting = max(1, min(N_WAITING, n_waiting))
         self._waiting, self._kept, self._n = [], {}, 0
 
-    def add(self, coef):
-        """Write an iterate down.
-
-        Shapes: coef (n_columns, n_outputs, n_fits).
-        """
-        self._waiting.append(coef)
-        if len(self._waiting) >= max(1, min(N_WAITING, self._n_waiting)):
+    def add(self, iterate):
+        """Write an iterate of all fits down; of the folds if it has a predictor."""
+        if iterate.predictor is not None:
+            self._keep(values=iterate.predictor[self._rows, :, self._fold][None])
+            return
+        self._waiting.append(iterate.coef)
+        if len(self._waiting) >= self._n_waiting:
             self._write_down()
-
-    def add_predictor(self, predictor):
-        """Write an iterate down whose predictor has been carried along.
-
-        Shapes: predictor (n_rows, n_outputs, n_folds).
-        """
-        self._keep(values=predictor[self._rows, :, self._fold][None])
 
     def _write_down(self):
         """Keep the waiting iterates, or their predictions."""
@@ -132,16 +126,16 @@ class RecordedFolds:
         if self._keeps_coef:
             self._keep(coef=coef, intercept=intercept)
             return
-        record = FoldRecord(coef, intercept, None)
+        record = FoldRecord(coef, intercept)
         self._keep(values=record.predictors(self._design, self._held_out))
 
     def _keep(self, **arrays):
-        n_before = self._n
         for name, found in arrays.items():
-            self._n = n_before + len(found)
-            kept = self._kept.get(name, found[:0])
-            self._kept[name] = with_room(kept, n_before, self._n)
-            self._kept[name][n_before : self._n] = found
+            last = self._n + len(found)
+            kept = with_room(self._kept.get(name, found[:0]), self._n, last)
+            kept[self._n : last] = found
+            self._kept[name] = kept
+        self._n = last
 
     def first(self, n_iterates):
         """The record of the first iterates: part of a longer one.
@@ -151,8 +145,6 @@ class RecordedFolds:
         FoldRecord
         """
         self._write_down()
-        names = ("coef", "intercept", "values")
-        found = {name: self._kept.get(name) for name in names}
         return FoldRecord(
-            **{k: None if v is None else v[:n_iterates] for k, v in found.items()}
+            **{name: kept[:n_iterates] for name, kept in self._kept.items()}
         )

@@ -116,7 +116,8 @@ def _replayed(problem, trajectory, sizes, correction, left_out):
     predictors = trajectory.predictor.of_rows(left_out.rows)
     for step in iterate(replayed_steps(problem, trajectory, correction), replicas):
         if step.ends is not None:
-            predictors[step.ends] += replicas.predicted(step.following)
+            deviations = replicas.deviations(step.following)
+            predictors[step.ends] += replicas.of_own_rows(deviations)
     deviations = replicas.on_all_columns(trajectory.coef[-1])
     return predictors, deviations, replicas.error_estimate
 
@@ -143,11 +144,7 @@ class Replicas(RowReplicas):
         self.correction = None
         self.error_estimate = np.zeros(len(left_out.rows))
 
-    def predicted(self, coef):
-        """Predictors of the rows left out, less those by ``coef``."""
-        return self._of_own_rows(self.deviations(coef))
-
-    def _of_own_rows(self, point):
+    def of_own_rows(self, point):
         """Predictors of the rows left out by deviations, (n_replicas, n_outputs)."""
         return einsum("jr,jkr->rk", self.rows, point)
 
@@ -179,7 +176,7 @@ class Replicas(RowReplicas):
         problem, point = self._on_working(step.rows), self._point(step)
         curvature = curvature_matrix(problem, step.predictor)
         place = self._place(step.rows)
-        shift = self._of_own_rows(point)[:, :, None]
+        shift = self.of_own_rows(point)[:, :, None]
         own = self.slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
         own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
         self.own = own.T
@@ -216,9 +213,10 @@ class Replicas(RowReplicas):
             return
         expected = (last.value * last.scale(point))[places]
         curved = _curved(problem, curvature_matrix(problem, predictor), kept)
-        off = _lengths(self.correction.value - expected)
-        share = off / np.maximum(_lengths(curved), np.finfo(off.dtype).tiny)
-        error_estimate = share * np.abs(self._of_own_rows(kept)).max(axis=1)
+        off = np.linalg.norm(self.correction.value - expected, axis=(0, 1))
+        size = np.linalg.norm(curved, axis=(0, 1))
+        share = off / np.maximum(size, np.finfo(off.dtype).tiny)
+        error_estimate = share * np.abs(self.of_own_rows(kept)).max(axis=1)
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
     def _bounds(self):
@@ -228,11 +226,6 @@ class Replicas(RowReplicas):
         """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
-
-
-def _lengths(array):
-    """Euclidean norm of every replica of (n_columns, n_outputs, n_replicas)."""
-    return np.sqrt(einsum("jkr,jkr->r", array, array))
 
 
 def _part(problem, rows):

@@ -75,18 +75,13 @@ class Responses:
         times = np.geomspace(1, max(n_updates, 1), N_TIMES).astype(int)
         self.times, self.sampled = set(np.unique(times)), []
         self.current = self.earlier = np.zeros((N_DRIVES, len(eigenvalues)))
-        self._rule = self._multipliers = None
 
     def take(self, taken):
         """Move all responses on by an update."""
-        rule = taken.update, taken.penalty
-        if rule != self._rule:
-            self._rule = rule
-            curvature = self.eigenvalues + taken.penalty.common_curvature()
-            self._multipliers = taken.update.multipliers(curvature)
         if taken.restarts:
             self.earlier = self.current
-        own, earlier = self._multipliers
+        curvature = self.eigenvalues + taken.penalty.common_curvature()
+        own, earlier = taken.update.multipliers(curvature)
         following = own * self.current + earlier * self.earlier
         following += self.rng.standard_normal((N_DRIVES, 1))
         self.earlier, self.current = self.current, following

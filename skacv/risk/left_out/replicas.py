@@ -65,14 +65,16 @@ def record_of_replicas(problem, trajectory, refit, stays, held_out):
     recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
         begun = last if begun is None else begun
-        if last.predictor is None:
-            recorded.add(last.coef)
-        else:
-            recorded.add_predictor(last.predictor)
-    begun, ended = (fits.value(fits.predictor_at(each)) for each in (begun, last))
-    suspects = np.flatnonzero(~(ended <= begun))
+        recorded.add(last)
+    suspects = risen(fits, begun, last)
     check_stable(problem, trajectory, weights, suspects)
     return last.coef, recorded.first(len(trajectory.coef))
+
+
+def risen(fits, begun, ended):
+    """The fits whose training error has risen between two iterates, or overflows."""
+    begun, ended = (fits.value(fits.predictor_at(each)) for each in (begun, ended))
+    return np.flatnonzero(~(ended <= begun))
 
 
 def check_stable(problem, trajectory, weights, suspects):

@@ -69,10 +69,8 @@ class RowReplicas(ABC):
         self.left_out, self.whole = left_out, trajectory.whole
         self.loss_scale = left_out.loss_scale.astype(design.dtype)
         self.penalty_scale = left_out.penalty_scale.astype(design.dtype)
-        self.working, self._left_out = (
-            WorkingColumns(design),
-            design.rows(left_out.rows),
-        )
+        self.working = WorkingColumns(design)
+        self._left_out = design.rows(left_out.rows)
         start = trajectory.coef[0]
         self.rows = np.empty((len(left_out.rows), 0), design.dtype).T
         self.current = self.earlier = self._zeros(0, start.shape[1])

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...optim.threads import in_one_thread
-from ..eigenbasis import NULL_DIRECTION, Eigenbasis
+from ..eigenbasis import Eigenbasis, inverse_roots
 from .nodes import nodes_of
 
 # Entries of all arrays that a block of rows needs: they stay in cache.
@@ -281,14 +281,11 @@ def deviations(problem, trajectory, left_out, held_out):
     """
     design, preconditioner = problem.sqrt_weighted()[0], trajectory.preconditioner()
     values, vectors = problem.row_basis(preconditioner)
-    root = np.sqrt(len(vectors) * values)
+    rows = vectors[left_out.rows] * np.sqrt(len(vectors) * values)
     if preconditioner is not None:
         trajectory = trajectory.as_gradient_descent()
-    parts = trajectory.followed_by(
-        Deviations(values, vectors[left_out.rows] * root, left_out, held_out)
-    )
-    seen = values > NULL_DIRECTION * values[-1]
-    inverse = np.divide(1, root, out=np.zeros_like(root), where=seen)
+    parts = trajectory.followed_by(Deviations(values, rows, left_out, held_out))
+    inverse = inverse_roots(values, len(vectors))
     coef = design.t_dot((vectors * inverse) @ parts.current)
     return coef if preconditioner is None else preconditioner.dot(coef)
 

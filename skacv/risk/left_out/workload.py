@@ -27,14 +27,9 @@ DERIVATIVE = 30
 WORTH_LINEARISING = 4.0
 
 
-def is_decomposed(shape):
-    """Whether linear updates use a decomposition of X of that shape."""
-    return min(shape) <= SPECTRAL_SIZE
-
-
-def is_kernel_decomposed(n_rows):
-    """Whether linear updates use a decomposition of a kernel matrix."""
-    return n_rows <= KERNEL_SIZE
+def is_decomposed(shape, has_columns=True):
+    """Whether linear updates use a decomposition of X, or of a kernel matrix."""
+    return min(shape) <= (SPECTRAL_SIZE if has_columns else KERNEL_SIZE)
 
 
 @dataclass(frozen=True)
@@ -113,9 +108,7 @@ class Workload:
 
     def is_decomposed(self):
         """Whether the smaller side, or the kernel, is small enough to be decomposed."""
-        if self.has_columns:
-            return is_decomposed(self.shape)
-        return is_kernel_decomposed(self.shape[0])
+        return is_decomposed(self.shape, self.has_columns)
 
     def is_decomposed_cheaply(self):
         """Whether a decomposition of the smaller side takes about as long as folds."""

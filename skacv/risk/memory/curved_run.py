@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...optim.matrix import slices
 from ..averages import mean_with_error
 from ..left_out.workload import WORTH_MULTIPLICATIONS, WORTH_REPLICAS, Workload
 from ..random_labels import random_signs
@@ -45,7 +46,7 @@ ENTRIES_PER_BLOCK = 1 << 20
 
 
 def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
-    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+    """The RiskEstimate of a run; arguments as of :func:`.memory_matrix.estimate_risk`.
 
     Random signs of the rows are the probes. A standard error of probes is made smaller
     than that over the rows.
@@ -59,10 +60,8 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
     run = CurvedRun(points_of(problem, trajectory), scales, inflation)
     modes, solution = run.solved(method, rng)
-    mean_losses, factors = (
-        run.mean_losses(modes, solution),
-        run.low_rank(modes, solution),
-    )
+    mean_losses = run.mean_losses(modes, solution)
+    factors = run.low_rank(modes, solution)
     return RiskEstimate(
         path=mean_losses.path,
         se_path=np.hypot(mean_losses.row_se, mean_losses.mc_se),
@@ -194,7 +193,7 @@ class CurvedRun(ProbedRun):
         for k in range(found.shape[2]):
             own = Z[:, :, min(k, self.n_groups - 1)]
             spatial = modes.spatial[:, rows, k] * self.scales[rows]
-            found[:, :, k] -= self.points.taken_off(own, spatial, iterates, rows)
+            found[:, :, k] -= self.points.response_of(own, spatial, iterates, rows)
         if self.inflation != 1:
             found += (self.inflation - 1) * (found - self.problem.target[rows])
         return found
@@ -209,8 +208,8 @@ class CurvedRun(ProbedRun):
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
         found = [
-            self._mean_losses(modes, solution, slice(first, first + size))
-            for first in range(0, n_iterates, size)
+            self._mean_losses(modes, solution, iterates)
+            for iterates in slices(n_iterates, size)
         ]
         return LossPath(*map(np.concatenate, zip(*found)))
 
@@ -230,7 +229,9 @@ class CurvedRun(ProbedRun):
         # Derivative of the mean loss in Z, (n_iterates, n_positions, n_groups,
         # n_modes).
         moves = [
-            self.points.put_on(-slope[:, k].T, modes.spatial[:, :, k], iterates)
+            self.points.response_adjoint(
+                -slope[:, k].T, modes.spatial[:, :, k], iterates
+            )
             for k in range(n_outputs)
         ]
         moves = np.stack(moves, axis=2)

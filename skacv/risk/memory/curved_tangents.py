@@ -157,7 +157,7 @@ class BatchTangents(CurvedTangents):
     """
 
     def _take(self, taken, point):
-        t, bend, batch = taken.t, self._bend(taken.t), self._points.batch(taken.t)
+        t, bend, (batch,) = taken.t, self._bend(taken.t), taken.update.batches
         reading = self._reading_of(self._rows, bend)
         # Only the batch feeds back.
         share = len(batch) / len(bend)

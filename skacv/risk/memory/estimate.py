@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...optim.matrix import slices
+
+# Rows whose squares are in memory at a time.
+ROW_BLOCK = 512
+
 
 @dataclass(frozen=True)
 class RiskEstimate:
@@ -68,13 +73,12 @@ class RiskEstimate:
         return cls(path, se_path, mc_se_path, temporal, spatial, **others)
 
 
-def standard_error_over_rows(temporal, spatial, block=512):
+def standard_error_over_rows(temporal, spatial):
     """Standard error of the mean over rows of E^2, a block of rows at a time."""
     n_rows = spatial.shape[1]
-    total = np.zeros(len(temporal))
-    total_squares = np.zeros(len(temporal))
-    for first in range(0, n_rows, block):
-        rows = np.tensordot(temporal, spatial[:, first : first + block], axes=1)
+    total, total_squares = np.zeros((2, len(temporal)))
+    for some in slices(n_rows, ROW_BLOCK):
+        rows = np.tensordot(temporal, spatial[:, some], axes=1)
         cost = np.einsum("tir,tir->ti", rows, rows) / rows.shape[2]
         total += cost.sum(axis=1)
         total_squares += (cost**2).sum(axis=1)

@@ -35,33 +35,30 @@ class GradientPoints:
 
     Slopes are those of n times the rows' weights times the loss. With momentum a
     gradient is taken beyond the last iterate.
-
-    Attributes
-    ----------
-    ahead : ndarray of shape (n_updates, 1, 1)
-        How far beyond the last iterate, in units of the step that led to it.
-    before : ndarray of int, shape (n_updates,)
-        The row of the record from which that step came.
     """
 
     problem: Problem
     trajectory: Trajectory
-    ahead: np.ndarray
-    before: np.ndarray
 
     # Rows may have a W by their place in a pass.
     n_positions = 1
     follower = CurvedTangents
 
-    @classmethod
-    def of(cls, problem, trajectory):
-        """The gradient points of a run."""
-        taken = list(trajectory.updates())
+    @cached_property
+    def _ahead(self):
+        """How far beyond the last iterate gradients are taken, in units of a step.
+
+        Returns
+        -------
+        ahead : ndarray of shape (n_updates, 1, 1)
+        before : ndarray of int, shape (n_updates,)
+            The row of the record from which the step to the last iterate came.
+        """
+        taken = list(self.trajectory.updates())
         # The point is affine in the last two iterates: it says its weights itself.
         ahead = [each.update.point(1.0, 0.0) - 1.0 for each in taken]
-        ahead = np.array(ahead, problem.design.dtype).reshape(-1, 1, 1)
-        before = np.array([each.before for each in taken], int)
-        return cls(problem, trajectory, ahead, before)
+        ahead = np.array(ahead, self.problem.design.dtype).reshape(-1, 1, 1)
+        return ahead, np.array([each.before for each in taken], int)
 
     @property
     def n_updates(self):
@@ -77,10 +74,10 @@ class GradientPoints:
 
     def at(self, t):
         """Linear predictors of all rows at the gradient of update t, or at the end."""
-        predictor = self.predictor
-        if t == len(self.ahead) or self.ahead[t] == 0:
+        predictor, (ahead, before) = self.predictor, self._ahead
+        if t == len(ahead) or ahead[t] == 0:
             return predictor[t]
-        return predictor[t] + self.ahead[t] * (predictor[t] - predictor[self.before[t]])
+        return predictor[t] + ahead[t] * (predictor[t] - predictor[before[t]])
 
     def curvature(self, t):
         """Curvature of every row where :meth:`at` is, times n and its weight.
@@ -98,10 +95,10 @@ class GradientPoints:
         Shapes: returned (n_updates, n_block, n_outputs).
         """
         recorded = self.predictor.of_rows(rows)
-        points = recorded[:-1]
-        if self.ahead.any():
-            step = points - recorded[self.before]
-            step *= self.ahead
+        points, (ahead, before) = recorded[:-1], self._ahead
+        if ahead.any():
+            step = points - recorded[before]
+            step *= ahead
             points = np.add(points, step, out=step)
         return points
 
@@ -154,7 +151,7 @@ class GradientPoints:
         """
         return self.follower(self, *args, **kwargs).after_the_run()
 
-    def taken_off(self, Z, spatial, iterates, rows):
+    def response_of(self, Z, spatial, iterates, rows):
         """W V of every row, times what the row has of each mode.
 
         Shapes: Z (n_iterates, n_positions, n_modes); spatial (n_modes, n_rows);
@@ -162,8 +159,8 @@ class GradientPoints:
         """
         return Z[:, 0] @ spatial
 
-    def put_on(self, change, spatial, iterates):
-        """The transpose of :meth:`taken_off`, of all rows.
+    def response_adjoint(self, change, spatial, iterates):
+        """The transpose of :meth:`response_of`, of all rows.
 
         Shapes: returned (n_iterates, n_positions, n_modes).
 
@@ -171,7 +168,7 @@ class GradientPoints:
         ----------
         change : ndarray of shape (n_iterates, n_rows)
         spatial, iterates
-            As for :meth:`taken_off`.
+            As for :meth:`response_of`.
         """
         return (change @ spatial.T)[:, None]
 
@@ -194,17 +191,9 @@ class BatchPoints(GradientPoints):
 
     follower = BatchTangents
 
-    def batch(self, t):
-        """The rows of update t."""
-        return self._batches[t]
-
-    @cached_property
-    def _batches(self):
-        return [rows for (rows,) in self.trajectory.batches()]
-
     def taken(self):
         found = np.zeros((self.n_updates, len(self.problem.target)), bool)
-        for t, rows in enumerate(self._batches):
+        for t, (rows,) in enumerate(self.trajectory.batches()):
             found[t, rows] = True
         return found
 
@@ -214,51 +203,38 @@ class BatchPoints(GradientPoints):
         return Modes(np.eye(len(spatial)), spatial, np.ones(len(spatial)))
 
 
-@dataclass(frozen=True)
 class PassPoints(GradientPoints):
     """The same where every update is a pass: all rows once, in batches.
 
     A row's slope is that just before the gradient of its batch. Rows of one batch are
     read together: their W is that of their place in the passes.
-
-    Attributes
-    ----------
-    visited : ndarray of shape (n_updates, n_rows, n_outputs)
-        Linear predictors there.
-    position : ndarray of int, shape (n_updates + 1, n_rows)
-        The number of a row's batch in the pass that led to an iterate.
     """
-
-    visited: np.ndarray
-    position: np.ndarray
 
     follower = PassTangents
 
-    @classmethod
-    def of(cls, problem, trajectory):
-        plain = GradientPoints.of(problem, trajectory)
-        seen = trajectory.followed_by(Visits(problem, trajectory))
-        return cls(**vars(plain), visited=seen.predictor, position=seen.position)
+    @cached_property
+    def _visits(self):
+        return self.trajectory.followed_by(Visits(self.problem, self.trajectory))
 
     @property
     def n_positions(self):
-        return int(self.position.max()) + 1
+        return int(self._visits.position.max()) + 1
 
     def points(self, rows):
-        return self.visited[:, rows]
+        return self._visits.predictor[:, rows]
 
     def column_sets(self, dtype):
         """All columns: within a pass others may move than at its ends."""
         return all_columns(self.problem.design, self.n_updates, dtype)
 
-    def taken_off(self, Z, spatial, iterates, rows):
-        place = self.position[iterates, rows]
+    def response_of(self, Z, spatial, iterates, rows):
+        place = self._visits.position[iterates, rows]
         own = Z[np.arange(len(Z))[:, None], place]
         return np.einsum("tim,mi->ti", own, spatial)
 
-    def put_on(self, change, spatial, iterates):
+    def response_adjoint(self, change, spatial, iterates):
         found = np.zeros((len(change), self.n_positions, len(spatial)))
-        for some, row, place in zip(found, change, self.position[iterates]):
+        for some, row, place in zip(found, change, self._visits.position[iterates]):
             for m, own in enumerate(spatial):
                 some[:, m] = np.bincount(place, row * own, self.n_positions)
         return found
@@ -271,7 +247,7 @@ class Visits:
     ----------
     predictor : ndarray of shape (n_updates, n_rows, n_outputs)
     position : ndarray of int, shape (n_updates + 1, n_rows)
-        Those of :class:`PassPoints`.
+        The number of a row's batch in the pass that led to an iterate.
     """
 
     def __init__(self, problem, trajectory):
@@ -292,7 +268,7 @@ class Visits:
 
 def points_of(problem, trajectory):
     """The gradient points of a run, by the rows that its updates take."""
-    return kind_of_points(problem, trajectory).of(problem, trajectory)
+    return kind_of_points(problem, trajectory)(problem, trajectory)
 
 
 def kind_of_points(problem, trajectory):

@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from ...optim.matrix import slices
+
 # Up to this many iterates the modes come from their inner products; beyond,
 # from those of random combinations of the iterates. Linear updates leave few
 # modes as a rule; where they are more than half of the few combinations, many.
@@ -45,9 +47,8 @@ class AlongRun:
 
     def blocks(self):
         """Blocks of rows with their F, (n_iterates, block * n_outputs), in float64."""
-        yield from (
-            self._computed if np.prod(self.shape) <= MOST_KEPT else self._blocks()
-        )
+        is_kept = np.prod(self.shape) <= MOST_KEPT
+        return self._computed if is_kept else self._blocks()
 
     @cached_property
     def _computed(self):
@@ -56,8 +57,7 @@ class AlongRun:
     def _blocks(self):
         n_iterates, n_rows, n_outputs = self.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_iterates * n_outputs))
-        for first in range(0, n_rows, size):
-            rows = slice(first, first + size)
+        for rows in slices(n_rows, size):
             block = self.of(rows).reshape(n_iterates, -1)
             yield rows, block.astype(np.float64, copy=False)
 

@@ -44,7 +44,7 @@ def can_read(problem, trajectory):
 
 
 def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
-    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+    """The RiskEstimate of a run; arguments as of :func:`.memory_matrix.estimate_risk`.
 
     A number of probes is one of random labels. It is read from rows that no
     preconditioner was made from, without row scales.

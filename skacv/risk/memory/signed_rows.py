@@ -11,6 +11,7 @@ import numpy as np
 
 from ...optim.design import Design
 from ...optim.einsum import einsum
+from ...optim.matrix import slices
 
 # Predictors of tangents, rows times tangents, that are worked on together.
 ENTRIES_PER_BLOCK = 1 << 21
@@ -65,8 +66,7 @@ class SignedRows:
         (n_rows, n_outputs, n_probes), n_tangents = signs.shape, tangents.shape[2]
         flat = tangents.reshape(len(tangents), n_outputs * n_tangents)
         size = max(1, ENTRIES_PER_BLOCK // (n_outputs * (n_probes + n_tangents)))
-        for first in range(0, n_rows, size):
-            rows = slice(first, first + size)
+        for rows in slices(n_rows, size):
             block = columns if size >= n_rows else columns.rows(rows)
             moved = block.dot(flat).reshape(block.shape[0], n_outputs, n_tangents)
             scaled = signs[rows] * self.scales[rows, None, None]

@@ -69,7 +69,7 @@ def can_read(problem, trajectory):
 
 
 def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
-    """The RiskEstimate of a run; arguments as of :class:`.memory_matrix.MemoryMatrix`.
+    """The RiskEstimate of a run; arguments as of :func:`.memory_matrix.estimate_risk`.
 
     A standard error of probes is made smaller than what the estimate has on Gaussian
     rows whatever the probes.

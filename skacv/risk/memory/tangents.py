@@ -211,12 +211,8 @@ class Tangents(ABC):
         self.mode = np.repeat(np.arange(len(n_by_mode)), n_by_mode)
         self._probe = np.concatenate([np.arange(n) for n in [0, *n_by_mode]])
         self._mixing = np.repeat(np.diag(1 / n_by_mode), n_by_mode, axis=0)
-        n_iterates, n_modes, n_tangents = (
-            len(self._coef),
-            len(n_by_mode),
-            len(self.mode),
-        )
-        self.solution = np.zeros((n_iterates, n_groups, n_modes))
+        n_iterates, n_tangents = len(self._coef), len(self.mode)
+        self.solution = np.zeros((n_iterates, n_groups, len(n_by_mode)))
         self.responses = np.zeros((n_iterates, n_groups, n_tangents))
         self._sets, self._n_left = iter(sets), 0
         self._rows, self._index = None, np.empty(0, int)
