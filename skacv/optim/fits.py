@@ -132,6 +132,13 @@ class Fits:
             return self._gradient_by_blocks(point.coef)
         return self.gradient(self.predictor_at(point))
 
+    def objective_gradient(self, penalty, point):
+        """The same with the gradient of the penalty's smooth part, a new array."""
+        found = self.gradient_at(point)
+        if penalty.curvature:
+            found += self.penalty_scale * penalty.smooth_gradient(point.coef)
+        return found
+
     @property
     def _goes_by_blocks(self):
         """Whether slopes of all rows would take more than a cache, in one array."""
@@ -144,7 +151,7 @@ class Fits:
         own, total, found = self.of_design(coef), 0.0, 0.0
         added = self.intercepts(own)
         n_each = self.target.shape[1] * self.n_fits + self.problem.design.shape[1]
-        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
+        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
             design = self.problem.design.rows(rows)
             predictor = _side_by_side(design.dot, own)
             predictor += added
@@ -239,8 +246,7 @@ class Fits:
 
     def _quadratic_direction(self, penalty, iterate, ridges):
         """The same where the Hessian never changes: it is decomposed once."""
-        gradient = self.gradient_at(iterate)
-        gradient += self.penalty_scale * penalty.smooth_gradient(iterate.coef)
+        gradient = self.objective_gradient(penalty, iterate)
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
             curvature = values + ridge
@@ -287,7 +293,7 @@ class Fits:
         found = np.zeros((*pairs, n_columns, n_columns))
         sums, totals = np.zeros((n_columns, *pairs)), np.zeros(pairs)
         n_each = n_outputs * n_fits + n_columns
-        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
+        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
             design = self.problem.design.rows(rows)
             predictor = _side_by_side(design.dot, own)
             predictor += added
@@ -342,8 +348,7 @@ class Fits:
         if predictor.size <= MOST_AT_ONCE:
             return weights * loss.derivative(target, predictor)
         found = np.empty_like(predictor, np.result_type(weights, predictor))
-        size = max(1, ENTRIES_PER_BLOCK // predictor[0].size)
-        for rows in slices(len(predictor), size):
+        for rows in slices(len(predictor), ENTRIES_PER_BLOCK // predictor[0].size):
             slope = loss.derivative(target[rows], predictor[rows])
             np.multiply(weights[rows], slope, out=found[rows])
         return found

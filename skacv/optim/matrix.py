@@ -1,4 +1,4 @@
-"""Base class of dense and sparse designs: a matrix, lazily centred and scaled."""
+"""Base classes of designs in memory, and of a matrix, lazily centred and scaled."""
 
 from abc import abstractmethod
 
@@ -10,7 +10,30 @@ from .design import ColumnDesign
 ROW_BLOCK = 128
 
 
-class MatrixDesign(ColumnDesign):
+class InMemoryDesign(ColumnDesign):
+    """A design whose rows are a single block, of which columns can be selected."""
+
+    is_matrix = True
+
+    def blocks(self):
+        """All rows: they are in memory."""
+        yield slice(0, self.shape[0]), self
+
+    def columns(self, index, dtype):
+        """The design of the columns in ``index``, increasing, as ``dtype``.
+
+        All columns as they are, are the design itself.
+        """
+        if len(index) == self.shape[1] and dtype == self.dtype:
+            return self
+        return self.selection(index, dtype)
+
+    @abstractmethod
+    def selection(self, index, dtype):
+        """A separate design of the columns in ``index``, as ``dtype``."""
+
+
+class MatrixDesign(InMemoryDesign):
     """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
 
     Centring and scaling are applied to the results of products, so that a
@@ -24,8 +47,6 @@ class MatrixDesign(ColumnDesign):
     row_scale : ndarray of shape (n_rows, 1), optional
         Multiplies the (centred) rows.
     """
-
-    is_matrix = True
 
     def __init__(self, X, center=None, row_scale=None):
         self.X = X
@@ -48,10 +69,6 @@ class MatrixDesign(ColumnDesign):
     def n_stored(self):
         """Number of entries that a product with X goes through."""
         return self.X.size
-
-    def blocks(self):
-        """All rows: they are in memory."""
-        yield slice(0, self.shape[0]), self
 
     def centered(self, weights):
         """The same matrix, centred by the weighted mean of its rows instead.
@@ -90,17 +107,17 @@ class MatrixDesign(ColumnDesign):
     def _scaled_columns(self, factor):
         """X with every column times a number, a new array."""
 
-    @abstractmethod
     def _times(self, coef):
         """X coef, a new array."""
+        return self.X @ coef
 
-    @abstractmethod
     def _transpose_times(self, slopes):
         """X' slopes, a new array."""
+        return self.X.T @ slopes
 
-    @abstractmethod
     def _weighted_sum(self, weights):
         """X' weights, (n_columns, 1), in double precision."""
+        return self.X.T @ weights
 
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
@@ -138,19 +155,6 @@ class MatrixDesign(ColumnDesign):
         row_scale = row_scale.astype(self.dtype, copy=False)
         return self._of(self.X, self.center, row_scale)
 
-    def columns(self, index, dtype):
-        """The design of the columns in ``index``, increasing, as ``dtype``.
-
-        All columns as they are, are the design itself.
-        """
-        if len(index) == self.shape[1] and dtype == self.dtype:
-            return self
-        return self.selection(index, dtype)
-
-    @abstractmethod
-    def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``."""
-
     @abstractmethod
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""
@@ -161,5 +165,6 @@ class MatrixDesign(ColumnDesign):
 
 
 def slices(n_rows, size):
-    """Consecutive slices of ``size`` rows."""
-    return [slice(first, first + size) for first in range(0, n_rows, size)]
+    """Consecutive slices of ``size`` rows, at least one; the last may be shorter."""
+    size = max(1, int(size))
+    return [slice(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]

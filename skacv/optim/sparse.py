@@ -17,15 +17,6 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    def _times(self, coef):
-        return self.X @ coef
-
-    def _transpose_times(self, slopes):
-        return self.X.T @ slopes
-
-    def _weighted_sum(self, weights):
-        return self.X.T @ weights
-
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
         return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
