@@ -88,10 +88,6 @@ class DeviceDesign(ArrayDesign):
     def _block_size(self):
         return BLOCK_ENTRIES // self.shape[1]
 
-    def gram(self):
-        """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
-
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         total = 0.0

@@ -148,18 +148,23 @@ class Fits:
 
     def _gradient_by_blocks(self, coef):
         """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
-        own, total, found = self.of_design(coef), 0.0, 0.0
-        added = self.intercepts(own)
-        n_each = self.target.shape[1] * self.n_fits + self.problem.design.shape[1]
-        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
-            design = self.problem.design.rows(rows)
-            predictor = _side_by_side(design.dot, own)
-            predictor += added
+        total, found = 0.0, 0.0
+        for rows, design, predictor in self._blocks(coef):
             slopes = self.problem.loss.derivative(self.target[rows], predictor)
             slopes *= self.row_weights[rows]
             found = found + _side_by_side(design.t_dot, slopes)
             total = total + slopes.sum(axis=0)
         return found if self.columns is None else self.columns.gradient(found, total)
+
+    def _blocks(self, coef):
+        """Blocks of rows that stay in cache: slices, designs and linear predictors."""
+        own = self.of_design(coef)
+        added, n_each = self.intercepts(own), coef[0].size + len(coef)
+        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
+            design = self.problem.design.rows(rows)
+            predictor = _side_by_side(design.dot, own)
+            predictor += added
+            yield rows, design, predictor
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
@@ -249,13 +254,8 @@ class Fits:
         gradient = self.objective_gradient(penalty, iterate)
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
-            curvature = values + ridge
-            is_seen = curvature > SINGULAR * curvature[-1]
-            inverse = np.divide(
-                1, curvature, where=is_seen, out=np.zeros_like(curvature)
-            )
             along = vectors.T @ gradient[:, :, r]
-            gradient[:, :, r] = vectors @ (inverse[:, None] * along)
+            gradient[:, :, r] = vectors @ (_inverse(values + ridge)[:, None] * along)
         return gradient
 
     def _basis(self, r):
@@ -280,23 +280,16 @@ class Fits:
         found = []
         for matrix, own in zip(self._hessians(iterate.coef), ridge.T):
             values, vectors = eigh(matrix + np.diag(own))
-            is_seen = values > SINGULAR * values[-1]
-            vectors = vectors[:, is_seen]
-            found.append((vectors / values[is_seen]) @ vectors.T)
+            found.append((vectors * _inverse(values)) @ vectors.T)
         return np.stack(found).astype(iterate.coef.dtype)
 
     def _hessians(self, coef):
         """Hessians of the losses, (n_fits, n, n), from blocks of rows: one pass."""
-        own, (n_columns, n_outputs, n_fits) = self.of_design(coef), coef.shape
-        added, size = self.intercepts(own), n_columns * n_outputs
+        (n_columns, n_outputs, n_fits), size = coef.shape, coef[:, :, 0].size
         pairs = n_fits, n_outputs, n_outputs
         found = np.zeros((*pairs, n_columns, n_columns))
         sums, totals = np.zeros((n_columns, *pairs)), np.zeros(pairs)
-        n_each = n_outputs * n_fits + n_columns
-        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
-            design = self.problem.design.rows(rows)
-            predictor = _side_by_side(design.dot, own)
-            predictor += added
+        for rows, design, predictor in self._blocks(coef):
             curvature = np.stack(
                 [
                     self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
@@ -318,7 +311,8 @@ class Fits:
         """The problem of one fit, centred by its own means where it does so."""
         weights, design = self.row_weights[:, :, r], self.problem.design
         if self.columns is not None:
-            design = self.columns.design(design, r)
+            columns = self.columns
+            design = design.mapped_columns(columns.factor[:, r], columns.center[:, r])
         if self.recentres:
             design = design.centered(weights)
         return replace(self.problem, design=design, row_weights=weights)
@@ -364,6 +358,12 @@ def _one_number(scale, dtype):
     """Scales of all fits, one number where they are alike: updates are faster then."""
     scale = np.asarray(scale, dtype)
     return scale if scale.size > 1 and np.ptp(scale) else float(scale.flat[0])
+
+
+def _inverse(curvature):
+    """One over curvatures, in increasing order, and zero for next to no curvature."""
+    is_seen = curvature > SINGULAR * curvature[-1]
+    return np.divide(1, curvature, where=is_seen, out=np.zeros_like(curvature))
 
 
 def _side_by_side(product, array):

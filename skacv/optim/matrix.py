@@ -85,6 +85,10 @@ class MatrixDesign(InMemoryDesign):
         center = self._weighted_sum(weights) / weights.sum()
         return self._of(self.X, center.astype(self.dtype), self.row_scale)
 
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
+
     @abstractmethod
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column.

@@ -17,10 +17,6 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    def gram(self):
-        """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
-
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns).
 
