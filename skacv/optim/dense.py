@@ -65,6 +65,13 @@ class ArrayDesign(MatrixDesign):
                 block = block * there(scale, self.X)
             yield rows, block
 
+    def _centered_columns(self, columns):
+        """The columns in a slice, centred and without their scale, where X is."""
+        block = self.X[:, columns]
+        if self.center is None:
+            return block
+        return block - there(self.center[columns].T, self.X)
+
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns).
 
@@ -166,10 +173,6 @@ class DenseDesign(ArrayDesign):
         blocks = (self._centered_columns(columns) for columns in parts)
         product = _sum_of_squares(blocks, self.shape[0], self.dtype)
         return scaled_gram(product, self.row_scale)
-
-    def _centered_columns(self, columns):
-        block = self.X[:, columns]
-        return block if self.center is None else block - self.center[columns].T
 
     def weighted_grams(self, weights):
         """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns).

@@ -5,6 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from .design import ColumnDesign
+from .namespaces import rows_in
 
 # Rows handled at a time where a whole matrix would be a second one.
 ROW_BLOCK = 128
@@ -150,7 +151,7 @@ class MatrixDesign(InMemoryDesign):
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
-        return self._of(self.X[index], self.center, scale)
+        return self._of(rows_in(self.X, index), self.center, scale)
 
     def scaled_rows(self, row_scale):
         """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
