@@ -97,12 +97,7 @@ class WithConstant(InMemoryDesign):
         return _stacked(self.features.squares_t_dot(weights), total)
 
     def column_sizes(self):
-        """Euclidean norm and largest absolute entry of every column.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
-        """
+        """Euclidean norm and largest absolute entry of every column."""
         norms, largest = self.features.column_sizes()
         ones = np.abs(self.features.row_scales())
         return np.append(norms, np.linalg.norm(ones)), np.append(largest, ones.max())

@@ -73,13 +73,7 @@ class ArrayDesign(MatrixDesign):
         return block - there(self.center[columns].T, self.X)
 
     def weighted_gram(self, weights):
-        """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            They may be negative.
-        """
+        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         total, weights = 0.0, weights.astype(self.dtype, copy=False)
         for rows, block in self._arrays(self._product_size()):
             total += block.T @ (block * there(weights[rows], self.X))
@@ -101,12 +95,7 @@ class ArrayDesign(MatrixDesign):
         return self.X * there(factor.astype(self.dtype, copy=False)[None], self.X)
 
     def column_sizes(self):
-        """Euclidean norm and largest absolute entry of every column.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
-        """
+        """Euclidean norm and largest absolute entry of every column."""
         squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for _, block in self._arrays():
             squares += here(self._namespace.sum(block**2, axis=0))

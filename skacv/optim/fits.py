@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from .column_maps import ColumnMaps
 from .matrix import slices
-from .problem import SINGULAR
+from .problem import SINGULAR, hessian
 from .quadratic import pays, quadratic_forms
 from .threads import LARGE
 
@@ -89,8 +89,10 @@ class Fits:
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
+        self._has_rows = problem.design.is_matrix and not problem.design.is_away
         # Second moments take the place of rows once gradients have taken as much.
-        self._may_be_summed = target is None and problem.can_be_summed
+        is_quadratic = target is None and problem.loss.is_quadratic
+        self._may_be_summed = is_quadratic and self._has_rows
         self._n_gradients, self._forms = 0, None
 
     @property
@@ -143,8 +145,7 @@ class Fits:
     def _goes_by_blocks(self):
         """Whether slopes of all rows would take more than a cache, in one array."""
         is_large = self.row_weights.size * self.target.shape[1] > MOST_AT_ONCE
-        is_here = self.problem.design.is_matrix and not self.problem.design.is_away
-        return is_large and is_here and not self.recentres
+        return is_large and self._has_rows and not self.recentres
 
     def _gradient_by_blocks(self, coef):
         """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
@@ -259,10 +260,16 @@ class Fits:
         return gradient
 
     def _basis(self, r):
-        """Eigenvalues and vectors of one fit's Hessian, kept while there is room."""
+        """Eigenvalues and vectors of one fit's Hessian, kept while there is room.
+
+        Of the squared error, where it is the same for all coefficients and outputs.
+        """
         if r in self._bases:
             return self._bases[r]
-        values, vectors = self.alone(r).curvature_basis()
+        problem = self.alone(r)
+        matrix = hessian(problem.design, problem.row_weights[:, :1, None])
+        values, vectors = eigh(matrix[:, 0, :, 0])
+        values = np.clip(values, 0, None)
         if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
             self._bases[r] = values, vectors
         return values, vectors

@@ -18,13 +18,7 @@ class SparseDesign(MatrixDesign):
     """
 
     def weighted_gram(self, weights):
-        """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            They may be negative.
-        """
+        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         if self.row_scale is not None:
             weights = weights * self.row_scale**2
         product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
@@ -74,10 +68,6 @@ class SparseDesign(MatrixDesign):
         """Upper bounds of the norm and of the largest absolute entry of every column.
 
         The centre is added to the entries.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
         """
         X, scale = self.X, np.ones((self.shape[0], 1), self.dtype)
         if self.row_scale is not None:
