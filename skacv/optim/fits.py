@@ -262,7 +262,7 @@ class Fits:
     def _basis(self, r):
         """Eigenvalues and vectors of one fit's Hessian, kept while there is room.
 
-        Of the squared error, where it is the same for all coefficients and outputs.
+        The Hessian of the squared error is the same for all coefficients and outputs.
         """
         if r in self._bases:
             return self._bases[r]
