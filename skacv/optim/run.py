@@ -6,7 +6,7 @@ plan and records it; refits that leave rows out follow the record in the same wa
 """
 
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .fits import Fits
 from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
-from .trajectory import Trajectory, iterate, updates_of
+from .trajectory import Taken, Trajectory, iterate
 from .updates import State
 
 
@@ -196,7 +196,11 @@ class LiveRun:
 
     def _take(self, phase, first, progress):
         """Take the updates of a phase that began at ``first``; whether it converged."""
-        planned = updates_of(phase, first, self.t - first)
+        updates = phase.updates_from(self.t - first)
+        planned = (
+            Taken(t, max(t - 1, first), update, phase.penalty)
+            for t, update in zip(count(self.t), updates)
+        )
         size = 1 if progress is not None else self._follower.fits.n_at_once
         coef = self._record["coef"]
         converged = self.t > first and self._n_until_converged(

@@ -34,12 +34,6 @@ class Taken(NamedTuple):
         return self.before == self.t
 
 
-def updates_of(phase, first, number=0):
-    """Updates of a phase that began at row ``first``, from ``number``, as Taken."""
-    for t, update in enumerate(phase.updates_from(number), first + number):
-        yield Taken(t, max(t - 1, first), update, phase.penalty)
-
-
 def iterate(updates, follower):
     """The only loop over updates: of runs, refits, and all that follows a run.
 
@@ -103,10 +97,12 @@ class Trajectory:
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
-        first = 0
+        t = 0
         for phase in self.phases:
-            yield from updates_of(phase, first)
-            first += phase.n_updates
+            first = t
+            for update in phase.updates_from(0):
+                yield Taken(t, max(t - 1, first), update, phase.penalty)
+                t += 1
 
     def followed_by(self, follower):
         """The follower, after it has taken every update."""
