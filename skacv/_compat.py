@@ -3,6 +3,9 @@
 And decorators of scikit-learn, which has no types: what they decorate keeps its own.
 """
 
+# Other modules import from here what this one imports.
+# ruff: noqa: F401
+
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -14,11 +17,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
-from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-)
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, _num_samples
@@ -48,8 +47,12 @@ else:
 
 
 try:  # scikit-learn >= 1.9
+    from sklearn.callback import CallbackSupportMixin
     from sklearn.utils._array_api import check_same_namespace
 except ImportError:
+
+    class CallbackSupportMixin:
+        """Stands in where scikit-learn has no callbacks."""
 
     def check_same_namespace(X, estimator, *, attribute, method):
         """Raise where an array is of another namespace than what was fitted."""
@@ -65,14 +68,6 @@ except ImportError:
                 f"Inputs passed to {type(estimator).__name__}.{method}() must use the "
                 "same namespace and the same device as those passed to fit()."
             ) from None
-
-
-try:  # scikit-learn >= 1.9
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:
-
-    class CallbackSupportMixin:
-        """Stands in where scikit-learn has no callbacks."""
 
 
 class Composition(_BaseComposition):
@@ -263,32 +258,3 @@ def predicted_by(boosted, sums):
     if is_classifier(boosted):
         return boosted._loss.predict_proba(sums)
     return boosted._loss.link.inverse(sums.ravel())
-
-
-__all__ = [
-    "CallbackSupportMixin",
-    "Composition",
-    "HasMethods",
-    "Interval",
-    "Resumed",
-    "StrOptions",
-    "_check_sample_weight",
-    "_fit_context",
-    "_num_samples",
-    "_safe_indexing",
-    "available_if",
-    "callback_context",
-    "check_in_memory",
-    "check_names",
-    "check_same_namespace",
-    "class_weights",
-    "has_callbacks",
-    "is_foreign",
-    "is_foreign_type",
-    "on_host",
-    "predicted_by",
-    "staged_sums",
-    "validate_parameters",
-    "with_callbacks",
-    "with_stages",
-]

@@ -80,15 +80,15 @@ def test_runs_and_estimates_are_those_of_numpy(loss, penalty, shape, rng):
 
 def test_products_with_fewer_digits_are_refused(rng, monkeypatch):
     """As TF32 rounds factors: ten bits."""
-    plain = DeviceDesign._here
+    plain = device.here
 
-    def rounded(self, array):
-        found = plain(self, array)
+    def rounded(array):
+        found = plain(array)
         return found if found.shape[0] != found.shape[1] else found * (1 + 2.0**-11)
 
     X = strict.asarray(rng.standard_normal((30, 20)).astype(np.float32))
     assert type(design_of(X)) is DeviceDesign
-    monkeypatch.setattr(DeviceDesign, "_here", rounded)
+    monkeypatch.setattr(device, "here", rounded)
     with pytest.raises(ValueError, match="fewer digits"):
         design_of(X)
 

@@ -7,6 +7,8 @@ from operator import index
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from .matrix import slices
+
 ENTRIES_PER_BLOCK = 1 << 20
 
 
@@ -59,9 +61,7 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
     def __array__(self, dtype=None, copy=None):
         found = np.empty(self.shape, self.dtype if dtype is None else dtype)
         n_entries = max(1, int(np.prod(self.shape[1:])))
-        size = max(1, ENTRIES_PER_BLOCK // n_entries)
-        for first in range(0, len(self), size):
-            iterates = slice(first, min(first + size, len(self)))
+        for iterates in slices(len(self), ENTRIES_PER_BLOCK // n_entries):
             found[iterates] = self._of(iterates)
         return found
 

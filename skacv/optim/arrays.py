@@ -7,7 +7,7 @@ from scipy import sparse
 
 from .dense import DenseDesign
 from .design import ColumnDesign
-from .device import DeviceDesign
+from .device import DeviceDesign, check_digits
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
@@ -36,4 +36,5 @@ def design_of(
         return SparseDesign(X, center, row_scale)
     if isinstance(X, np.ndarray):
         return DenseDesign(X, center, row_scale)
-    return DeviceDesign.of(X, center, row_scale)
+    check_digits(X)
+    return DeviceDesign(X, center, row_scale)

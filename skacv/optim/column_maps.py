@@ -72,7 +72,3 @@ class ColumnMaps:
         """Bounds of the norms of every fit's columns, (n_fits, n_columns)."""
         bounds = norms[:, None] + np.sqrt(n_rows) * np.abs(self.center)
         return (bounds * self.factor).T
-
-    def design(self, design, r):
-        """The design of fit r alone."""
-        return design.mapped_columns(self.factor[:, r], self.center[:, r])

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .design import ColumnDesign
+from .matrix import InMemoryDesign
 
 
-class WithConstant(ColumnDesign):
+class WithConstant(InMemoryDesign):
     """A design and a last column of ones, of which no copy of X is made.
 
     The last coefficient is an intercept. Rows are scaled with their ones, and centring
@@ -13,8 +13,6 @@ class WithConstant(ColumnDesign):
 
     Shapes: features (n_rows, n_columns - 1).
     """
-
-    is_matrix = True
 
     def __init__(self, features):
         self.features = features
@@ -25,10 +23,6 @@ class WithConstant(ColumnDesign):
     def n_stored(self):
         """Number of entries that a product goes through."""
         return self.features.n_stored + self.shape[0]
-
-    def blocks(self):
-        """All rows: they are in memory."""
-        yield slice(0, self.shape[0]), self
 
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
@@ -69,23 +63,24 @@ class WithConstant(ColumnDesign):
 
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        ones = self.features.row_scales()
-        border, size = self.features.t_dot(ones), (ones**2).sum()
-        return _bordered(self.features.gram()[None], border.T, size[None])[0]
+        ones = np.ones((self.shape[0], 1), self.dtype)
+        return self._bordered(self.features.gram()[None], ones)[0]
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
-        ones = self.features.row_scales()
-        border, sizes = self.features.t_dot(weights * ones), (weights * ones**2).sum()
-        inner = self.features.weighted_gram(weights)
-        return _bordered(inner[None], border.T, sizes[None])[0]
+        return self._bordered(self.features.weighted_gram(weights)[None], weights)[0]
 
     def weighted_grams(self, weights):
         """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns)."""
-        ones = self.features.row_scales()
-        borders, sizes = self.features.t_dot(weights * ones), (ones**2).T @ weights
-        inner = self.features.weighted_grams(weights)
-        return _bordered(inner, borders.T, sizes[0])
+        return self._bordered(self.features.weighted_grams(weights), weights)
+
+    def _bordered(self, inner, weights):
+        """Gram matrices for weights (n_rows, k), from those of the features."""
+        ones, n = self.features.row_scales(), inner.shape[1]
+        found = np.empty((len(inner), n + 1, n + 1), inner.dtype)
+        found[:, :n, :n], found[:, n, n] = inner, (ones**2).T @ weights
+        found[:, :n, n] = found[:, n, :n] = self.features.t_dot(weights * ones).T
+        return found
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
@@ -102,12 +97,7 @@ class WithConstant(ColumnDesign):
         return _stacked(self.features.squares_t_dot(weights), total)
 
     def column_sizes(self):
-        """Euclidean norm and largest absolute entry of every column.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
-        """
+        """Euclidean norm and largest absolute entry of every column."""
         norms, largest = self.features.column_sizes()
         ones = np.abs(self.features.row_scales())
         return np.append(norms, np.linalg.norm(ones)), np.append(largest, ones.max())
@@ -115,15 +105,6 @@ class WithConstant(ColumnDesign):
     def is_zero(self):
         """Whether all entries are zero: ones are not."""
         return False
-
-    def columns(self, index, dtype):
-        """The design of the columns in ``index``, increasing, as ``dtype``.
-
-        All columns as they are, are the design itself.
-        """
-        if len(index) == self.shape[1] and dtype == self.dtype:
-            return self
-        return self.selection(index, dtype)
 
     def selection(self, index, dtype):
         """A separate design of the columns in ``index``, as ``dtype``."""
@@ -151,16 +132,4 @@ def _stacked(upper, lower):
     """One array below the other, with the columns of the first side by side."""
     found = np.empty((len(upper) + len(lower), upper.shape[1]), upper.dtype, order="F")
     found[: len(upper)], found[len(upper) :] = upper, lower
-    return found
-
-
-def _bordered(inner, border, corner):
-    """Matrices with one more row and column each.
-
-    Shapes: inner (k, n, n); border (k, n); corner (k,).
-    """
-    k, n = border.shape
-    found = np.empty((k, n + 1, n + 1), inner.dtype)
-    found[:, :n, :n], found[:, n, n] = inner, corner
-    found[:, :n, n] = found[:, n, :n] = border
     return found

@@ -1,9 +1,12 @@
 """DenseDesign: an array, lazily centred and scaled."""
 
+from abc import abstractmethod
+
 import numpy as np
 
 from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
+from .namespaces import as_dtype, here, namespace_of, picked, there
 
 # More rows where they are short, as long as they keep to so many entries.
 BLOCK_ENTRIES = 1 << 16
@@ -19,12 +22,98 @@ SMALL_PRODUCT, SMALL_ROW = 1_000_000, 48
 LEAST_ROWS = 32
 
 
-class DenseDesign(MatrixDesign):
-    """An array, lazily centred and scaled.
+class ArrayDesign(MatrixDesign):
+    """An array of any namespace, lazily centred and scaled.
 
     Inner products are taken of the rows as they are meant, a block at a time. To
     subtract what the centre adds from those of X would cancel all digits where means
     are large.
+    """
+
+    @property
+    def _namespace(self):
+        return namespace_of(self.X)
+
+    @abstractmethod
+    def _block_size(self):
+        """Rows of a block."""
+
+    def _product_size(self):
+        """Rows of a block, for inner products of all columns."""
+        return self._block_size()
+
+    def _arrays(self, size=None, columns=None, dtype=None):
+        """Rows as they are meant, where X is, so many at a time, in a precision.
+
+        Yields
+        ------
+        rows : slice
+        block : array
+        """
+        center, dtype = self.center, self.dtype if dtype is None else dtype
+        if center is not None and columns is not None:
+            center = center[columns]
+        for rows in slices(self.shape[0], size or self._block_size()):
+            block = self.X[rows, :]
+            if columns is not None:
+                block = picked(block, columns, axis=1)
+            block = as_dtype(block, dtype)
+            if center is not None:
+                block = block - there(center.T.astype(dtype, copy=False), self.X)
+            if self.row_scale is not None:
+                scale = self.row_scale[rows].astype(dtype, copy=False)
+                block = block * there(scale, self.X)
+            yield rows, block
+
+    def _centered_columns(self, columns):
+        """The columns in a slice, centred and without their scale, where X is."""
+        block = self.X[:, columns]
+        if self.center is None:
+            return block
+        return block - there(self.center[columns].T, self.X)
+
+    def weighted_gram(self, weights):
+        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
+        total, weights = 0.0, weights.astype(self.dtype, copy=False)
+        for rows, block in self._arrays(self._product_size()):
+            total += block.T @ (block * there(weights[rows], self.X))
+        return here(total)
+
+    def squared_row_norms(self):
+        """Squared Euclidean norm of every row, (n_rows,)."""
+        sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
+        return np.concatenate([here(each) for each in sums])
+
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
+        total, weights = 0.0, weights.astype(self.dtype, copy=False)
+        for rows, block in self._arrays():
+            total += (block**2).T @ there(weights[rows], self.X)
+        return here(total)
+
+    def _scaled_columns(self, factor):
+        return self.X * there(factor.astype(self.dtype, copy=False)[None], self.X)
+
+    def column_sizes(self):
+        """Euclidean norm and largest absolute entry of every column."""
+        squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for _, block in self._arrays():
+            squares += here(self._namespace.sum(block**2, axis=0))
+            size = self._namespace.max(self._namespace.abs(block), axis=0)
+            np.maximum(largest, here(size), out=largest)
+        return np.sqrt(squares), largest
+
+    def is_zero(self):
+        """Whether all entries are zero; centred, whether all columns are constant."""
+        first = 0.0 if self.center is None else self.X[:1, :]
+        return not any(
+            bool(self._namespace.any(self.X[rows, :] != first))
+            for rows in slices(self.shape[0], self._block_size())
+        )
+
+
+class DenseDesign(ArrayDesign):
+    """An array in NumPy, lazily centred and scaled.
 
     Parameters
     ----------
@@ -56,51 +145,23 @@ class DenseDesign(MatrixDesign):
             for rows in slices(self.shape[0], ROW_BLOCK)
         )
 
-    def _arrays(self, size):
-        """Rows as they are meant, so many at a time.
+    def _block_size(self):
+        return _size_in_cache(self.shape[1])
 
-        Yields
-        ------
-        rows : slice
-        block : ndarray
-        """
-        for rows in slices(self.shape[0], size):
-            block = self.X[rows]
-            if self.center is not None:
-                block = block - self.center.T
-            if self.row_scale is not None:
-                block = block * self.row_scale[rows]
-            yield rows, block
+    def _product_size(self):
+        return _size_for_products(self.shape[1])
 
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        size = _product_size(self.shape[1])
-        blocks = (block.T for _, block in self._arrays(size))
+        blocks = (block.T for _, block in self._arrays(self._product_size()))
         return _sum_of_squares(blocks, self.shape[1], self.dtype)
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
-        parts = slices(self.shape[1], _product_size(self.shape[0]))
+        parts = slices(self.shape[1], _size_for_products(self.shape[0]))
         blocks = (self._centered_columns(columns) for columns in parts)
         product = _sum_of_squares(blocks, self.shape[0], self.dtype)
         return scaled_gram(product, self.row_scale)
-
-    def _centered_columns(self, columns):
-        block = self.X[:, columns]
-        return block if self.center is None else block - self.center[columns].T
-
-    def weighted_gram(self, weights):
-        """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            They may be negative.
-        """
-        product = np.zeros((self.shape[1], self.shape[1]), self.dtype)
-        for rows, block in self._arrays(_product_size(self.shape[1])):
-            product += block.T @ (block * weights[rows])
-        return product
 
     def weighted_grams(self, weights):
         """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns).
@@ -109,46 +170,10 @@ class DenseDesign(MatrixDesign):
         """
         n_columns, n_weights = self.shape[1], weights.shape[1]
         found = np.zeros((n_columns, n_weights, n_columns), self.dtype)
-        for rows, block in self._arrays(_block_size(n_columns * n_weights)):
+        for rows, block in self._arrays(_size_in_cache(n_columns * n_weights)):
             scaled = weights[rows, :, None] * block[:, None]
             found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
         return found.transpose(1, 0, 2)
-
-    def squared_row_norms(self):
-        """Squared Euclidean norm of every row, (n_rows,)."""
-        blocks = self._arrays(_block_size(self.shape[1]))
-        norms = [np.einsum("ij,ij->i", block, block) for _, block in blocks]
-        return np.concatenate(norms)
-
-    def squares_t_dot(self, weights):
-        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
-        found = np.zeros((self.shape[1], weights.shape[1]), self.dtype)
-        for rows, block in self._arrays(_block_size(self.shape[1])):
-            found += (block**2).T @ weights[rows]
-        return found
-
-    def _scaled_columns(self, factor):
-        return self.X * factor
-
-    def column_sizes(self):
-        """Euclidean norm and largest absolute entry of every column.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
-        """
-        squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
-        for _, block in self._arrays(_block_size(self.shape[1])):
-            squares += np.einsum("ij,ij->j", block, block)
-            np.maximum(largest, np.abs(block).max(axis=0), out=largest)
-        return np.sqrt(squares), largest
-
-    def is_zero(self):
-        """Whether all entries are zero; centred, whether all columns are constant."""
-        if self.center is None:
-            return not self.X.any()
-        blocks = slices(self.shape[0], ROW_BLOCK)
-        return all((self.X[rows] == self.X[0]).all() for rows in blocks)
 
     def selection(self, index, dtype):
         """A separate design of the columns in ``index``, as ``dtype``.
@@ -178,12 +203,12 @@ class DenseDesign(MatrixDesign):
         return DenseDesign(self.row_scales().astype(dtype, copy=False))
 
 
-def _block_size(n_columns):
+def _size_in_cache(n_columns):
     """Rows of a block that stays in cache."""
     return max(ROW_BLOCK, BLOCK_ENTRIES // max(n_columns, 1))
 
 
-def _product_size(side):
+def _size_for_products(side):
     """Rows of a block, for inner products of ``n_columns`` columns, possibly none."""
     side = max(side, 1)
     size = min(PRODUCT_MULTIPLICATIONS // side**2, PRODUCT_ENTRIES // side)

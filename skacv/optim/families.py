@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .equality import ComparesArrays
-from .penalties import Penalty, Uniform
+from .penalties import Penalty, StepSize, Uniform
 
 __all__ = ["GroupL2", "Grouped", "Weighted"]
 
@@ -72,20 +72,17 @@ class Weighted(ComparesArrays, Penalty):
 
     def _beside(self, coef):
         """The weights, to be multiplied with coefficients of that shape."""
-        weights = self.weights.astype(coef.dtype, copy=False)
-        return weights.reshape(-1, *(1,) * (coef.ndim - 1))
+        return _beside(self.weights.astype(coef.dtype, copy=False), coef.ndim)
 
     def cost(self, coef: np.ndarray) -> np.ndarray:
         return self._beside(coef) * self.penalty.cost(coef)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         if self.is_linear:
             return point
         return self.penalty.prox(point, step_size * self._beside(point))
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         return self.penalty.prox_derivative(coef, step_size * self._beside(coef))
 
     def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
@@ -166,15 +163,16 @@ class Grouped(ComparesArrays, Penalty):
 
     def norms(self, coef: np.ndarray) -> np.ndarray:
         """Euclidean norm of every group, (n_groups, ...)."""
-        n_others = int(np.prod(coef.shape[1:]))
-        squares = coef.astype(np.float64).reshape(len(coef), n_others) ** 2
-        norms = np.sqrt(self._members @ squares)
-        return norms.reshape(len(norms), *coef.shape[1:])
+        return np.sqrt(self._sums(coef.astype(np.float64) ** 2))
+
+    def _sums(self, array):
+        """Sums over the coefficients of every group, (n_groups, ...)."""
+        flat = array.reshape(len(array), int(np.prod(array.shape[1:])))
+        return (self._members @ flat).reshape(len(self.weights), *array.shape[1:])
 
     def _threshold(self, step_size, ndim):
         """The amount by which the prox reduces the norm of every group."""
-        weights = self.weights.reshape(-1, *(1,) * (ndim - 1))
-        return step_size * self.strength * weights
+        return step_size * self.strength * _beside(self.weights, ndim)
 
     def on(self, index: np.ndarray) -> Penalty:
         """The penalty of the coefficients in ``index``, which has whole groups."""
@@ -200,14 +198,14 @@ class GroupL2(Grouped):
     def cost(self, coef: np.ndarray) -> np.ndarray:
         return self._threshold(1.0, coef.ndim) * self.norms(coef)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         norms, threshold = self.norms(point), self._threshold(step_size, point.ndim)
         share = threshold / np.where(norms > 0, norms, 1)
         kept = np.where(norms > threshold, 1 - share, threshold == 0)
         return point * kept.astype(point.dtype)[self.groups] + 0.0  # no -0
 
     def prox_tangent(
-        self, coef: np.ndarray, step_size: float | np.ndarray, tangents: np.ndarray
+        self, coef: np.ndarray, step_size: StepSize, tangents: np.ndarray
     ) -> np.ndarray:
         """With b = prox(u) and e = b / ||b||: (||b|| d + threshold e e'd) / ||u||."""
         norms, threshold = self.norms(coef), self._threshold(step_size, coef.ndim)
@@ -215,22 +213,24 @@ class GroupL2(Grouped):
         length = np.where(moves, norms + threshold, 1)  # ||u||
         kept = np.where(moves, norms / length, threshold == 0)
         direction = coef / np.where(moves, norms, 1)[self.groups]
-        product = direction * tangents
-        n_others = int(np.prod(product.shape[1:]))
-        along = self._members @ product.reshape(len(product), n_others)
-        along = along.reshape(len(along), *product.shape[1:])
+        along = self._sums(direction * tangents)
         found = kept[self.groups] * tangents
         found += direction * (threshold / length * along)[self.groups]
         return found.astype(tangents.dtype, copy=False)
 
-    def support(self, coef: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def support(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         moves = (self.norms(coef) > 0) | (self._threshold(step_size, coef.ndim) == 0)
         return moves[self.groups]
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         held = self.weights > 0
-        weights = self.weights[held].reshape(-1, *(1,) * (gradient.ndim - 1))
+        weights = _beside(self.weights[held], gradient.ndim)
         return float((self.norms(gradient)[held] / weights).max(initial=0))
+
+
+def _beside(weights, ndim):
+    """Weights of the first axis, to be multiplied with arrays of some more axes."""
+    return weights.reshape(-1, *(1,) * (ndim - 1))
 
 
 def _check_weights(penalty, n_own, n_columns):

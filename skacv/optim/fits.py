@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from .column_maps import ColumnMaps
 from .matrix import slices
-from .problem import SINGULAR
+from .problem import SINGULAR, hessian
 from .quadratic import pays, quadratic_forms
 from .threads import LARGE
 
@@ -89,8 +89,10 @@ class Fits:
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
+        self._has_rows = problem.design.is_matrix and not problem.design.is_away
         # Second moments take the place of rows once gradients have taken as much.
-        self._may_be_summed = target is None and problem.can_be_summed
+        is_quadratic = target is None and problem.loss.is_quadratic
+        self._may_be_summed = is_quadratic and self._has_rows
         self._n_gradients, self._forms = 0, None
 
     @property
@@ -132,27 +134,38 @@ class Fits:
             return self._gradient_by_blocks(point.coef)
         return self.gradient(self.predictor_at(point))
 
+    def objective_gradient(self, penalty, point):
+        """The same with the gradient of the penalty's smooth part, a new array."""
+        found = self.gradient_at(point)
+        if penalty.curvature:
+            found += self.penalty_scale * penalty.smooth_gradient(point.coef)
+        return found
+
     @property
     def _goes_by_blocks(self):
         """Whether slopes of all rows would take more than a cache, in one array."""
         is_large = self.row_weights.size * self.target.shape[1] > MOST_AT_ONCE
-        is_here = self.problem.design.is_matrix and not self.problem.design.is_away
-        return is_large and is_here and not self.recentres
+        return is_large and self._has_rows and not self.recentres
 
     def _gradient_by_blocks(self, coef):
         """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
-        own, total, found = self.of_design(coef), 0.0, 0.0
-        added = self.intercepts(own)
-        n_each = self.target.shape[1] * self.n_fits + self.problem.design.shape[1]
-        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
-            design = self.problem.design.rows(rows)
-            predictor = _side_by_side(design.dot, own)
-            predictor += added
+        total, found = 0.0, 0.0
+        for rows, design, predictor in self._blocks(coef):
             slopes = self.problem.loss.derivative(self.target[rows], predictor)
             slopes *= self.row_weights[rows]
             found = found + _side_by_side(design.t_dot, slopes)
             total = total + slopes.sum(axis=0)
         return found if self.columns is None else self.columns.gradient(found, total)
+
+    def _blocks(self, coef):
+        """Blocks of rows that stay in cache: slices, designs and linear predictors."""
+        own = self.of_design(coef)
+        added, n_each = self.intercepts(own), coef[0].size + len(coef)
+        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
+            design = self.problem.design.rows(rows)
+            predictor = _side_by_side(design.dot, own)
+            predictor += added
+            yield rows, design, predictor
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
@@ -239,24 +252,24 @@ class Fits:
 
     def _quadratic_direction(self, penalty, iterate, ridges):
         """The same where the Hessian never changes: it is decomposed once."""
-        gradient = self.gradient_at(iterate)
-        gradient += self.penalty_scale * penalty.smooth_gradient(iterate.coef)
+        gradient = self.objective_gradient(penalty, iterate)
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
-            curvature = values + ridge
-            is_seen = curvature > SINGULAR * curvature[-1]
-            inverse = np.divide(
-                1, curvature, where=is_seen, out=np.zeros_like(curvature)
-            )
             along = vectors.T @ gradient[:, :, r]
-            gradient[:, :, r] = vectors @ (inverse[:, None] * along)
+            gradient[:, :, r] = vectors @ (_inverse(values + ridge)[:, None] * along)
         return gradient
 
     def _basis(self, r):
-        """Eigenvalues and vectors of one fit's Hessian, kept while there is room."""
+        """Eigenvalues and vectors of one fit's Hessian, kept while there is room.
+
+        The Hessian of the squared error is the same for all coefficients and outputs.
+        """
         if r in self._bases:
             return self._bases[r]
-        values, vectors = self.alone(r).curvature_basis()
+        problem = self.alone(r)
+        matrix = hessian(problem.design, problem.row_weights[:, :1, None])
+        values, vectors = eigh(matrix[:, 0, :, 0])
+        values = np.clip(values, 0, None)
         if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
             self._bases[r] = values, vectors
         return values, vectors
@@ -274,23 +287,16 @@ class Fits:
         found = []
         for matrix, own in zip(self._hessians(iterate.coef), ridge.T):
             values, vectors = eigh(matrix + np.diag(own))
-            is_seen = values > SINGULAR * values[-1]
-            vectors = vectors[:, is_seen]
-            found.append((vectors / values[is_seen]) @ vectors.T)
+            found.append((vectors * _inverse(values)) @ vectors.T)
         return np.stack(found).astype(iterate.coef.dtype)
 
     def _hessians(self, coef):
         """Hessians of the losses, (n_fits, n, n), from blocks of rows: one pass."""
-        own, (n_columns, n_outputs, n_fits) = self.of_design(coef), coef.shape
-        added, size = self.intercepts(own), n_columns * n_outputs
+        (n_columns, n_outputs, n_fits), size = coef.shape, coef[:, :, 0].size
         pairs = n_fits, n_outputs, n_outputs
         found = np.zeros((*pairs, n_columns, n_columns))
         sums, totals = np.zeros((n_columns, *pairs)), np.zeros(pairs)
-        n_each = n_outputs * n_fits + n_columns
-        for rows in slices(len(self.target), max(1, ENTRIES_PER_BLOCK // n_each)):
-            design = self.problem.design.rows(rows)
-            predictor = _side_by_side(design.dot, own)
-            predictor += added
+        for rows, design, predictor in self._blocks(coef):
             curvature = np.stack(
                 [
                     self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
@@ -312,7 +318,8 @@ class Fits:
         """The problem of one fit, centred by its own means where it does so."""
         weights, design = self.row_weights[:, :, r], self.problem.design
         if self.columns is not None:
-            design = self.columns.design(design, r)
+            columns = self.columns
+            design = design.mapped_columns(columns.factor[:, r], columns.center[:, r])
         if self.recentres:
             design = design.centered(weights)
         return replace(self.problem, design=design, row_weights=weights)
@@ -342,8 +349,7 @@ class Fits:
         if predictor.size <= MOST_AT_ONCE:
             return weights * loss.derivative(target, predictor)
         found = np.empty_like(predictor, np.result_type(weights, predictor))
-        size = max(1, ENTRIES_PER_BLOCK // predictor[0].size)
-        for rows in slices(len(predictor), size):
+        for rows in slices(len(predictor), ENTRIES_PER_BLOCK // predictor[0].size):
             slope = loss.derivative(target[rows], predictor[rows])
             np.multiply(weights[rows], slope, out=found[rows])
         return found
@@ -359,6 +365,12 @@ def _one_number(scale, dtype):
     """Scales of all fits, one number where they are alike: updates are faster then."""
     scale = np.asarray(scale, dtype)
     return scale if scale.size > 1 and np.ptp(scale) else float(scale.flat[0])
+
+
+def _inverse(curvature):
+    """One over curvatures, in increasing order, and zero for next to no curvature."""
+    is_seen = curvature > SINGULAR * curvature[-1]
+    return np.divide(1, curvature, where=is_seen, out=np.zeros_like(curvature))
 
 
 def _side_by_side(product, array):

@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from .namespaces import (
-    empty,
-    free_bytes,
-    here,
-    namespace_of,
-    part_of,
-    rows_in,
-    there,
-)
+from .matrix import slices
+from .namespaces import empty, free_bytes, here, namespace_of, part_of, rows_in, there
 
 # A block is a few arrays of this size while it is computed, kept in the cache.
 BLOCK_BYTES = 1 << 22
@@ -149,8 +142,8 @@ def blocks(X, width, dtype):
     free = free_bytes(X)
     n_bytes = BLOCK_BYTES if free is None else DEVICE_SHARE * free
     n_bytes = min(n_bytes, DEVICE_BLOCK_BYTES)
-    size = max(1, int(n_bytes // (np.dtype(dtype).itemsize * max(width, 1))))
-    return [slice(a, min(a + size, X.shape[0])) for a in range(0, X.shape[0], size)]
+    size = n_bytes // (np.dtype(dtype).itemsize * max(width, 1))
+    return slices(X.shape[0], size)
 
 
 def product(kernel, X, Z, coef, map=map):

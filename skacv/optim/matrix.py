@@ -1,16 +1,40 @@
-"""Base class of dense and sparse designs: a matrix, lazily centred and scaled."""
+"""Base classes of designs in memory, and of a matrix, lazily centred and scaled."""
 
 from abc import abstractmethod
 
 import numpy as np
 
 from .design import ColumnDesign
+from .namespaces import rows_in
 
 # Rows handled at a time where a whole matrix would be a second one.
 ROW_BLOCK = 128
 
 
-class MatrixDesign(ColumnDesign):
+class InMemoryDesign(ColumnDesign):
+    """A design whose rows are a single block, of which columns can be selected."""
+
+    is_matrix = True
+
+    def blocks(self):
+        """All rows: they are in memory."""
+        yield slice(0, self.shape[0]), self
+
+    def columns(self, index, dtype):
+        """The design of the columns in ``index``, increasing, as ``dtype``.
+
+        All columns as they are, are the design itself.
+        """
+        if len(index) == self.shape[1] and dtype == self.dtype:
+            return self
+        return self.selection(index, dtype)
+
+    @abstractmethod
+    def selection(self, index, dtype):
+        """A separate design of the columns in ``index``, as ``dtype``."""
+
+
+class MatrixDesign(InMemoryDesign):
     """The matrix ``diag(row_scale) (X - 1 center')``, never formed.
 
     Centring and scaling are applied to the results of products, so that a
@@ -24,8 +48,6 @@ class MatrixDesign(ColumnDesign):
     row_scale : ndarray of shape (n_rows, 1), optional
         Multiplies the (centred) rows.
     """
-
-    is_matrix = True
 
     def __init__(self, X, center=None, row_scale=None):
         self.X = X
@@ -49,10 +71,6 @@ class MatrixDesign(ColumnDesign):
         """Number of entries that a product with X goes through."""
         return self.X.size
 
-    def blocks(self):
-        """All rows: they are in memory."""
-        yield slice(0, self.shape[0]), self
-
     def centered(self, weights):
         """The same matrix, centred by the weighted mean of its rows instead.
 
@@ -67,6 +85,10 @@ class MatrixDesign(ColumnDesign):
         weights = weights.astype(np.float64)
         center = self._weighted_sum(weights) / weights.sum()
         return self._of(self.X, center.astype(self.dtype), self.row_scale)
+
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
 
     @abstractmethod
     def squares_t_dot(self, weights):
@@ -90,17 +112,17 @@ class MatrixDesign(ColumnDesign):
     def _scaled_columns(self, factor):
         """X with every column times a number, a new array."""
 
-    @abstractmethod
     def _times(self, coef):
         """X coef, a new array."""
+        return self.X @ coef
 
-    @abstractmethod
     def _transpose_times(self, slopes):
         """X' slopes, a new array."""
+        return self.X.T @ slopes
 
-    @abstractmethod
     def _weighted_sum(self, weights):
         """X' weights, (n_columns, 1), in double precision."""
+        return self.X.T @ weights
 
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
@@ -129,7 +151,7 @@ class MatrixDesign(ColumnDesign):
     def rows(self, index):
         """The design of the rows in ``index``."""
         scale = None if self.row_scale is None else self.row_scale[index]
-        return self._of(self.X[index], self.center, scale)
+        return self._of(rows_in(self.X, index), self.center, scale)
 
     def scaled_rows(self, row_scale):
         """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
@@ -137,19 +159,6 @@ class MatrixDesign(ColumnDesign):
             row_scale = row_scale * self.row_scale
         row_scale = row_scale.astype(self.dtype, copy=False)
         return self._of(self.X, self.center, row_scale)
-
-    def columns(self, index, dtype):
-        """The design of the columns in ``index``, increasing, as ``dtype``.
-
-        All columns as they are, are the design itself.
-        """
-        if len(index) == self.shape[1] and dtype == self.dtype:
-            return self
-        return self.selection(index, dtype)
-
-    @abstractmethod
-    def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``."""
 
     @abstractmethod
     def beside(self, other):
@@ -161,5 +170,6 @@ class MatrixDesign(ColumnDesign):
 
 
 def slices(n_rows, size):
-    """Consecutive slices of ``size`` rows."""
-    return [slice(first, first + size) for first in range(0, n_rows, size)]
+    """Consecutive slices of ``size`` rows, at least one; the last may be shorter."""
+    size = max(1, int(size))
+    return [slice(a, min(a + size, n_rows)) for a in range(0, n_rows, size)]

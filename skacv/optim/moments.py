@@ -4,6 +4,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import helmert
 
+from .matrix import slices
+
 # Entries of a block of rows, so that it stays in cache.
 BLOCK_ENTRIES = 1 << 17
 # A column whose spread is so many roundings of its mean is constant.
@@ -73,9 +75,8 @@ class Moments:
 
 def blocks_of_rows(n_rows, width, n_groups):
     """Slices of rows that stay in cache, if there is enough to sum up in each."""
-    size = max(1, BLOCK_ENTRIES // width, LEAST_ROWS * width * n_groups)
-    for first in range(0, n_rows, size):
-        yield slice(first, min(first + size, n_rows))
+    size = max(BLOCK_ENTRIES // width, LEAST_ROWS * width * n_groups)
+    return slices(n_rows, size)
 
 
 def add_to_groups(moments, group, rows, weights):

@@ -60,15 +60,17 @@ def empty(shape, dtype, like):
 
 
 def picked(array, index, axis=0):
-    """Some rows, or columns, of an array that is away, by their numbers."""
+    """Some rows, or columns, of an array, by their numbers: a copy."""
     return namespace_of(array).take(array, there(index, array), axis=axis)
 
 
 def rows_in(X, index):
-    """Some rows of a matrix of any kind: a slice of them, or their numbers."""
+    """Some rows of a matrix of any kind: of a slice, which is no copy, or an index."""
+    if not is_away(X):
+        return X[index]
     if isinstance(index, slice):
         return X[slice(*index.indices(X.shape[0])), :]
-    return picked(X, index) if is_away(X) else X[index]
+    return picked(X, np.arange(X.shape[0])[index])
 
 
 def part_of(matrix, rows, columns):

@@ -39,7 +39,7 @@ List a penalty in ``PENALTIES``, and it inherits the tests of
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -57,6 +57,9 @@ __all__ = [
 
 # Derivatives of a prox are those of the penalty as steps get small.
 SMALL_STEP = 1e-6
+
+# Of all coefficients, or as an array that broadcasts with them.
+StepSize: TypeAlias = float | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Penalty:
         """g of many iterates, (n_iterates, n_columns, n_outputs) -> (n_iterates,)."""
         return self.cost(np.moveaxis(coef, 0, 2)).sum(axis=(0, 1), dtype=np.float64)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         return point
 
     def smooth_gradient(self, coef: np.ndarray) -> np.ndarray:
@@ -137,13 +140,11 @@ class Penalty:
         """The columns in a mask, completed by those whose prox depends on them."""
         return mask
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         return np.ones_like(coef)
 
     def prox_tangent(
-        self, coef: np.ndarray, step_size: float | np.ndarray, tangents: np.ndarray
+        self, coef: np.ndarray, step_size: StepSize, tangents: np.ndarray
     ) -> np.ndarray:
         """The derivative of the prox, times tangents of its point.
 
@@ -160,7 +161,7 @@ class Penalty:
             tangents *= derivative.astype(tangents.dtype, copy=False)
         return tangents
 
-    def support(self, coef: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def support(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         """Mask of the entries at which the derivative of the prox is not zero."""
         return self.prox_derivative(coef, step_size) != 0
 
@@ -225,6 +226,14 @@ def soft_threshold(point, threshold):
     return np.subtract(point, found, out=found)
 
 
+def is_moved(coef, threshold):
+    """Where a prox with a threshold at zero moves with its point: off zero.
+
+    Without a threshold it is the identity, at zero too.
+    """
+    return (coef != 0) | (threshold == 0)
+
+
 @dataclass(frozen=True)
 class L1(Uniform):
     """g(b) = strength ||b||_1."""
@@ -234,14 +243,11 @@ class L1(Uniform):
     def cost(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.abs(coef)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         return soft_threshold(point, step_size * self.strength)
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
-        # Without a threshold the prox is the identity, at zero too.
-        return ((coef != 0) | (step_size * self.strength == 0)).astype(coef.dtype)
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
+        return is_moved(coef, step_size * self.strength).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.sign(coef)
@@ -264,14 +270,12 @@ class ElasticNet(Uniform):
     def _shrinkage(self, step_size):
         return 1 + step_size * self.strength * (1 - self.l1_ratio)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         threshold = step_size * self.strength * self.l1_ratio
         return soft_threshold(point, threshold) / self._shrinkage(step_size)
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
-        moves = (coef != 0) | (step_size * self.strength * self.l1_ratio == 0)
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
+        moves = is_moved(coef, step_size * self.strength * self.l1_ratio)
         return (moves / self._shrinkage(step_size)).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
@@ -309,7 +313,7 @@ class MCP(Uniform):
             )
         return 1 / (1 - step_size / self.gamma)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         inner = soft_threshold(point, step_size * self.strength)
         return np.where(
             np.abs(point) <= self.gamma * self.strength,
@@ -317,12 +321,10 @@ class MCP(Uniform):
             point,
         )
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         size = np.abs(coef)
         slope = np.where(size < self.gamma * self.strength, self._slope(step_size), 1)
-        moves = (coef != 0) | (step_size * self.strength == 0)
+        moves = is_moved(coef, step_size * self.strength)
         return (slope * moves).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
@@ -363,7 +365,7 @@ class SCAD(Uniform):
             )
         return (self.a - 1) / (self.a - 1 - step_size)
 
-    def prox(self, point: np.ndarray, step_size: float | np.ndarray) -> np.ndarray:
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         size, strength = np.abs(point), self.strength
         inner = soft_threshold(point, step_size * strength)
         threshold = step_size * strength * self.a / (self.a - 1)
@@ -374,13 +376,11 @@ class SCAD(Uniform):
             np.where(size <= self.a * strength, middle, point),
         )
 
-    def prox_derivative(
-        self, coef: np.ndarray, step_size: float | np.ndarray
-    ) -> np.ndarray:
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
         size, strength = np.abs(coef), self.strength
         in_middle = (size > strength) & (size <= self.a * strength)
         slope = np.where(in_middle, self._slope(step_size), 1.0)
-        moves = (coef != 0) | (step_size * strength == 0)
+        moves = is_moved(coef, step_size * strength)
         return (slope * moves).astype(coef.dtype)
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:

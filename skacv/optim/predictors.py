@@ -80,17 +80,16 @@ class Predictors(ArrayPath):
 
     def of_output(self, k):
         """The predictors of one output, (n_iterates, n_rows, 1)."""
-        intercept = self._intercept
-        if intercept is not None:
-            intercept = intercept[:, [k]]
-        return type(self)(self._design, self._coef[:, :, [k]], self._rows, intercept)
+        return self._part(EVERY, [k])
 
     def first(self, n_iterates):
         """Those of the first iterates."""
-        intercept = self._intercept
+        return self._part(slice(n_iterates), EVERY)
+
+    def _part(self, iterates, outputs):
+        coef, intercept = self._coef[iterates, :, outputs], self._intercept
         if intercept is not None:
-            intercept = intercept[:n_iterates]
-        coef = self._coef[:n_iterates]
+            intercept = intercept[iterates, outputs]
         return type(self)(self._design, coef, self._rows, intercept)
 
 
@@ -153,7 +152,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
         some = slice(first, first + BLOCK)
         block = slice(numbers[some].start, numbers[some].stop)
         n_each = len(numbers[some]) * predictor.shape[2]
-        for rows in slices(len(target), max(1, ENTRIES_PER_BLOCK // n_each)):
+        for rows in slices(len(target), ENTRIES_PER_BLOCK // n_each):
             own = predictor.of_rows(rows, block).transpose(1, 2, 0)
             value = loss.value(target[rows], own).sum(axis=1, dtype=np.float64)
             # Not by BLAS: it rounds as the number of iterates has it.

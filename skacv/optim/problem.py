@@ -48,12 +48,6 @@ class Problem:
         """Number of rows, at the beginning, that are single rows of the data."""
         return len(self.target)
 
-    @property
-    def can_be_summed(self):
-        """Whether second moments of its rows suffice for gradients."""
-        design = self.design
-        return self.loss.is_quadratic and design.is_matrix and not design.is_away
-
     def value(self, predictor):
         """f summed over the targets, at linear predictors (n_rows, n_targets)."""
         loss = self.loss.value(self.target, predictor)
@@ -138,15 +132,6 @@ class Problem:
         matrix[np.diag_indices(coef.size)] += penalty_scale * ridge.ravel()
         direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
         return direction.reshape(coef.shape)
-
-    def curvature_basis(self):
-        """Eigenvalues and eigenvectors of the Hessian, the same for all coefficients.
-
-        For the squared error: values (n_columns,), vectors (n_columns, n_columns).
-        """
-        matrix = hessian(self.design, self.row_weights[:, :1, None])
-        values, vectors = eigh(matrix[:, 0, :, 0])
-        return np.clip(values, 0, None), vectors
 
     def batch(self, rows):
         """The problem of some rows, whose gradient is unbiased for all rows."""

@@ -133,8 +133,10 @@ class HeavyBall:
 
 
 @dataclass(frozen=True)
-class StochasticGradient:
+class StochasticGradient(GradientDescent):
     """Passes over the rows in batches, which are drawn anew for every pass.
+
+    The largest stable step is that of a batch of all rows: smaller ones bear no more.
 
     Parameters
     ----------
@@ -147,7 +149,6 @@ class StochasticGradient:
         Draws the batches: they are the same every time.
     """
 
-    step_size: float
     decay: float
     n_rows: int
     batch_size: int
@@ -161,15 +162,12 @@ class StochasticGradient:
             step = ProximalGradient(self.step_size / number**self.decay)
             yield Pass(step, tuple(batches))
 
-    @staticmethod
-    def largest_stable_step(smoothness: float) -> float:
-        """Largest stable step of a batch of all rows: smaller ones bear no more."""
-        return 2 / smoothness
-
 
 @dataclass(frozen=True)
-class RandomBatches:
+class RandomBatches(GradientDescent):
     """One step on a batch of rows, drawn anew for every update, without replacement.
+
+    The largest stable step is that of a batch of all rows: smaller ones bear no more.
 
     Parameters
     ----------
@@ -179,7 +177,6 @@ class RandomBatches:
         Draws the batches: they are the same every time.
     """
 
-    step_size: float
     n_rows: int
     batch_size: int
     seed: int
@@ -189,11 +186,6 @@ class RandomBatches:
         step = ProximalGradient(self.step_size)
         while True:
             yield Pass(step, (rng.permutation(self.n_rows)[: self.batch_size],))
-
-    @staticmethod
-    def largest_stable_step(smoothness: float) -> float:
-        """Largest stable step of a batch of all rows: smaller ones bear no more."""
-        return 2 / smoothness
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,27 +17,8 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
-    def _times(self, coef):
-        return self.X @ coef
-
-    def _transpose_times(self, slopes):
-        return self.X.T @ slopes
-
-    def _weighted_sum(self, weights):
-        return self.X.T @ weights
-
-    def gram(self):
-        """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
-
     def weighted_gram(self, weights):
-        """The design' diag(weights) design, dense, (n_columns, n_columns).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_rows, 1)
-            They may be negative.
-        """
+        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         if self.row_scale is not None:
             weights = weights * self.row_scale**2
         product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
@@ -87,10 +68,6 @@ class SparseDesign(MatrixDesign):
         """Upper bounds of the norm and of the largest absolute entry of every column.
 
         The centre is added to the entries.
-
-        Returns
-        -------
-        norms, largest : ndarray of shape (n_columns,)
         """
         X, scale = self.X, np.ones((self.shape[0], 1), self.dtype)
         if self.row_scale is not None:

@@ -1,8 +1,8 @@
 """One thread for products that are so small that threads would wait for each other."""
 
-from contextlib import ContextDecorator, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from threading import Lock, get_ident
+from threading import Lock
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -17,34 +17,27 @@ def _controller():
     return ThreadpoolController()
 
 
-class OneThread(ContextDecorator):
-    """Products of matrices by one thread.
+# Held by whoever has changed the number of threads, which is that of the process.
+_changed = Lock()
 
-    The number of threads is that of the whole process. Where fits run side by side, in
-    threads of their own, the first changes it and changes it back.
+
+@contextmanager
+def in_one_thread():
+    """A context, or a decorator, in which matrices are multiplied by one thread.
+
+    Where some are nested, or fits run side by side in threads of their own, the first
+    changes the number of threads and changes it back.
     """
-
-    def __init__(self):
-        self._lock, self._owner, self._depth, self._limit = Lock(), None, 0, None
-
-    def __enter__(self):
-        with self._lock:
-            if self._owner is None:
-                self._owner = get_ident()
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._depth += self._owner == get_ident()
-
-    def __exit__(self, *error):
-        with self._lock:
-            self._depth -= self._owner == get_ident()
-            if self._owner == get_ident() and not self._depth:
-                self._limit.restore_original_limits()
-                self._owner = None
-
-
-in_one_thread = OneThread()
+    if not _changed.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _changed.release()
 
 
 def threads_for(shape):
     """A context with as many threads as products with an array of that shape take."""
-    return in_one_thread if np.prod(shape) < LARGE else nullcontext()
+    return in_one_thread() if np.prod(shape) < LARGE else nullcontext()

@@ -110,15 +110,37 @@ class Update(ABC):
 
     def check(self, penalty: Penalty) -> None:
         """Raise a ValueError if the update does not support this penalty."""
-        return None  # it can take any
+        return None
 
     def check_on(self, problem: Problem) -> None:
         """Raise a ValueError if its declared properties do not hold on a problem."""
-        return None  # it is
+        return None
+
+
+class _GradientUpdate(Update):
+    """An update by preconditioned gradients: of all rows, or of one batch at a time."""
+
+    is_affine = has_tangent = True
+
+    @property
+    def is_elementwise(self) -> bool:
+        return self.preconditioner is None
+
+    @property
+    def is_rotation_invariant(self) -> bool:
+        return self.preconditioner is None
+
+    def check(self, penalty: Penalty) -> None:
+        if self.preconditioner is not None and not penalty.is_linear:
+            raise ValueError(
+                f"A preconditioned gradient step cannot take the prox of "
+                f"{type(penalty).__name__}, which is that of the plain norm: use a "
+                "smooth penalty, or no preconditioner."
+            )
 
 
 @dataclass(frozen=True)
-class ProximalGradient(Update):
+class ProximalGradient(_GradientUpdate):
     """One step of (accelerated, preconditioned) proximal gradient descent.
 
         v = b_t + momentum (b_t - b_{t-1})
@@ -138,24 +160,6 @@ class ProximalGradient(Update):
     momentum: float = 0.0
     lookahead: float = 0.0
     preconditioner: Preconditioner | None = None
-
-    is_affine = has_tangent = True
-
-    @property
-    def is_elementwise(self) -> bool:
-        return self.preconditioner is None
-
-    @property
-    def is_rotation_invariant(self) -> bool:
-        return self.preconditioner is None
-
-    def check(self, penalty: Penalty) -> None:
-        if self.preconditioner is not None and not penalty.is_linear:
-            raise ValueError(
-                f"A preconditioned gradient step cannot take the prox of "
-                f"{type(penalty).__name__}, which is that of the plain norm: use a "
-                "smooth penalty, or no preconditioner."
-            )
 
     @property
     def has_memory(self) -> bool:
@@ -297,8 +301,7 @@ class SimplifiedNewtonStep(NewtonStep):
         current, inverses = state.current, state.memory
         if inverses is None:
             inverses = fits.inverse_hessians(penalty, current)
-        gradient = fits.gradient_at(current)
-        gradient += fits.penalty_scale * penalty.smooth_gradient(current.coef)
+        gradient = fits.objective_gradient(penalty, current)
         # Outputs of one fit after the other are one vector.
         flat = gradient.reshape(-1, gradient.shape[2])
         direction = np.einsum("fij,jf->if", inverses, flat).reshape(gradient.shape)
@@ -307,7 +310,7 @@ class SimplifiedNewtonStep(NewtonStep):
 
 
 @dataclass(frozen=True, eq=False)
-class Pass(ComparesArrays, Update):
+class Pass(ComparesArrays, _GradientUpdate):
     """One gradient step on every batch of rows, one after the other.
 
     Parameters
@@ -326,8 +329,6 @@ class Pass(ComparesArrays, Update):
     update: ProximalGradient
     batches: tuple
 
-    is_affine = has_tangent = True
-
     def __post_init__(self):
         if self.update.has_memory:
             raise ValueError(
@@ -344,19 +345,8 @@ class Pass(ComparesArrays, Update):
         return self.update.preconditioner
 
     @property
-    def is_elementwise(self) -> bool:
-        return self.update.is_elementwise
-
-    @property
-    def is_rotation_invariant(self) -> bool:
-        return self.update.is_rotation_invariant
-
-    @property
     def n_batches(self) -> int:
         return len(self.batches)
-
-    def check(self, penalty: Penalty) -> None:
-        self.update.check(penalty)
 
     def point(self, current: np.ndarray, earlier: np.ndarray) -> np.ndarray:
         """The point at which the gradient is taken: the start, without momentum."""

@@ -132,12 +132,12 @@ class UserStep(Update):
     def arguments(self, fits, penalty, state):
         """The :class:`Arguments` at the state of a run."""
         current, earlier, memory = state.current, state.earlier, state.memory
-        gradient = _gradient(fits, penalty, current)
+        gradient = fits.objective_gradient(penalty, current)
         if memory is None:  # at rest, or begun from a record
             own = None
             if self.schedule.start is not None:
                 own = self.schedule.start(current.coef)
-            memory = own, _gradient(fits, penalty, earlier)
+            memory = own, fits.objective_gradient(penalty, earlier)
         own, former = memory
         return Arguments(current.coef, earlier.coef, gradient, former, own)
 
@@ -214,14 +214,6 @@ class UserStep(Update):
                 f"{name} mixes fits that run side by side: entries with another last "
                 "index are another fit."
             )
-
-
-def _gradient(fits, penalty, iterate):
-    """Gradients of all fits, with that of the penalty's smooth part."""
-    found = fits.gradient_at(iterate)
-    if penalty.curvature:
-        found = found + fits.penalty_scale * penalty.smooth_gradient(iterate.coef)
-    return found
 
 
 def no_move(state, n_tangents):

@@ -26,8 +26,8 @@ def several():
 
 def test_one_thread_inside():
     before = n_threads()
-    with in_one_thread:
-        with in_one_thread:
+    with in_one_thread():
+        with in_one_thread():
             assert max(n_threads()) == 1
         assert max(n_threads()) == 1
     assert n_threads() == before
@@ -37,11 +37,11 @@ def test_all_threads_are_back_where_two_fits_overlap():
     before, is_inside, may_leave = n_threads(), Event(), Event()
 
     def other():
-        with in_one_thread:
+        with in_one_thread():
             is_inside.set()
             may_leave.wait()
 
-    with in_one_thread:
+    with in_one_thread():
         thread = Thread(target=other)
         thread.start()
         is_inside.wait()
@@ -50,14 +50,14 @@ def test_all_threads_are_back_where_two_fits_overlap():
     may_leave.set()
     thread.join()
     assert n_threads() == before
-    with in_one_thread:
+    with in_one_thread():
         assert max(n_threads()) == 1
     assert n_threads() == before
 
 
 def test_all_threads_are_back_after_an_error():
     before = n_threads()
-    with pytest.raises(ZeroDivisionError), in_one_thread:
+    with pytest.raises(ZeroDivisionError), in_one_thread():
         _ = 1 / 0
     assert n_threads() == before
 

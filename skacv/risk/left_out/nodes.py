@@ -19,7 +19,7 @@ N_MORE = 16
 NODE_TOLERANCE = 1e-14
 
 
-@in_one_thread
+@in_one_thread()
 def nodes_of(eigenvalues, trajectory):
     """Eigenvalues that stand for all, and how the others' parts move to them.
 

@@ -69,7 +69,7 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
-@in_one_thread
+@in_one_thread()
 def _replayed(basis, target, trajectory, nodes, transfer, left_out):
     """Held-out residuals of a block of rows."""
     held_out = HeldOut(basis, target, trajectory, nodes, transfer, left_out)
