@@ -16,7 +16,7 @@ from .column_maps import ColumnMaps
 from .matrix import slices
 from .problem import SINGULAR, hessian
 from .quadratic import pays, quadratic_forms
-from .threads import LARGE
+from .threads import LARGE, in_threads
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
 # neither fetched from memory nor asked of the system anew.
@@ -149,23 +149,39 @@ class Fits:
 
     def _gradient_by_blocks(self, coef):
         """The gradient from blocks of rows, whose slopes stay in cache: one pass."""
-        total, found = 0.0, 0.0
-        for rows, design, predictor in self._blocks(coef):
+
+        def sums(rows, design, predictor):
             slopes = self.problem.loss.derivative(self.target[rows], predictor)
             slopes *= self.row_weights[rows]
-            found = found + _side_by_side(design.t_dot, slopes)
-            total = total + slopes.sum(axis=0)
+            return _side_by_side(design.t_dot, slopes), slopes.sum(axis=0)
+
+        found, total = self._summed(sums, coef)
         return found if self.columns is None else self.columns.gradient(found, total)
 
-    def _blocks(self, coef):
-        """Blocks of rows that stay in cache: slices, designs and linear predictors."""
+    def _summed(self, function, coef):
+        """Sums over blocks of rows that stay in cache, of several arrays.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(rows, design, predictor)``, the arrays from a block.
+        """
         own = self.of_design(coef)
         added, n_each = self.intercepts(own), coef[0].size + len(coef)
-        for rows in slices(len(self.target), ENTRIES_PER_BLOCK // n_each):
+
+        def of_block(rows):
             design = self.problem.design.rows(rows)
             predictor = _side_by_side(design.dot, own)
             predictor += added
-            yield rows, design, predictor
+            return function(rows, design, predictor)
+
+        blocks = slices(len(self.target), ENTRIES_PER_BLOCK // n_each)
+        found = in_threads(of_block, blocks)
+        total = next(found)
+        for arrays in found:
+            for array, more in zip(total, arrays):
+                array += more
+        return total
 
     def linear_predictor(self, coef):
         """x_i'b of every row, (n_rows, n_outputs, n_fits)."""
@@ -294,9 +310,8 @@ class Fits:
         """Hessians of the losses, (n_fits, n, n), from blocks of rows: one pass."""
         (n_columns, n_outputs, n_fits), size = coef.shape, coef[:, :, 0].size
         pairs = n_fits, n_outputs, n_outputs
-        found = np.zeros((*pairs, n_columns, n_columns))
-        sums, totals = np.zeros((n_columns, *pairs)), np.zeros(pairs)
-        for rows, design, predictor in self._blocks(coef):
+
+        def sums(rows, design, predictor):
             curvature = np.stack(
                 [
                     self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
@@ -306,12 +321,17 @@ class Fits:
             )
             curvature *= self.row_weights[rows, 0, :, None, None]
             flat = curvature.reshape(len(curvature), -1)
-            found += design.weighted_grams(flat).reshape(found.shape)
+            found = [design.weighted_grams(flat)]
             if self.columns is not None:
-                sums += design.t_dot(flat).reshape(sums.shape)
-                totals += curvature.sum(axis=0)
+                found += [design.t_dot(flat), curvature.sum(axis=0)]
+            return [each.astype(np.float64, copy=False) for each in found]
+
+        found, *more = self._summed(sums, coef)
+        found = found.reshape(*pairs, n_columns, n_columns)
         if self.columns is not None:
-            found = self.columns.hessians(found, np.moveaxis(sums, 0, -1), totals)
+            columns, totals = more
+            columns = columns.reshape(n_columns, *pairs)
+            found = self.columns.hessians(found, np.moveaxis(columns, 0, -1), totals)
         return found.transpose(0, 3, 1, 4, 2).reshape(n_fits, size, size)
 
     def alone(self, r):

@@ -1,5 +1,7 @@
-"""One thread for products that are so small that threads would wait for each other."""
+"""Threads for large products, for blocks of rows, and none for small products."""
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from threading import Lock
@@ -41,3 +43,40 @@ def in_one_thread():
 def threads_for(shape):
     """A context with as many threads as products with an array of that shape take."""
     return in_one_thread() if np.prod(shape) < LARGE else nullcontext()
+
+
+def in_threads(function, items):
+    """The results of a function for every item, in the order of the items.
+
+    Items are blocks of rows that stay in cache. Threads of BLAS would wait for each
+    other in their products, so each block is worked on by one thread, and there are as
+    many threads as BLAS would take. Sums of the results do not depend on that number.
+
+    Parameters
+    ----------
+    function : callable
+    items : list
+
+    Yields
+    ------
+    object
+    """
+    found = [each for each in _controller().lib_controllers if each.user_api == "blas"]
+    n_threads = max((each.num_threads for each in found), default=1)
+    if n_threads == 1 or len(items) == 1:
+        yield from map(function, items)
+        return
+    settings = np.geterr()  # which threads do not share
+
+    def work(item):
+        with np.errstate(**settings):
+            return function(item)
+
+    with in_one_thread(), ThreadPoolExecutor(n_threads) as pool:
+        waiting = deque()
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > 2 * n_threads:  # few results are in memory
+                yield waiting.popleft().result()
+        for each in waiting:
+            yield each.result()

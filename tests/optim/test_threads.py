@@ -1,13 +1,15 @@
 """Small products are taken by one thread, and all threads are back afterwards."""
 
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
+from time import sleep
 
+import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
 from skacv import IterativeRidge
 from skacv.optim import threads
-from skacv.optim.threads import LARGE, in_one_thread, threads_for
+from skacv.optim.threads import LARGE, in_one_thread, in_threads, threads_for
 
 
 def n_threads():
@@ -84,3 +86,38 @@ def test_fits_of_few_numbers(is_small, rng, monkeypatch):
     monkeypatch.setattr(IterativeRidge, "_go_on", go_on)
     IterativeRidge(max_iter=2).fit(X, X[:, 0])
     assert seen == [1 if is_small else 2]
+
+
+def test_results_of_threads_are_in_order():
+    """Later items, which take less time, wait for earlier ones."""
+    before, seen = n_threads(), set()
+
+    def half(item):
+        seen.add(get_ident())
+        assert max(n_threads()) == 1
+        sleep(0.02 / (item + 1))
+        return item / 2
+
+    assert [*in_threads(half, range(12))] == [item / 2 for item in range(12)]
+    assert get_ident() not in seen
+    assert n_threads() == before
+
+
+def test_one_item_or_one_thread_needs_no_other():
+    own = {get_ident()}
+    assert {*in_threads(lambda item: get_ident(), [0])} == own
+    with in_one_thread():
+        assert {*in_threads(lambda item: get_ident(), range(3))} == own
+
+
+def test_threads_have_the_settings_of_their_caller():
+    """Overflow is ignored, or an error, in them as outside."""
+
+    def overflowing(item):
+        return np.array([1e300]) ** item
+
+    with np.errstate(over="ignore"):
+        assert np.isinf([*in_threads(overflowing, [2, 3])]).all()
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        list(in_threads(overflowing, [2, 3]))
+    assert max(n_threads()) > 1
