@@ -135,8 +135,9 @@ class DenseDesign(ArrayDesign):
     def _transpose_times(self, slopes):
         parts = _small_products(self.X, slopes)
         if parts is None or self.X.dtype != np.float32:
-            return (slopes.T @ self.X).T
-        return sum(slopes[rows].T @ self.X[rows] for rows in parts).T
+            # A matmul of few results would hold up the other threads of Python.
+            return np.dot(slopes.T, self.X).T
+        return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in parts).T
 
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.

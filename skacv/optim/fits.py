@@ -21,7 +21,7 @@ from .threads import LARGE, in_threads
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
 # neither fetched from memory nor asked of the system anew.
 MOST_AT_ONCE = 1 << 21
-ENTRIES_PER_BLOCK = 1 << 17
+ENTRIES_PER_BLOCK = 1 << 18
 # Numbers that eigenvectors of all fits take together, while they are kept.
 MOST_KEPT = 1 << 25
 # Updates that are taken at once where X is small.
