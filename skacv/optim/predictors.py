@@ -9,7 +9,6 @@ import numpy as np
 
 from .array_path import ArrayPath
 from .matrix import slices
-from .threads import in_threads
 
 # Iterates whose predictors are computed together, in blocks that begin at multiples of
 # that: to the last digit an iterate's are the same in a longer run.
@@ -148,21 +147,13 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     """
     target, weights = target[:, :, None], weights.astype(np.float64)
     numbers = range(len(predictor))[iterates]
-
-    def sums(block):
-        some, rows = block
-        own = slice(numbers[some].start, numbers[some].stop)
-        own = predictor.of_rows(rows, own).transpose(1, 2, 0)
-        value = loss.value(target[rows], own).sum(axis=1, dtype=np.float64)
-        # Not by BLAS: it rounds as the number of iterates has it.
-        return np.einsum("nt,n->t", value, weights[rows])
-
-    blocks = []
-    for some in slices(len(numbers), BLOCK):
-        n_each = len(numbers[some]) * predictor.shape[2]
-        of_rows = slices(len(target), ENTRIES_PER_BLOCK // n_each)
-        blocks += [(some, rows) for rows in of_rows]
     found = np.zeros(len(numbers))
-    for (some, _), more in zip(blocks, in_threads(sums, blocks)):
-        found[some] += more
+    for some in slices(len(numbers), BLOCK):
+        block = slice(numbers[some].start, numbers[some].stop)
+        n_each = len(numbers[some]) * predictor.shape[2]
+        for rows in slices(len(target), ENTRIES_PER_BLOCK // n_each):
+            own = predictor.of_rows(rows, block).transpose(1, 2, 0)
+            value = loss.value(target[rows], own).sum(axis=1, dtype=np.float64)
+            # Not by BLAS: it rounds as the number of iterates has it.
+            found[some] += np.einsum("nt,n->t", value, weights[rows])
     return found
