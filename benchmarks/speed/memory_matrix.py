@@ -30,7 +30,8 @@ def probed_risk(X, y, step_size, n_updates, signs):
     """Coefficients of ISTA, and a function that estimates its risk by given probes."""
     n, p = X.shape
     problem = Problem(design_of(X), y[:, None], np.full((n, 1), 1 / n))
-    plan = [Phase(L1(ALPHA), GradientDescent(step_size), n_updates)]
+    # A number of NumPy would have tangents in double precision.
+    plan = [Phase(L1(ALPHA), GradientDescent(float(step_size)), n_updates)]
     trajectory = run(problem, plan, np.zeros((1, p, 1)))
 
     def risk():
