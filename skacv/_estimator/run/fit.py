@@ -337,7 +337,8 @@ def fit_to(estimator, passed, params, resume, n_updates=None):
     if not is_collection(X):
         passed = X, on_host(y), on_host(sample_weight)
     former = in_numpy(estimator)
-    with threads_for(shape_of(X)):
+    # A collection may not know how many rows it has: its products are on workers.
+    with threads_for(() if is_collection(X) else shape_of(X)):
         run = _begun(former, passed, params, resume, n_updates)
     planned = first_updates(run.plan, n_updates)
     progress = _progress(estimator, run, planned, (X, y, passed[2]))
