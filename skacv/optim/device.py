@@ -54,12 +54,12 @@ class DeviceDesign(ArrayDesign):
         return here(total)
 
     def _block_size(self):
-        return BLOCK_ENTRIES // self.shape[1]
+        return BLOCK_ENTRIES // max(self.shape[1], 1)
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         total = 0.0
-        for columns in slices(self.shape[1], BLOCK_ENTRIES // self.shape[0]):
+        for columns in slices(self.shape[1], BLOCK_ENTRIES // max(self.shape[0], 1)):
             block = self._centered_columns(columns)
             total += block @ block.T
         return scaled_gram(here(total), self.row_scale)
