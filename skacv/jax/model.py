@@ -16,7 +16,7 @@ from .data import Data, as_arrays, row_losses, rows_of
 from .linearised import FUNCTIONS
 
 compiled = partial(jax.jit, static_argnums=0)
-# Of a model and a number of steps.
+# Compiled for a model and a number of steps, the first two arguments.
 compiled_run = partial(jax.jit, static_argnums=(0, 1))
 
 

@@ -58,7 +58,7 @@ __all__ = [
 # Derivatives of a prox are those of the penalty as steps get small.
 SMALL_STEP = 1e-6
 
-# Of all coefficients, or as an array that broadcasts with them.
+# One number for all coefficients, or an array that broadcasts with them.
 StepSize: TypeAlias = float | np.ndarray
 
 
