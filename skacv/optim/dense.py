@@ -6,7 +6,7 @@ import numpy as np
 
 from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
-from .namespaces import as_dtype, here, namespace_of, picked, there
+from .namespaces import as_dtype, here, namespace_of, part_of, picked, there
 
 # More rows where they are short, as long as they keep to so many entries.
 BLOCK_ENTRIES = 1 << 16
@@ -175,6 +175,12 @@ class DenseDesign(ArrayDesign):
             scaled = weights[rows, :, None] * block[:, None]
             found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
         return found.transpose(1, 0, 2)
+
+    def part(self, rows, columns):
+        """The design of some rows and, of them, some columns: one copy."""
+        center = None if self.center is None else self.center[columns]
+        scale = None if self.row_scale is None else self.row_scale[rows]
+        return self._of(part_of(self.X, rows, columns), center, scale)
 
     def selection(self, index, dtype):
         """A separate design of the columns in ``index``, as ``dtype``.

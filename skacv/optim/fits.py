@@ -35,8 +35,8 @@ class Iterate(NamedTuple):
     ----------
     coef : ndarray of shape (n_columns, n_outputs, n_fits)
     predictor : ndarray of shape (n_rows, n_outputs, n_fits) or None
-        Linear predictors, where they are carried along: for a kernel they take as much
-        as an update does.
+        Linear predictors, where a run carries them along, see
+        :func:`~skacv.optim.run.carries_predictors`.
     """
 
     coef: np.ndarray
@@ -94,6 +94,8 @@ class Fits:
         is_quadratic = target is None and problem.loss.is_quadratic
         self._may_be_summed = is_quadratic and self._has_rows
         self._n_gradients, self._forms = 0, None
+        # Whether iterates have their linear predictors; a run may let them.
+        self.carries_predictors = problem.design.is_dual
 
     @property
     def n_fits(self):
@@ -113,8 +115,7 @@ class Fits:
 
     def iterate(self, coef):
         """An iterate, with its linear predictors where they are carried along."""
-        is_dual = self.problem.design.is_dual
-        return Iterate(coef, self.predictor(coef) if is_dual else None)
+        return Iterate(coef, self.predictor(coef) if self.carries_predictors else None)
 
     def predictor_at(self, point):
         """Linear predictors of an iterate, or of a point between two."""

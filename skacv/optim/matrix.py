@@ -29,6 +29,10 @@ class InMemoryDesign(ColumnDesign):
             return self
         return self.selection(index, dtype)
 
+    def part(self, rows, columns):
+        """The design of some rows and, of them, some columns."""
+        return self.rows(rows).columns(columns, self.dtype)
+
     @abstractmethod
     def selection(self, index, dtype):
         """A separate design of the columns in ``index``, as ``dtype``."""

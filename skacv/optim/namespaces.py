@@ -80,8 +80,10 @@ def part_of(matrix, rows, columns):
         if isinstance(columns, slice):
             return part[:, columns]
         return picked(part, columns, axis=1)
-    if isinstance(rows, slice) or isinstance(columns, slice):
+    if isinstance(columns, slice):
         return matrix[rows, columns]
+    if isinstance(rows, slice):
+        return matrix[rows].take(columns, axis=1)
     return matrix[np.ix_(rows, columns)]
 
 

@@ -68,7 +68,7 @@ class Predictors(ArrayPath):
     def of_rows(self, rows, iterates=EVERY):
         """Those of some rows, a new array."""
         rows = rows if self._rows is None else self._rows[rows]
-        found = _products(self._design.rows(rows), self._coef[iterates])
+        found = _products(self._design, self._coef[iterates], rows)
         if self._intercept is not None:
             found += self._intercept[iterates][:, None]
         return found
@@ -123,14 +123,19 @@ class StoredPredictors(ArrayPath):
         return type(self)(self._values[:n_iterates])
 
 
-def _products(design, coef):
-    """Linear predictors of iterates (t, n_columns, n_outputs), in one product."""
+def _products(design, coef, rows):
+    """Linear predictors of some rows, for iterates (t, n_columns, n_outputs).
+
+    They are one product, of the columns that these iterates use.
+    """
     n_iterates, n_columns, n_outputs = coef.shape
     coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
     used = coef.any(axis=1) if design.is_matrix else None
     if used is not None and np.count_nonzero(used) <= FEW * n_columns:
         index = np.flatnonzero(used)
-        design, coef = design.columns(index, design.dtype), coef[index]
+        design, coef = design.part(rows, index), coef[index]
+    else:
+        design = design.rows(rows)
     found = design.dot(coef).reshape(-1, n_iterates, n_outputs)
     return found.transpose(1, 0, 2).astype(coef.dtype, copy=False)
 

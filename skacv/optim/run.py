@@ -83,6 +83,21 @@ def run(problem, planned, start, *, done=(), tol=0.0, progress=None):
     return live.trajectory
 
 
+def carries_predictors(problem, phases):
+    """Whether a run keeps the linear predictors of its iterates.
+
+    Its updates compute them in any case, unless they go through batches. Coefficients
+    take as much room where columns are no fewer than rows; otherwise predictors are
+    computed when they are read. Those of a kernel are always kept.
+    """
+    design = problem.design
+    n_rows, n_columns = design.shape
+    if design.is_dual or n_rows > n_columns:
+        return design.is_dual
+    is_here = design.is_matrix and not design.is_away
+    return is_here and not any(phase.first_update.n_batches for phase in phases)
+
+
 class Alone:
     """A run on its own, without labels or folds.
 
@@ -138,13 +153,14 @@ class LiveRun:
         self.t, self.phases, self.is_stopped = len(start) - 1, list(done), False
         self._record = {"coef": start}
         begun = Trajectory.recorded(problem, start, self.phases)
-        if problem.design.is_dual:
+        if carries_predictors(problem, [*done, *planned]):
             self._record["predictor"] = np.asarray(begun.predictor)
         self._follower = self._begun_follower(begun)
 
     def _begun_follower(self, begun):
         """All fits, at the last of the recorded iterates."""
         fits = self.carried.fits(self.problem)
+        fits.carries_predictors = "predictor" in self._record
         if not all(u.goes_on_from_iterates for u, _ in begun.first_updates()):
             return begun.followed_by(Iterates.at_rest(fits, begun.coef[0]))
         if self.t == 0:

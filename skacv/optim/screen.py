@@ -16,6 +16,7 @@ are those of all columns, to rounding.
 import numpy as np
 
 from .families import OnColumns
+from .fits import Iterate
 from .updates import State
 from .working_columns import WorkingColumns
 
@@ -152,8 +153,10 @@ class Screen:
         if self._n_left or not (self._is_worth and _is_screened(update, penalty)):
             self._n_left = max(self._n_left - 1, 0)
             return update.advance(self.fits, penalty, state)
-        point = update.point(state.current.coef, state.earlier.coef)
-        slopes = self.fits.slopes(self._predictor(point))
+        point = update.point_between(state.current, state.earlier)
+        known = point.predictor
+        known = self._predictor(point.coef) if known is None else known
+        slopes = self.fits.slopes(known)
         gradient = self._choose(update, penalty, state, slopes)
         if self._working is None:
             return update.advance(self.fits, penalty, state)
@@ -168,13 +171,14 @@ class Screen:
         coef = np.zeros_like(state.current.coef)
         coef[index] = part
         self._n_products += 2 * len(index)
-        return State(self.fits.iterate(coef), state.current)
+        predictor = self._predictor(coef) if self.fits.carries_predictors else None
+        return State(Iterate(coef, predictor), state.current)
 
-    def _predictor(self, point):
-        """Linear predictors of a point, which only working columns have a part in."""
+    def _predictor(self, coef):
+        """Linear predictors of coefficients, zero outside the working columns."""
         if self._working is None:
-            return self.fits.predictor(point)
-        return self._fits.predictor(point[self._working.index])
+            return self.fits.predictor(coef)
+        return self._fits.predictor(coef[self._working.index])
 
     def _choose(self, update, penalty, state, slopes):
         """Let the columns that an update can move be the working ones, or none.

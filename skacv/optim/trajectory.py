@@ -60,7 +60,8 @@ class Trajectory:
     ----------
     coef : ndarray of shape (T + 1, n_columns, n_outputs)
     predictor : Predictors of shape (T + 1, n_rows, n_outputs)
-        Linear predictors, for the centred design: computed when they are accessed.
+        Linear predictors, for the centred design: computed when they are accessed,
+        unless the run has kept them.
     phases : list of Phase
         What was done, in order.
     """
@@ -85,8 +86,9 @@ class Trajectory:
             Linear predictors that the run has handed on.
         """
         predictor = Predictors(problem.design, coef)
-        if problem.design.is_dual:
-            values = np.asarray(predictor) if values is None else values
+        if problem.design.is_dual and values is None:
+            values = np.asarray(predictor)
+        if values is not None:
             predictor = StoredPredictors(values)
         return cls(coef, predictor, phases)
 

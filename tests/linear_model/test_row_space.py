@@ -196,7 +196,7 @@ def test_no_product_has_the_columns_of_X(monkeypatch, rng):
             ),
         )
     model_of("logistic").fit(X, y)
-    assert set(taken) == {len(y) + 1}
+    assert max(taken) == len(y) + 1
 
 
 # ------------------------------------------------------------------ warm starts

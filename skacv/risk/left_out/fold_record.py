@@ -108,7 +108,7 @@ class RecordedFolds:
 
     def add(self, iterate):
         """Write an iterate of all fits down; of the folds if it has a predictor."""
-        if iterate.predictor is not None:
+        if iterate.predictor is not None and not self._keeps_coef:
             self._keep(values=iterate.predictor[self._rows, :, self._fold][None])
             return
         self._waiting.append(iterate.coef)
