@@ -17,6 +17,7 @@ deviations that only grow or shrink, and exact where they have come to rest.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -112,10 +113,14 @@ class Correction:
 
     def scale(self, point):
         """Factor of ``value`` at other deviations, (n_replicas,)."""
-        along = einsum("jkr,jkr->r", self.point, point)
-        squares = einsum("jkr,jkr->r", self.point, self.point)
-        ratio = along / np.where(squares == 0, np.inf, squares)
+        ratio = einsum("jkr,jkr->r", self.point, point) / self._squares
         return np.minimum(ratio**2, LARGEST_SCALE)
+
+    @cached_property
+    def _squares(self):
+        """Squared norms of the deviations; infinite for none."""
+        squares = einsum("jkr,jkr->r", self.point, self.point)
+        return np.where(squares == 0, np.inf, squares)
 
 
 def curvature_matrix(problem, predictor):

@@ -180,18 +180,11 @@ class Replicas(RowReplicas):
         own = self.slope[place] + curvature_times(curvature[place], shift)[:, :, 0]
         own *= np.where(place[:, None] < 0, 0, problem.row_weights[place])
         self.own = own.T
-        self.shift = _curved(problem, curvature, point)
-        steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
-        stretch = steepest * einsum("jkr,jkr->r", point, self.shift)
-        self.length = self._growth(step.rows) * np.sqrt(stretch.max(initial=0))
+        self.shift = curved = _curved(problem, curvature, point)
+        self._linear = step.rows, curvature, point, curved
         if self.correction is not None:
-            self._correct(point)
-
-    def _correct(self, point):
-        """Add the correction to ``shift``, and its length to that of all slopes."""
-        scale, growth = self.correction.scale(point), self._growth(self.correction.rows)
-        self.shift += self.correction.value * scale
-        self.length += growth * (self.correction.length * scale).max(initial=0)
+            self.shift = self.correction.value * self.correction.scale(point)
+            self.shift += curved
 
     def _place(self, rows):
         """Where each row left out is among some rows; -1 where it is not."""
@@ -205,7 +198,8 @@ class Replicas(RowReplicas):
         """Evaluate the correction, and how far off the one used so far was."""
         last, point = self.correction, self._point(step)
         places = self._drop(step.coef, step.earlier)
-        problem, kept = self._on_working(rows), point[places]
+        # Replica after replica in memory, as all else.
+        problem, kept = self._on_working(rows), point.T.take(places, axis=2).T
         self.correction = Correction.at(
             problem, rows, predictor, self._place(rows), kept
         )
@@ -220,7 +214,19 @@ class Replicas(RowReplicas):
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
     def _bounds(self):
-        return self.norms * self.length + self.largest * np.abs(self.own).max(initial=0)
+        largest = self.largest * np.abs(self.own).max(initial=0)
+        return self.norms * self._length() + largest
+
+    def _length(self):
+        """How long the shifts of the slopes of all rows are together, at most."""
+        rows, curvature, point, curved = self._linear
+        steepest = np.linalg.norm(curvature, axis=(1, 2)).max()
+        stretch = steepest * einsum("jkr,jkr->r", point, curved)
+        length = self._growth(rows) * np.sqrt(stretch.max(initial=0))
+        if self.correction is not None:
+            missed = self.correction.length * self.correction.scale(point)
+            length += self._growth(self.correction.rows) * missed.max(initial=0)
+        return length
 
     def _growth(self, rows):
         """Largest ratio of a column's norm over a batch to that over all rows."""
@@ -245,6 +251,7 @@ def _curved(problem, curvature, point):
             point,
             lambda rows, shift: curvature_times(curvature[rows], shift),
         )
-    matrix = hessian(problem.design, curvature).reshape(width, width)
-    product = matrix @ point.reshape(width, n_replicas)
-    return product.reshape(point.shape)
+    # From the left, as replicas lie in memory; the Hessian is symmetric.
+    matrix = hessian(problem.design, curvature).transpose(1, 0, 3, 2)
+    product = point.T.reshape(n_replicas, width) @ matrix.reshape(width, width)
+    return product.reshape(point.T.shape).T

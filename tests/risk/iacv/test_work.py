@@ -164,8 +164,7 @@ def test_bound_of_a_column_that_meets_it(rng):
     replicas = linearised.Replicas(problem, trajectory, left_out, sizes)
     replicas._join(used)
     replicas.correction, replicas.own = held, np.zeros((1, 2))
-    replicas.shift, replicas.length = 0 * point, 0.0
-    replicas._correct(point)
+    replicas._linear = rows, np.zeros((10, 1, 1)), point, 0 * point
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
         step = replayed.ReplayedStep(
