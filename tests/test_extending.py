@@ -143,7 +143,7 @@ class LogSum(Uniform):
     strength: float
     width: float = 1.0
 
-    def cost(self, coef):
+    def terms(self, coef):
         return self.strength * np.log1p(np.abs(coef) / self.width)
 
     def prox(self, point, step_size):
@@ -173,8 +173,8 @@ class GroupElasticNet(GroupL2):
 
     ridge: float = 1.0
 
-    def cost(self, coef):
-        return super().cost(coef) * (1 + self.ridge * self.norms(coef) / 2)
+    def terms(self, coef):
+        return super().terms(coef) * (1 + self.ridge * self.norms(coef) / 2)
 
     def _shrinkage(self, step_size, ndim):
         weights = self.weights[self.groups].reshape(-1, *(1,) * (ndim - 1))

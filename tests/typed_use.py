@@ -243,8 +243,8 @@ def registered() -> bool:
 class Own(SquaredL2):
     """A penalty of one's own."""
 
-    def cost(self, coef: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = 2 * super().cost(coef)
+    def terms(self, coef: NDArray[Any]) -> NDArray[Any]:
+        found: NDArray[Any] = 2 * super().terms(coef)
         return found
 
 

@@ -95,7 +95,7 @@ def test_path(model, X, y):
     coef, intercept = model.coef_path_, np.asarray(model.intercept_path_)
     coef = coef.reshape(len(coef), -1)
     predictor = X @ coef.T + intercept.reshape(len(coef))
-    return model._loss.cost(target, predictor[:, None]).mean(axis=(0, 1))
+    return model._loss.reported(target, predictor[:, None]).mean(axis=(0, 1))
 
 
 def curved_memory(n_repeats=N_REPEATS):

@@ -173,7 +173,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         """The loss of rows: with ``loss=None`` the usual loss of skacv."""
         return self._usual_loss(y) if self.loss is None else self.loss
 
-    def _held_out_costs(self, name, y):
+    def _held_out_losses(self, name, y):
         """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
         predictions = getattr(self, f"{name}_prediction_path_", None)
         if predictions is None:

@@ -220,10 +220,10 @@ class Expansion:
         return self.by.grad(mean_loss)(theta)
 
     def _gradient_of_row(self, theta, X, y):
-        def cost(theta):
+        def loss(theta):
             return self.model.loss(y, self.model.predict(self.unravel(theta), X))[0]
 
-        return self.by.grad(cost)(theta)
+        return self.by.grad(loss)(theta)
 
     def _penalty(self, theta):
         """It is of theta, with a gradient of zero, where it is a constant."""

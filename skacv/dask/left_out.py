@@ -49,8 +49,8 @@ def read_rows(estimator, trajectory, data):
         )
     shown = (block.y + data.offset).astype(block.y.dtype)
     target = block.y.astype(np.float64)[:, :, None]
-    cost = problem.loss.cost(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
-    path, se_path = mean_with_error(cost.T, block.weight.astype(np.float64))
+    losses = problem.loss.reported(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
+    path, se_path = mean_with_error(losses.T, block.weight.astype(np.float64))
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,

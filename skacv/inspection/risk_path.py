@@ -65,7 +65,7 @@ class RiskPathDisplay(Display):
         Name of the estimator, for the title.
     xscale : {"symlog", "linear"}, default="symlog"
         Scale of the axis of the iterations.
-    cost : str, default="squared error"
+    loss : str, default="squared error"
         Name of the loss, for the label of the axis.
     others : dict of str to ndarray, default=None
         Paths of the criterion for the other members that were compared.
@@ -104,7 +104,7 @@ class RiskPathDisplay(Display):
     tested: np.ndarray | None = None
     estimator_name: str | None = None
     xscale: str = "symlog"
-    cost: str = "squared error"
+    loss: str = "squared error"
     others: dict | None = None
     weights: dict | None = None
 
@@ -169,7 +169,7 @@ default=None
             tested=inner.recorded_iterations(),
             estimator_name=name,
             xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
-            cost=inner._loss.name,
+            loss=inner._loss.name,
             others=others,
             weights=weights if sum(map(bool, weights.values())) > 1 else None,
         )
@@ -182,7 +182,7 @@ default=None
         self._draw_mark(ax)
         self._draw_weights(ax)
         ax.set_ylim(*self._limits())
-        ax.set_ylabel(f"mean {self.cost}")
+        ax.set_ylabel(f"mean {self.loss}")
         drawn = [self.train_path, *(self.others or {}).values()]
         return max(map(len, drawn)), "risk of every iterate"
 

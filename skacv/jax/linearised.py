@@ -22,11 +22,11 @@ def hessian(model, unravel, theta, X, y, weights):
     def predict(theta):
         return model.predict(unravel(theta), X)
 
-    def cost(prediction):
+    def mean_loss(prediction):
         return weights @ model.loss(y, prediction)
 
     prediction, move = jax.linearize(predict, theta)
-    slopes, bend = jax.linearize(jax.grad(cost), prediction)
+    slopes, bend = jax.linearize(jax.grad(mean_loss), prediction)
     # Parameters first, the layout in which the product is fastest.
     jacobian = jax.vmap(move)(jnp.eye(theta.size, dtype=theta.dtype))
     others = list(range(1, jacobian.ndim))

@@ -139,7 +139,7 @@ def check_against_exact(losses, exact):
 def _derivatives(loss, y, fitted):
     """Slopes -l' and curvatures l'', (n_iterates, n, k) and (n_iterates, n, k, k)."""
 
-    def cost(prediction, y):
+    def of_row(prediction, y):
         return loss(y[None], prediction.reshape(1, *fitted.shape[2:]))[0]
 
     flat = fitted.reshape(*fitted.shape[:2], -1)
@@ -147,7 +147,7 @@ def _derivatives(loss, y, fitted):
     def each(derivative):
         return jax.vmap(jax.vmap(derivative), (0, None))(flat, y)
 
-    return -each(jax.grad(cost)), each(jax.hessian(cost))
+    return -each(jax.grad(of_row)), each(jax.hessian(of_row))
 
 
 def _floats(tree):

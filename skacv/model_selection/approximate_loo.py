@@ -276,7 +276,7 @@ def _warn(estimator, models, held_out, method):
 
 def _result(estimator, models, held_out, weights, method, n_dimensions):
     """The results of all outputs side by side; 1d for estimators with a 1d target."""
-    losses = [model.cost(part.predictor) for model, part in zip(models, held_out)]
+    losses = [model.losses(part.predictor) for model, part in zip(models, held_out)]
     loss = np.hstack(losses).mean(axis=1)
     mean, error = mean_with_error(loss[None], weights)
     predictions = np.hstack([part.predictor for part in held_out])

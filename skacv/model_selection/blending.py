@@ -80,12 +80,12 @@ def blending_of(candidates, criterion, X, y, weights):
 def _common_loss(losses):
     """The loss that all members share, otherwise the squared error."""
     loss = next(iter(losses.values()))
-    return loss if are_alike(losses) and hasattr(loss, "cost") else SquaredError()
+    return loss if are_alike(losses) and hasattr(loss, "reported") else SquaredError()
 
 
 def _check_losses(losses):
     """Raise if predictions have no common loss."""
-    if are_alike(losses) and all(hasattr(loss, "cost") for loss in losses.values()):
+    if are_alike(losses) and all(hasattr(loss, "reported") for loss in losses.values()):
         return
     raise ValueError(
         "rule='blend' needs members with the same loss, but their losses are "

@@ -165,7 +165,7 @@ class PathCriterion(Criterion):
 
     def losses(self, estimator):
         """Losses of the held-out rows; None if they are not available."""
-        losses = estimator._held_out_costs(self.name, self.y)
+        losses = estimator._held_out_losses(self.name, self.y)
         is_whole = losses is None or self.samples is None
         return losses if is_whole else losses.within(self.samples)
 

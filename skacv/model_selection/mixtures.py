@@ -175,7 +175,7 @@ class SquaredErrors:
         """The loss of each row by a combination of the parts, (n_rows,)."""
         # The loss has the linear predictor, of which predictions are the mean.
         predictor = self.loss.predictor(combined)
-        return self.loss.cost(target, predictor).mean(axis=1)
+        return self.loss.reported(target, predictor).mean(axis=1)
 
 
 class MeanLosses(SquaredErrors):
@@ -189,7 +189,7 @@ class MeanLosses(SquaredErrors):
 
         def losses_of(weights):
             predictor = self.loss.predictor(parts @ weights.T)
-            return rows @ self.loss.cost(target, predictor)
+            return rows @ self.loss.reported(target, predictor)
 
         return greedy_weights(losses_of, n_members)
 

@@ -91,7 +91,7 @@ class Design(ABC):
     def is_zero(self) -> bool:
         """Whether all predictors are zero, whatever the coefficients."""
 
-    def are_settled(
+    def are_converged(
         self, changes: np.ndarray, coefs: np.ndarray, tol: float
     ) -> np.ndarray:
         """Which updates change no coefficient by more than ``tol`` times the largest.

@@ -74,8 +74,8 @@ class Weighted(ComparesArrays, Penalty):
         """The weights, to be multiplied with coefficients of that shape."""
         return _beside(self.weights.astype(coef.dtype, copy=False), coef.ndim)
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
-        return self._beside(coef) * self.penalty.cost(coef)
+    def terms(self, coef: np.ndarray) -> np.ndarray:
+        return self._beside(coef) * self.penalty.terms(coef)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         if self.is_linear:
@@ -195,7 +195,7 @@ class Grouped(ComparesArrays, Penalty):
 class GroupL2(Grouped):
     """g(b) = strength sum_g weights_g ||b_g||, the group lasso (Yuan & Lin 2006)."""
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         return self._threshold(1.0, coef.ndim) * self.norms(coef)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:

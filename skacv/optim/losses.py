@@ -56,7 +56,7 @@ class Loss:
         Length over which a change of the predictor changes the derivative much.
     labels : tuple of float
         Codes of the two classes, for classification.
-    cost_factor : float
+    reported_factor : float
         Ratio of the loss that paths report to ``value``.
     target_range : tuple of float
         The smallest and the largest value of a regression target.
@@ -68,7 +68,7 @@ class Loss:
     is_quadratic = False
     is_coupled = False
     is_of_residual = False
-    cost_factor = 1.0
+    reported_factor = 1.0
     target_range = -np.inf, np.inf
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
@@ -87,9 +87,9 @@ class Loss:
         """An upper bound of the curvature, which sets the step size."""
         raise ValueError(f"{type(self).__name__} has no curvature_bound.")
 
-    def cost(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        """The loss of a row as paths report it: ``cost_factor`` times the value."""
-        return self.cost_factor * self.value(target, predictor)
+    def reported(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
+        """The loss of a row as paths report it: ``reported_factor`` times the value."""
+        return self.reported_factor * self.value(target, predictor)
 
     def mean(self, predictor: np.ndarray) -> np.ndarray:
         """The prediction of a regressor with this linear predictor."""
@@ -124,7 +124,7 @@ class SquaredError(Loss):
     name = "squared error"
     is_quadratic = True
     is_of_residual = True
-    cost_factor = 2.0  # the squared error itself
+    reported_factor = 2.0  # the squared error itself
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return 0.5 * (target - predictor) ** 2

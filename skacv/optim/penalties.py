@@ -17,7 +17,7 @@ uniform penalty may be weighted), with
 ``strength``
     its factor, a field, which estimators set through ``with_strength`` and report for
     every iterate;
-``cost(coef)``
+``terms(coef)``
     its terms, one for every coefficient (or group);
 ``prox(point, step_size)``
     argmin_b (b - point)^2 / 2 + step_size g(b); points have shape (n_columns, ...),
@@ -74,17 +74,17 @@ class Penalty:
     is_linear = False
     is_rotation_invariant = False
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         """Terms of the penalty, one for every coefficient or group."""
         return np.zeros_like(coef)
 
     def value(self, coef: np.ndarray) -> float:
         """g(coef), a number."""
-        return float(self.cost(coef).sum())
+        return float(self.terms(coef).sum())
 
     def values(self, coef: np.ndarray) -> np.ndarray:
         """g of many iterates, (n_iterates, n_columns, n_outputs) -> (n_iterates,)."""
-        return self.cost(np.moveaxis(coef, 0, 2)).sum(axis=(0, 1), dtype=np.float64)
+        return self.terms(np.moveaxis(coef, 0, 2)).sum(axis=(0, 1), dtype=np.float64)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         return point
@@ -205,7 +205,7 @@ class SquaredL2(Uniform):
     def curvature(self) -> float:
         return self.strength
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         return 0.5 * self.strength * coef**2
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
@@ -240,7 +240,7 @@ class L1(Uniform):
 
     strength: float
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         return self.strength * np.abs(coef)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
@@ -263,7 +263,7 @@ class ElasticNet(Uniform):
     strength: float
     l1_ratio: float = 0.5
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         ridge = (1 - self.l1_ratio) * coef**2 / 2
         return self.strength * (self.l1_ratio * np.abs(coef) + ridge)
 
@@ -301,7 +301,7 @@ class MCP(Uniform):
     strength: float
     gamma: float = 3.0
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         size = np.minimum(np.abs(coef), self.gamma * self.strength)
         return self.strength * size - size**2 / (2 * self.gamma)
 
@@ -347,7 +347,7 @@ class SCAD(Uniform):
     strength: float
     a: float = 3.7
 
-    def cost(self, coef: np.ndarray) -> np.ndarray:
+    def terms(self, coef: np.ndarray) -> np.ndarray:
         size, strength, a = np.abs(coef), self.strength, self.a
         middle = (2 * a * strength * size - size**2 - strength**2) / (2 * (a - 1))
         outer = strength**2 * (a + 1) / 2

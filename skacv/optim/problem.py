@@ -79,7 +79,7 @@ class Problem:
     def reported_losses(self, values):
         """Losses as paths report them, from values summed over the outputs."""
         n_outputs = 1 if self.loss.is_coupled else self.target.shape[1]
-        return self.loss.cost_factor * values / n_outputs
+        return self.loss.reported_factor * values / n_outputs
 
     def mean_loss(self, predictor):
         """Mean loss over the (weighted) rows and the targets."""

@@ -32,7 +32,7 @@ class RowSpaceDesign(DenseDesign):
     def _of(self, X, center, row_scale):
         return RowSpaceDesign(X, center, row_scale, basis=self.basis)
 
-    def are_settled(self, changes, coefs, tol):
+    def are_converged(self, changes, coefs, tol):
         """Which updates change no coefficient of the columns by more, up to the first.
 
         The norms of both bound their largest entries, so that most updates need no
@@ -43,7 +43,7 @@ class RowSpaceDesign(DenseDesign):
         found = least <= 2 * tol * np.linalg.norm(coefs, axis=1).max(axis=1)
         for t in np.flatnonzero(found):
             own = self.on_columns(changes[t]), self.on_columns(coefs[t])
-            found[t] = super().are_settled(*(each[None] for each in own), tol)[0]
+            found[t] = super().are_converged(*(each[None] for each in own), tol)[0]
             if found[t]:
                 break
         return found

@@ -259,7 +259,7 @@ class LiveRun:
         ``coef`` are the iterates after these updates, and ``before`` the one before.
         """
         changes = np.diff(coef, axis=0, prepend=before[None])
-        converged = self.problem.design.are_settled(changes, coef, self.tol)
+        converged = self.problem.design.are_converged(changes, coef, self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
 
     def _last(self, phase):

@@ -386,7 +386,7 @@ class Staged(
         known = known_of(self, X, y)
         return compared_as(known["_loss"], len(known.get("classes_", ())))
 
-    def _held_out_costs(self, name, y):
+    def _held_out_losses(self, name, y):
         path = vars(self).get(ESTIMATES[name].predictions)
         if path is None or not path.has_all:
             return None

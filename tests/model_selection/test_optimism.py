@@ -222,7 +222,7 @@ def test_costs_of_held_out_rows(case, name, rng):
     X, y = targets(kind, rng)
     weights = rng.integers(0, 3, len(y)) / 2
     model.set_params(cv=3, loo=True).fit(X, y, sample_weight=weights)
-    found = model._held_out_costs(name, y)
+    found = model._held_out_losses(name, y)
     rows = np.hstack(getattr(model, f"{name}_indices_"))
     np.testing.assert_array_equal(found.rows, rows)
     expected = cost(y[rows], getattr(model, f"{name}_prediction_path_"))
@@ -247,7 +247,7 @@ def test_random_labels_add_nothing_on_average(rng):
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(120)
     model = KernelEigenProRegressor(batch_size=20, n_components=0, random_state=0)
     model.fit(X, y)
-    found = model._held_out_costs("loo", y)
+    found = model._held_out_losses("loo", y)
     costs = squared(y[found.rows], model.loo_prediction_path_)
     assert (costs.mean(axis=1) != model.loo_path_).any()
     np.testing.assert_allclose(found.averages()[0], model.loo_path_)
@@ -258,4 +258,4 @@ def test_random_labels_add_nothing_on_average(rng):
 def test_none_without_held_out_predictions(data):
     X, y = data
     model = IterativeRidge(0.0, risk=True, loo=False).fit(X, y)
-    assert model._held_out_costs("cv", y) is None
+    assert model._held_out_losses("cv", y) is None

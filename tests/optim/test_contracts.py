@@ -180,7 +180,7 @@ class OwnWeights(Penalty):
 
     strength: float
 
-    def cost(self, coef):
+    def terms(self, coef):
         return self.strength * np.arange(1, 1 + len(coef))[:, None] * np.abs(coef)
 
     def prox(self, point, step_size):

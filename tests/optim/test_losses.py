@@ -128,10 +128,10 @@ def test_cost_is_the_value_but_for_the_squared_error(rng):
     target, predictor = labels(rng), real(rng)
     loss = Logistic()
     np.testing.assert_array_equal(
-        loss.cost(target, predictor), loss.value(target, predictor)
+        loss.reported(target, predictor), loss.value(target, predictor)
     )
     np.testing.assert_allclose(
-        SquaredError().cost(target, predictor), (target - predictor) ** 2
+        SquaredError().reported(target, predictor), (target - predictor) ** 2
     )
 
 

@@ -399,11 +399,11 @@ def test_probes_do_not_mind_how_the_hessian_is_solved(rng, monkeypatch):
 
 def test_debiasing_takes_most_of_the_bias_out(rng):
     model = model_of(SquaredError(), rng, n=300, p=180, l2=30.0)
-    exact = model.cost(newton_step(model).predictor).mean()
+    exact = model.losses(newton_step(model).predictor).mean()
     plain, mended = [], []
     for seed in range(20):
         found = randomized_leverages(model, probes_of(model, 20, seed))
-        plain.append(model.cost(found.predictor).mean() - exact)
+        plain.append(model.losses(found.predictor).mean() - exact)
         mended.append(plain[-1] + found.correction)
     assert np.mean(plain) > 4 * np.std(plain) / np.sqrt(20)
     assert abs(np.mean(mended)) < 0.5 * np.mean(plain)

@@ -205,7 +205,7 @@ def test_batches_are_the_published_triangular_system(rng):
     found = y[:, 0] - held_out(problem, trajectory, np.ones(n))[:, :, 0]
     np.testing.assert_allclose(found, expected, atol=1e-10)
     risk = read_any_loss(problem, trajectory, "exact").path
-    cost = Huber(1.0).cost(y[:, 0], y[:, 0] - expected).mean(axis=1)
+    cost = Huber(1.0).reported(y[:, 0], y[:, 0] - expected).mean(axis=1)
     np.testing.assert_allclose(risk, cost, rtol=1e-10)
 
 

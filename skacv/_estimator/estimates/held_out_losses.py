@@ -101,9 +101,9 @@ def row_losses(loss, target, predictions):
 def losses_of(loss, target, predictors):
     """The same of linear predictors, (n_iterates, n_rows, n_outputs)."""
     predictors = np.moveaxis(predictors, 0, 2).astype(np.float64, copy=False)
-    cost = loss.cost(target[:, :, None], predictors)
+    losses = loss.reported(target[:, :, None], predictors)
     # A mean over a single output would take as long as the losses themselves.
-    return (cost[:, 0] if cost.shape[1] == 1 else cost.mean(axis=1)).T
+    return (losses[:, 0] if losses.shape[1] == 1 else losses.mean(axis=1)).T
 
 
 def held_out_losses_of(estimator, estimate, y):
@@ -134,8 +134,8 @@ def held_out_losses_of(estimator, estimate, y):
     path = getattr(estimator, estimate.path)
 
     def of(iterates):
-        cost = row_losses(loss, target, predictions[iterates])
-        mean = cost @ weights / weights.sum()
-        return cost + (path[iterates] - mean)[:, None]
+        losses = row_losses(loss, target, predictions[iterates])
+        mean = losses @ weights / weights.sum()
+        return losses + (path[iterates] - mean)[:, None]
 
     return HeldOutLosses(rows, folds, weights, len(path), of)

@@ -68,7 +68,7 @@ def has_memory_matrix(estimator):
     return estimator._spec().solver.update(n_rows=1).has_tangent
 
 
-def whatever_it_costs(estimator, X, y, n_rows):
+def also_if_costly(estimator, X, y, n_rows):
     """The value that replaces ``risk="auto"`` if the memory matrix is the criterion."""
     return True
 

@@ -27,7 +27,7 @@ from .left_out import (
     read_leave_one_out,
     rows_to_choose_by,
 )
-from .memory_matrix import has_memory_matrix, read_memory_matrix, whatever_it_costs
+from .memory_matrix import also_if_costly, has_memory_matrix, read_memory_matrix
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ ESTIMATES = {
             parameter="risk",
             limits="The memory matrix is of linear models whose updates have "
             "derivatives.",
-            sample=whatever_it_costs,
+            sample=also_if_costly,
             residuals=partial(held_out_residuals, "risk"),
             applies=has_memory_matrix,
             # Linear updates: it takes the eigenvalues that leave-one-out has computed.

@@ -237,7 +237,7 @@ class RecordsTrajectory(Protocol):
         """
         return None
 
-    def _held_out_costs(self, name: str, y: Any) -> HeldOutLosses | None:
+    def _held_out_losses(self, name: str, y: Any) -> HeldOutLosses | None:
         """Losses of the held-out predictions of every iterate, row by row.
 
         Called after ``fit``, for ``best_score_corrected_``, with the name of the

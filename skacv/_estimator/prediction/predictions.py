@@ -108,8 +108,8 @@ class RecordedModel:
                 f"y has {target.shape[1]} outputs, but {type(self).__name__} was "
                 f"fitted with {predictor.shape[1]}."
             )
-        cost = self._loss.cost(target, predictor).mean(axis=1)
-        return np.average(cost, weights=weights)
+        losses = self._loss.reported(target, predictor).mean(axis=1)
+        return np.average(losses, weights=weights)
 
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""

@@ -266,7 +266,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return is_cheap(self._spec().workload(shape, y))
 
     @of_record
-    def _held_out_costs(self, name, y):
+    def _held_out_losses(self, name, y):
         """Loss of the held-out predictions of every iterate on every row.
 
         Parameters

@@ -57,9 +57,9 @@ class ConvergedModel:
         slope = problem.loss.derivative(problem.target, self.predictor)
         return problem.row_weights * slope
 
-    def cost(self, predictor):
+    def losses(self, predictor):
         """Losses of the rows at other predictors, (n_rows, 1 or n_outputs)."""
-        return self.problem.loss.cost(self.problem.target, predictor)
+        return self.problem.loss.reported(self.problem.target, predictor)
 
     def output(self, k):
         """The model of one output, where the loss does not couple them."""

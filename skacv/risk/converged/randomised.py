@@ -73,8 +73,8 @@ def randomized_leverages(model, probes):
         return model.predictor[:, 0] + step / (1 - share), share
 
     def mean_loss(mean, n_probes):
-        cost = model.cost(held_out(mean, n_probes)[0][:, None])
-        return float(probes.averaging @ cost[:, 0])
+        losses = model.losses(held_out(mean, n_probes)[0][:, None])
+        return float(probes.averaging @ losses[:, 0])
 
     predictor, share = held_out(samples.mean(axis=1), probes.n_probes)
     correction = _debiasing(mean_loss, samples, probes.rng)

@@ -221,10 +221,10 @@ class CurvedRun(ProbedRun):
         predictor = self.held_out(modes, solution, iterates, slice(None))
         predictor = np.moveaxis(predictor, 0, 2)
         target = problem.target[:, :, None].astype(np.float64)
-        cost = problem.loss.cost(target, predictor)
-        path, row_se = mean_with_error(cost.mean(axis=1).T, weights)
+        losses = problem.loss.reported(target, predictor)
+        path, row_se = mean_with_error(losses.mean(axis=1).T, weights)
         slope = problem.loss.derivative(target, predictor)
-        slope *= problem.loss.cost_factor * self.inflation / cost.shape[1]
+        slope *= problem.loss.reported_factor * self.inflation / losses.shape[1]
         slope *= (weights * self.scales)[:, None, None]
         # Derivative of the mean loss in Z, (n_iterates, n_positions, n_groups,
         # n_modes).

@@ -79,8 +79,8 @@ def standard_error_over_rows(temporal, spatial):
     total, total_squares = np.zeros((2, len(temporal)))
     for some in slices(n_rows, ROW_BLOCK):
         rows = np.tensordot(temporal, spatial[:, some], axes=1)
-        cost = np.einsum("tir,tir->ti", rows, rows) / rows.shape[2]
-        total += cost.sum(axis=1)
-        total_squares += (cost**2).sum(axis=1)
+        losses = np.einsum("tir,tir->ti", rows, rows) / rows.shape[2]
+        total += losses.sum(axis=1)
+        total_squares += (losses**2).sum(axis=1)
     variance = total_squares / n_rows - (total / n_rows) ** 2
     return np.sqrt(np.clip(variance, 0, None) / max(n_rows - 1, 1))

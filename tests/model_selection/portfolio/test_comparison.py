@@ -155,7 +155,7 @@ def test_all_combinations_of_a_kernel_have_one_subsample(rng):
 class WithoutLosses(IterativeRidge):
     """It does not say the losses of single rows."""
 
-    def _held_out_costs(self, name, y):
+    def _held_out_losses(self, name, y):
         return None
 
 

@@ -105,7 +105,9 @@ def brute_force(problem, trajectory, left_out):
 def loo_path(problem, left_out, predictors):
     """The leave-one-out loss of every iterate."""
     target = problem.target[left_out.rows]
-    losses = [problem.loss.cost(target, predictor).mean() for predictor in predictors]
+    losses = [
+        problem.loss.reported(target, predictor).mean() for predictor in predictors
+    ]
     return np.array(losses)
 
 

@@ -203,7 +203,7 @@ def test_predictions_that_are_not_kept_are_made_again(
         slice(2, 2),
     ):
         np.testing.assert_array_equal(path[stages], expected[stages])
-    assert made._held_out_costs("cv", y).averages()[0] == pytest.approx(kept.cv_path_)
+    assert made._held_out_losses("cv", y).averages()[0] == pytest.approx(kept.cv_path_)
     again = pickle.loads(pickle.dumps(made))
     np.testing.assert_array_equal(again.cv_prediction_path_, expected)
 
@@ -218,7 +218,7 @@ def test_a_chosen_stage_keeps_its_own_predictions(data, nothing_kept):
     with pytest.raises(ValueError, match="predictions of stage 3, the one that was"):
         found[2]
     assert stopped.predict_interval(X).shape == (60, 2)
-    assert stopped._held_out_costs("cv", y) is None
+    assert stopped._held_out_losses("cv", y) is None
     # Training rows of folds are not kept with it.
     assert len(pickle.dumps(stopped)) < len(pickle.dumps(model))
 
@@ -253,6 +253,6 @@ def test_half_deviances_are_those_of_metrics(rng):
 
     y, mean = rng.gamma(2.0, size=(2, 30)) + 0.1
     for power in (1.2, 1.5, 2.0):
-        cost = losses.HalfDeviance(power).cost(y[:, None], mean[:, None])
+        cost = losses.HalfDeviance(power).reported(y[:, None], mean[:, None])
         expected = mean_tweedie_deviance(y, mean, power=power) / 2
         np.testing.assert_allclose(cost.mean(), expected)
