@@ -21,7 +21,15 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.matrix import MatrixDesign
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Uniform
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    SCAD,
+    ElasticNet,
+    NonnegativeElasticNet,
+    SquaredL2,
+    Uniform,
+)
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import Iterates, LiveRun
@@ -127,6 +135,7 @@ def assert_same(problem, plan, start=None, tolerance=1e-12, is_screened=True):
 PENALTIES = {
     "l1": L1(1.0),
     "elastic net": ElasticNet(1.0, 0.7),
+    "nonnegative": NonnegativeElasticNet(1.0, 0.7),
     "mcp": MCP(1.0, 300.0),
     "scad": SCAD(1.0, 300.0),
     "weighted": Weighted(L1(1.0), np.linspace(0.5, 2, P)),

@@ -9,7 +9,15 @@ from scipy import sparse
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import Fits
 from skacv.optim.matrix import MatrixDesign
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    SCAD,
+    ElasticNet,
+    NonnegativeElasticNet,
+    SquaredL2,
+    Zero,
+)
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -35,7 +43,13 @@ from skacv.risk.left_out.workload import Workload
 from skacv.risk.refit import Refit
 
 LINEAR = [Zero(), SquaredL2(0.05)]
-PROXIMAL = [L1(0.05), ElasticNet(0.1, 0.5), MCP(0.1, 30.0), SCAD(0.1, 37.0)]
+PROXIMAL = [
+    L1(0.05),
+    ElasticNet(0.1, 0.5),
+    NonnegativeElasticNet(0.1, 0.5),
+    MCP(0.1, 30.0),
+    SCAD(0.1, 37.0),
+]
 SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
 
 

@@ -5,7 +5,15 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    SCAD,
+    ElasticNet,
+    NonnegativeElasticNet,
+    SquaredL2,
+    Zero,
+)
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -26,6 +34,7 @@ SMOOTH = {"zero": Zero(), "ridge": SquaredL2(0.2)}
 PROXIMAL = {
     "l1": L1(0.1),
     "elastic_net": ElasticNet(0.1, 0.7),
+    "nonnegative": NonnegativeElasticNet(0.1, 0.7),
     "mcp": MCP(0.1, 4.0),
     "scad": SCAD(0.1, 4.0),
 }
