@@ -60,7 +60,8 @@ def test_the_script_has_every_public_name():
     names = re.findall(r"^ {4}(\w+)$", FROZEN.read_text(), re.MULTILINE)
     used = set(re.findall(r"\w+", SCRIPT.read_text()))
     assert names
-    assert not set(names) - used
+    missing = set(names) - used
+    assert not missing, f"tests/typed_use.py has no use of {sorted(missing)}"
 
 
 # Of whatever category: those of our own modules.

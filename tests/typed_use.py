@@ -65,6 +65,7 @@ from skacv.optim.penalties import (
     PENALTIES,
     SCAD,
     ElasticNet,
+    NonnegativeElasticNet,
     Penalty,
     SquaredL2,
     Uniform,
@@ -254,6 +255,7 @@ def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]
     hinges = SmoothedHinge(0.1), SquaredHinge()
     uniform: tuple[Uniform, ...] = (Own(1.0), L1(1.0), MCP(1.0), SCAD(1.0))
     more = Zero(), ElasticNet(1.0, l1_ratio=0.2), Weighted(L1(1.0), np.ones(4))
+    signed = NonnegativeElasticNet(1.0, l1_ratio=0.2)
     grouped: Grouped = GroupL2(1.0, np.arange(4), np.ones(4))
     schedules = GradientDescent(0.1), Nesterov(0.1), HeavyBall(0.1, momentum=0.5)
     newton = Newton(1.0), SimplifiedNewton(1.0)
@@ -261,7 +263,7 @@ def parts() -> tuple[tuple[Loss, ...], tuple[Penalty, ...], tuple[Schedule, ...]
     print(len(LOSSES), len(PENALTIES), len(SCHEDULES))
     return (
         (*losses, *hinges),
-        (*uniform, *more, grouped),
+        (*uniform, *more, signed, grouped),
         (*schedules, *newton, *batches),
     )
 

@@ -11,6 +11,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from .penalties import Uniform
+
 # Rows, and columns, that claims are checked on.
 N_CHECKED = 16
 # Points that a prox is checked at.
@@ -153,6 +155,29 @@ def _check_prox(penalty, n_columns, step_size, scale):
     if penalty.is_linear and not np.array_equal(coef, point):
         raise ValueError(
             f"{name} declares that it is linear, but its prox moves points."
+        )
+    if isinstance(penalty, Uniform) and not penalty.is_linear:
+        _check_minimum(penalty, point, coef, steps)
+
+
+def _check_minimum(penalty, point, coef, steps):
+    """Raise if the prox of a uniform penalty does not minimise, or not without it."""
+    name = type(penalty).__name__
+    if not np.allclose(penalty.prox(point.copy(), np.zeros_like(steps)), point):
+        raise ValueError(
+            f"{name}.prox must keep its point where step_size is zero, as it is where "
+            "a coefficient has no weight."
+        )
+
+    def objective(b):
+        return (b - point) ** 2 / 2 + steps * penalty.terms(b)
+
+    least = objective(coef) - DIFFERENCE * (1 + point**2)
+    others = point, 0 * point, coef + 0.01 * point, coef - 0.01 * point
+    if any((least > objective(other)).any() for other in others):
+        raise ValueError(
+            f"{name}.prox is not the minimum of (b - point)^2 / 2 + step_size * "
+            "terms(b) over b."
         )
 
 

@@ -75,7 +75,9 @@ class Weighted(ComparesArrays, Penalty):
         return _beside(self.weights.astype(coef.dtype, copy=False), coef.ndim)
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
-        return self._beside(coef) * self.penalty.terms(coef)
+        weights = self._beside(coef)
+        # Without a weight nothing is forbidden either, where a term is infinite.
+        return weights * np.where(weights > 0, self.penalty.terms(coef), 0)
 
     def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
         if self.is_linear:

@@ -49,6 +49,7 @@ __all__ = [
     "PENALTIES",
     "SCAD",
     "ElasticNet",
+    "NonnegativeElasticNet",
     "Penalty",
     "SquaredL2",
     "Uniform",
@@ -291,6 +292,32 @@ class ElasticNet(Uniform):
 
 
 @dataclass(frozen=True)
+class NonnegativeElasticNet(ElasticNet):
+    """The elastic net of coefficients that are not negative.
+
+    g(b) = strength (l1_ratio sum(b) + (1 - l1_ratio) ||b||^2 / 2) for b >= 0,
+    infinite otherwise. Without a strength only the sign is restricted; in a
+    ``Weighted`` one, coefficients of weight zero may have any sign.
+    """
+
+    def terms(self, coef: np.ndarray) -> np.ndarray:
+        return np.where(coef >= 0, super().terms(coef), np.inf)
+
+    def prox(self, point: np.ndarray, step_size: StepSize) -> np.ndarray:
+        moved = np.maximum(super().prox(point, step_size), 0)
+        # A step of zero is that of a weight of zero: the sign is free too.
+        return np.where(np.equal(step_size, 0), point, moved)
+
+    def prox_derivative(self, coef: np.ndarray, step_size: StepSize) -> np.ndarray:
+        moves = is_moved(coef, step_size)  # zero is a kink at any strength
+        return (moves / self._shrinkage(step_size)).astype(coef.dtype)
+
+    def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
+        # A positive gradient keeps zero at zero whatever the strength is.
+        return super().largest_strength(np.minimum(gradient, 0), smoothness)
+
+
+@dataclass(frozen=True)
 class MCP(Uniform):
     """Minimax concave penalty (Zhang 2010), with gamma > step_size.
 
@@ -398,6 +425,7 @@ PENALTIES = (
     SquaredL2(0.3),
     L1(0.3),
     ElasticNet(0.3, 0.6),
+    NonnegativeElasticNet(0.3, 0.6),
     MCP(0.3, 3.0),
     SCAD(0.3, 3.7),
 )

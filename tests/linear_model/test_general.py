@@ -1,10 +1,13 @@
 """Any loss, penalty and schedule: the same as by other ways, and what is read."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.linear_model import ElasticNet as TheirElasticNet
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 
@@ -21,26 +24,31 @@ from skacv import (
 )
 from skacv.optim.families import GroupL2, Weighted
 from skacv.optim.losses import Huber, Multinomial, SquaredHinge
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    ElasticNet,
+    NonnegativeElasticNet,
+    SquaredL2,
+)
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from tests import oracles
 from tests.cases import covering
 from tests.oracles import left_out_one_by_one, refitted_predictions
+from tests.penalties import with_prox
 from tests.risk.test_curved_memory import Straight
 
 N_ROWS, N_FEATURES = 30, 6
 WEIGHTS = np.array([1.0, 0.0, 2.0, 0.5, 1.0, 3.0])
 GROUPS = np.array([0, 1, 0, 2, 1, 2])
 PENALTIES = {
-    "l1": "l1",
     "l2": "l2",
-    "elasticnet": "elasticnet",
-    "mcp": MCP(1.0, 6.0),
-    "scad": SCAD(1.0, 6.0),
+    **with_prox(1.0, 6.0),
     "none": None,
     "weighted_l1": Weighted(L1(1.0), WEIGHTS),
     "weighted_l2": Weighted(SquaredL2(1.0), WEIGHTS),
     "weighted_mcp": Weighted(MCP(1.0, 8.0), WEIGHTS),
+    "weighted_nonnegative": Weighted(NonnegativeElasticNet(1.0, 0.5), WEIGHTS),
     "groups": GroupL2(1.0, GROUPS, np.array([1.0, 2.0, 0.0])),
 }
 SCHEDULES = ["gd", "nesterov", "heavy_ball"]
@@ -134,6 +142,76 @@ def test_converged_models_are_those_of_scikit_learn(data, labelled):
     )
 
 
+def best_of_all_supports(X, y, alpha, l1_ratio, weights):
+    """The minimum of the nonnegative elastic net, without its signs, by brute force.
+
+    On the right support it solves a linear system, and what has a weight is positive.
+    """
+    n_rows, n_columns = X.shape
+    X, y = X - X.mean(axis=0), y - y.mean()
+    gram = X.T @ X / n_rows + alpha * (1 - l1_ratio) * np.diag(weights)
+    right = X.T @ y / n_rows - alpha * l1_ratio * weights
+    best, least = np.zeros(n_columns), np.inf
+    for chosen in product([False, True], repeat=n_columns):
+        on = np.flatnonzero(np.array(chosen) | (weights == 0))
+        coef = np.zeros(n_columns)
+        coef[on] = np.linalg.solve(gram[np.ix_(on, on)], right[on])
+        cost = coef @ gram @ coef / 2 - right @ coef
+        if (coef[weights > 0] >= 0).all() and cost < least:
+            best, least = coef, cost
+    return best
+
+
+@pytest.mark.parametrize("weights", [np.ones(N_FEATURES), WEIGHTS], ids=["one", "own"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.2])
+def test_the_nonnegative_elastic_net_is_the_best_of_all_supports(
+    alpha, l1_ratio, weights, data
+):
+    X, y = data
+    penalty = Weighted(NonnegativeElasticNet(1.0, l1_ratio), weights)
+    model = TrajectoryRegressor(alpha, penalty=penalty, loo=False, risk=False)
+    found = model.set_params(max_iter=5000, tol=1e-13).fit(X, y)
+    expected = best_of_all_supports(X, y, alpha, l1_ratio, weights)
+    np.testing.assert_allclose(found.coef_, expected, atol=1e-8)
+    assert np.isfinite(found.objective_path_).all()
+    if (weights == 1).all() and alpha * l1_ratio > 0:
+        theirs = TheirElasticNet(alpha, l1_ratio=l1_ratio, positive=True, tol=1e-12)
+        np.testing.assert_allclose(found.coef_, theirs.fit(X, y).coef_, atol=1e-6)
+
+
+def test_an_intercept_beside_nonnegative_coefficients_may_be_negative(labelled):
+    X, labels = labelled
+    labels = np.where(np.arange(N_ROWS) % 3, "no", labels)
+    model = TrajectoryClassifier(0.01, penalty=NonnegativeElasticNet(1.0), loo=False)
+    model.set_params(max_iter=5000, tol=1e-13).fit(X, labels)
+    sign = np.where(labels == "yes", 1, -1)
+
+    def cost(point):
+        coef = point[:-1]
+        losses = np.logaddexp(0, -sign * (X @ coef + point[-1]))
+        return losses.mean() + 0.01 * (coef.sum() + coef @ coef / 2) / 2
+
+    bounds = [(0, None)] * N_FEATURES + [(None, None)]
+    best = minimize(
+        cost, np.zeros(N_FEATURES + 1), bounds=bounds, options={"ftol": 1e-15}
+    )
+    assert model.intercept_[0] < 0
+    assert 0 < np.count_nonzero(model.coef_) < N_FEATURES
+    np.testing.assert_allclose(
+        np.append(model.coef_, model.intercept_), best.x, atol=1e-4
+    )
+    np.testing.assert_allclose(model.objective_path_[-1], best.fun, rtol=1e-8)
+
+
+def test_a_path_of_the_nonnegative_elastic_net_begins_at_zero(data):
+    path = regressor("path", penalty=NonnegativeElasticNet(1.0), risk=False).fit(*data)
+    model = regressor(penalty=NonnegativeElasticNet(1.0), risk=False, loo=False)
+    for factor, stays in ((1.01, True), (0.99, False)):
+        model.set_params(alpha=factor * path.alpha_path_[0], max_iter=1000).fit(*data)
+        assert (model.coef_ == 0).all() == stays
+
+
 # ------------------------------------------------------------- what is read
 
 
@@ -146,7 +224,9 @@ def test_leave_one_out_is_that_of_refits(penalty, schedule, data):
 
 
 @pytest.mark.parametrize("loss", [Huber(0.5), "huber", "poisson"], ids=str)
-@pytest.mark.parametrize("penalty", ["l2", "weighted_l1", "mcp", "groups"])
+@pytest.mark.parametrize(
+    "penalty", ["l2", "weighted_l1", "NonnegativeElasticNet", "MCP", "groups"]
+)
 def test_leave_one_out_of_other_losses(penalty, loss, data, rng):
     """Exact with fewer rows than columns, where linearising saves nothing."""
     X, y = data[0][:6], np.abs(data[1][:6])
@@ -310,7 +390,9 @@ def test_search_over_parts(data):
     assert len(np.unique(search.cv_results_["mean_test_score"])) == 16
 
 
-@pytest.mark.parametrize("penalty", ["l1", "weighted_l1", "l2"])
+@pytest.mark.parametrize(
+    "penalty", ["L1", "weighted_l1", "NonnegativeElasticNet", "l2"]
+)
 @pytest.mark.parametrize("loss", ["squared_error", Huber(2.0)], ids=str)
 def test_approximate_loo_of_the_converged_model(loss, penalty, data):
     """Exact for ridge regression; else a row or two change what is active."""

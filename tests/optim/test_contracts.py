@@ -227,6 +227,26 @@ class WrongDerivative(L1):
         return np.ones_like(coef)
 
 
+@dataclass(frozen=True)
+class WrongTerms(L1):
+    def terms(self, coef):
+        return 2 * super().terms(coef)
+
+
+@dataclass(frozen=True)
+class NeverNegative(L1):
+    """Coefficients without a weight are not negative either."""
+
+    def terms(self, coef):
+        return np.where(coef < 0, np.inf, super().terms(coef))
+
+    def prox(self, point, step_size):
+        return np.maximum(super().prox(point, step_size), 0)
+
+    def prox_derivative(self, coef, step_size):
+        return (coef != 0).astype(coef.dtype)
+
+
 @pytest.mark.parametrize(
     ("penalty", "message"),
     [
@@ -235,6 +255,8 @@ class WrongDerivative(L1):
         (Pairs(0.15), "derive it from Uniform"),
         (WrongShape(0.1), "keep the shape of its point"),
         (WrongDerivative(0.1), "not the derivative of its prox"),
+        (WrongTerms(0.1), "prox is not the minimum"),
+        (NeverNegative(0.1), "keep its point where step_size is zero"),
         (Weighted(L1(0.1), np.ones(3)), "for 3 coefficients, but there are 6"),
         (Weighted(L1(0.1), -np.ones(6)), "finite and not negative"),
         (Weighted(GroupL2(0.1, np.arange(6), np.ones(6)), np.ones(6)), "uniform"),

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from skacv.optim.families import except_last
-from skacv.optim.penalties import L1, MCP, PENALTIES, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.families import Weighted, except_last
+from skacv.optim.penalties import (
+    L1,
+    MCP,
+    PENALTIES,
+    SCAD,
+    ElasticNet,
+    NonnegativeElasticNet,
+    SquaredL2,
+    Zero,
+)
 
 STEP_SIZE = 0.7
 POINTS = np.linspace(-3, 3, 241)
@@ -57,8 +66,9 @@ def test_prox_derivative(penalty):
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_derivatives_where_coefficients_are_free(penalty):
     width = 1e-4
-    points = POINTS[penalty.is_free(POINTS)]
-    assert len(points) >= len(POINTS) - 1
+    allowed = POINTS[np.isfinite(penalty.terms(POINTS))]
+    points = allowed[penalty.is_free(allowed)]
+    assert len(points) >= len(allowed) - 1
     above, at, below = (
         np.array([single(penalty, point + shift) for point in points])
         for shift in (width, 0, -width)
@@ -136,7 +146,7 @@ def test_no_strength_is_no_penalty(penalty):
     np.testing.assert_array_equal(penalty.prox_derivative(POINTS, STEP_SIZE), 1)
 
 
-@pytest.mark.parametrize("kind", [L1, ElasticNet, MCP, SCAD])
+@pytest.mark.parametrize("kind", [type(each) for each in PROXIMAL])
 def test_largest_strength_keeps_zero(kind, rng):
     gradient = rng.standard_normal(10)
     largest = kind(1.0).largest_strength(gradient, 1.0)
@@ -144,6 +154,27 @@ def test_largest_strength_keeps_zero(kind, rng):
     for factor, stays in ((1.001, True), (0.999, False)):
         moved = kind(factor * largest).prox(zero - 0.5 * gradient, 0.5)
         assert (moved == 0).all() == stays
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.6, 1.0])
+def test_a_sign_is_restricted_at_any_strength(l1_ratio):
+    penalty = NonnegativeElasticNet(0.0, l1_ratio)
+    found = penalty.prox(POINTS, STEP_SIZE)
+    np.testing.assert_array_equal(found, np.clip(POINTS, 0, None))
+    np.testing.assert_array_equal(penalty.prox_derivative(found, STEP_SIZE), found > 0)
+    np.testing.assert_array_equal(penalty.terms(POINTS) == 0, POINTS >= 0)
+
+
+def test_a_sign_is_free_without_a_weight():
+    coef, weights = np.array([-1.0, -1.0, 2.0]), np.array([0.0, 0.0, 1.0])
+    penalty = Weighted(NonnegativeElasticNet(0.3, 0.6), weights)
+    assert penalty.value(coef) == ElasticNet(0.3, 0.6).value(coef[2:])
+    np.testing.assert_array_equal(penalty.prox(coef, STEP_SIZE)[:2], coef[:2])
+    assert penalty.value(-coef) == np.inf
+
+
+def test_a_gradient_that_only_rises_needs_no_strength():
+    assert NonnegativeElasticNet(1.0).largest_strength(np.ones(3), 1.0) == 0
 
 
 def test_largest_strength_of_a_ridge_is_the_curvature():

@@ -21,7 +21,7 @@ from skacv.optim.losses import (
     SquaredHinge,
 )
 from skacv.optim.matrix import MatrixDesign
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Uniform
+from skacv.optim.penalties import L1, SquaredL2, Uniform
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import Iterates, LiveRun
@@ -34,6 +34,7 @@ from skacv.optim.schedules import (
 from skacv.optim.updates import State
 from skacv.risk.left_out.carried import LabelsAndFolds
 from skacv.risk.refit import Refit
+from tests.penalties import with_prox
 
 N, P = 40, 120
 STRENGTHS = 0.5, 0.3, 0.2, 0.12
@@ -125,10 +126,7 @@ def assert_same(problem, plan, start=None, tolerance=1e-12, is_screened=True):
 
 
 PENALTIES = {
-    "l1": L1(1.0),
-    "elastic net": ElasticNet(1.0, 0.7),
-    "mcp": MCP(1.0, 300.0),
-    "scad": SCAD(1.0, 300.0),
+    **with_prox(1.0, 300.0),
     "weighted": Weighted(L1(1.0), np.linspace(0.5, 2, P)),
     "intercept": except_last(L1(1.0), P),
     "groups": GroupL2(1.0, np.arange(P) // 3, np.linspace(1, 2, P // 3)),
@@ -205,7 +203,7 @@ def folds_of(rng, n_folds=5):
 @pytest.mark.parametrize(
     "refit", [Refit(recentres=True), Refit(is_sum=True)], ids=["centred", "sum"]
 )
-@pytest.mark.parametrize("penalty", ["l1", "groups", "mcp"])
+@pytest.mark.parametrize("penalty", ["L1", "groups", "MCP"])
 def test_folds_beside_each_other(refit, penalty, rng):
     problem = sparse_problem(rng)
     stays = folds_of(rng)[:, None] != np.arange(5)

@@ -9,7 +9,7 @@ from scipy import sparse
 from skacv.optim.arrays import design_of
 from skacv.optim.fits import Fits
 from skacv.optim.matrix import MatrixDesign
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import L1, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -33,9 +33,10 @@ from skacv.risk.left_out.rows import LeftOutRows
 from skacv.risk.left_out.working_gram import WorkingGram, largest_shift
 from skacv.risk.left_out.workload import Workload
 from skacv.risk.refit import Refit
+from tests.penalties import with_prox
 
 LINEAR = [Zero(), SquaredL2(0.05)]
-PROXIMAL = [L1(0.05), ElasticNet(0.1, 0.5), MCP(0.1, 30.0), SCAD(0.1, 37.0)]
+PROXIMAL = list(with_prox(0.1, 37.0).values())
 SCHEDULES = [GradientDescent, Nesterov, HeavyBall]
 
 

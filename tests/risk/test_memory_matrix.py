@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
-from skacv.optim.penalties import L1, MCP, SCAD, ElasticNet, SquaredL2, Zero
+from skacv.optim.penalties import L1, ElasticNet, SquaredL2, Zero
 from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
@@ -16,6 +16,7 @@ from skacv.risk.memory.row_norms import uneven_rows_bias
 from skacv.risk.refit import Refit
 from tests import oracles
 from tests.cases import covering
+from tests.penalties import with_prox
 
 SCHEDULES = {
     "gradient_descent": GradientDescent,
@@ -23,12 +24,7 @@ SCHEDULES = {
     "heavy_ball": lambda step_size: HeavyBall(step_size, 0.6),
 }
 SMOOTH = {"zero": Zero(), "ridge": SquaredL2(0.2)}
-PROXIMAL = {
-    "l1": L1(0.1),
-    "elastic_net": ElasticNet(0.1, 0.7),
-    "mcp": MCP(0.1, 4.0),
-    "scad": SCAD(0.1, 4.0),
-}
+PROXIMAL = with_prox(0.1, 4.0)
 SHAPES = {"tall": (40, 12), "wide": (24, 50)}
 
 
