@@ -154,7 +154,7 @@ class LiveRun:
         self._record = {"coef": start}
         begun = Trajectory.recorded(problem, start, self.phases)
         if carries_predictors(problem, [*done, *planned]):
-            self._record["predictor"] = np.asarray(begun.predictor)
+            self._record["predictor"] = begun.predictor.of_rows(slice(None))
         self._follower = self._begun_follower(begun)
 
     def _begun_follower(self, begun):

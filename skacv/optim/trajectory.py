@@ -87,7 +87,7 @@ class Trajectory:
         """
         predictor = Predictors(problem.design, coef)
         if problem.design.is_dual and values is None:
-            values = np.asarray(predictor)
+            values = predictor.of_rows(slice(None))
         if values is not None:
             predictor = StoredPredictors(values)
         return cls(coef, predictor, phases)

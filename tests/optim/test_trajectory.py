@@ -12,7 +12,12 @@ from skacv.optim.penalties import L1, SquaredL2
 from skacv.optim.phases import Phase, remaining_phases
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
-from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.schedules import (
+    GradientDescent,
+    HeavyBall,
+    Nesterov,
+    StochasticGradient,
+)
 
 SCHEDULES = {
     "gradient_descent": GradientDescent(0.1),
@@ -83,9 +88,9 @@ def test_targets_are_separate_runs(schedule, rng):
         np.testing.assert_allclose(together.coef[:, :, [k]], expected.coef, atol=1e-12)
 
 
-# Inner products of six columns soon take the place of twenty rows, not those of 15.
-@pytest.mark.parametrize(("n_columns", "n_products"), [(15, 25), (6, 4)])
-def test_two_products_with_X_an_update(n_columns, n_products, rng, monkeypatch):
+@pytest.fixture
+def counts(monkeypatch):
+    """Vectors that X has been multiplied by, and its transpose."""
     counts = {"dot": 0, "t_dot": 0}
     for name in counts:
         original = getattr(MatrixDesign, name)
@@ -95,10 +100,42 @@ def test_two_products_with_X_an_update(n_columns, n_products, rng, monkeypatch):
             return original(self, columns)
 
         monkeypatch.setattr(MatrixDesign, name, counting)
+    return counts
+
+
+# Inner products of six columns soon take the place of twenty rows, not those of 15.
+@pytest.mark.parametrize(("n_columns", "n_products"), [(15, 25), (6, 4)])
+def test_two_products_with_X_an_update(n_columns, n_products, rng, counts):
     problem = problem_of(rng, p=n_columns)
     run(problem, [Phase(L1(0.05), Nesterov(0.02), 25)], start_of(problem))
     # One less from a start at zero, and the objectives at both ends of the phase.
     assert counts == {"dot": n_products + 1, "t_dot": n_products}
+
+
+def test_the_losses_of_wide_data_need_no_further_product(rng, counts):
+    """Their runs keep the predictors, which are no more numbers than coefficients."""
+    problem = problem_of(rng, p=30)
+    trajectory = run(problem, [Phase(L1(0.05), Nesterov(0.02), 25)], start_of(problem))
+    assert counts == {"dot": 25 + 1, "t_dot": 25}  # one of them for the start
+    found = problem.objectives(trajectory)
+    assert counts["dot"] == 26
+    again = trajectory.recorded(problem, trajectory.coef, trajectory.phases)
+    np.testing.assert_allclose(found, problem.objectives(again), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("shape", "has_batches"), [((20, 6), False), ((20, 30), True)])
+def test_other_predictors_are_computed_when_they_are_read(
+    shape, has_batches, rng, counts
+):
+    problem = problem_of(rng, *shape)
+    schedule = SCHEDULES["gradient_descent"]
+    if has_batches:
+        schedule = StochasticGradient(0.01, 0.0, 20, 5, 0)
+    plan = [Phase(SquaredL2(0.05), schedule, 3)]
+    trajectory = run(problem, plan, start_of(problem))
+    before = counts["dot"]
+    problem.objectives(trajectory)
+    assert counts["dot"] > before
 
 
 def test_a_resumed_run_equals_one_longer_run(rng):
