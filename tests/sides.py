@@ -6,8 +6,9 @@ import skacv._estimator.run.fit as fit_module
 from skacv._estimator.run.sides import on_smaller_side
 from skacv.risk.memory.curved_run import HELD_OUT
 
-# Held-out residuals come as factors, whose least modes are this share of the largest.
-# Inner products, from which modes are found, round these by one over the share.
+# With another loss than the squared error, held-out residuals come as factors, whose
+# least modes are this share of the largest. Inner products, from which modes are found,
+# round these by one over the share.
 LEAST_MODE = HELD_OUT.kept * HELD_OUT.floor
 FACTORS = 20 * np.finfo(float).eps / LEAST_MODE
 
@@ -45,6 +46,7 @@ def assert_same(model, other, tolerance, without=()):
     """
     names = [name for name in vars(other) if name.endswith("_") and name[0] != "_"]
     assert names == [name for name in vars(model) if name.endswith("_")]
+    is_quadratic = model._loss.is_quadratic
     for name in set(names) - set(without):
         found, expected = getattr(model, name), getattr(other, name)
         if name == "risk_residual_path_":  # its factors may turn
@@ -57,7 +59,7 @@ def assert_same(model, other, tolerance, without=()):
         assert found.shape == expected.shape, name
         assert found.dtype == expected.dtype, name
         if expected.dtype.kind == "f" and expected.size:
-            is_factored = name in ("risk_prediction_path_", "risk_residual_path_")
+            is_factored = name == "risk_prediction_path_" and not is_quadratic
             own = max(tolerance, FACTORS) if is_factored else tolerance
             size = own * max(np.abs(expected).max(), np.finfo(float).tiny)
             np.testing.assert_allclose(found, expected, 0, size, err_msg=name)
