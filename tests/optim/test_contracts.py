@@ -376,12 +376,18 @@ def test_what_is_read_never_changes_the_run(solver, weighted, rng):
     X = rng.standard_normal((30, 5))
     y, weights = X[:, 0] + rng.standard_normal(30), np.ones(30)
     weights[0] = 30 if weighted else 1
-    paths = [
-        IterativeRidge(0.0, solver=solver, max_iter=5, random_state=0, **read)
-        .fit(X, y, sample_weight=weights)
-        .coef_path_
-        for read in ({"loo": False}, {"loo": True}, {"cv": 3}, {"risk": False})
-    ]
+
+    def fitted(**params):
+        model = IterativeRidge(0.0, solver=solver, max_iter=5, random_state=0)
+        return model.set_params(**params).fit(X, y, sample_weight=weights)
+
+    plain = fitted(loo=False)
+    for read in ({"loo": True}, {"risk": False}):
+        path = fitted(**read).coef_path_
+        np.testing.assert_allclose(path, plain.coef_path_, rtol=1e-12, atol=1e-14)
+    # A fold may bear less than the automatic step, which is smaller then.
+    step_size = fitted(cv=3).step_size_
+    assert step_size <= plain.step_size_
+    paths = [fitted(step_size=step_size, cv=cv).coef_path_ for cv in (None, 3)]
     # Folds share their products with the run, which BLAS then rounds otherwise.
-    for path in paths[1:]:
-        np.testing.assert_allclose(path, paths[0], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(*paths, rtol=1e-12, atol=1e-14)
