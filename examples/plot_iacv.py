@@ -52,10 +52,9 @@ from skacv.optim.schedules import GradientDescent
 from skacv.optim.trajectory import iterate
 from skacv.optim.updates import Pass, ProximalGradient
 from skacv.risk.left_out import linearised as iacv
-from skacv.risk.left_out.replayed import replayed_steps
+from skacv.risk.left_out.linearised import replayed_steps
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.left_out.rows import LeftOutRows
-from skacv.risk.refit import Refit
+from skacv.risk.refit import LeftOutRows, Refit
 
 N_FEATURES, N_NONZERO = 20, 5
 STRENGTH, STEP_SIZE = 1e-6, 0.5

@@ -46,8 +46,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
 from skacv.risk.left_out import linearised as iacv
 from skacv.risk.left_out.replicas import replayed
-from skacv.risk.left_out.rows import LeftOutRows
-from skacv.risk.refit import Refit
+from skacv.risk.refit import LeftOutRows, Refit
 
 STRENGTH, STEP_SIZE = 0.01, 0.05
 LEAST_C, LARGEST_C = 1e-4, 10

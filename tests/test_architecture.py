@@ -244,7 +244,7 @@ def test_the_updates_of_a_run_are_gone_through_by_few():
             "Trajectory.followed_by",
         ),  # by iterate()
         ("risk/left_out/replicas.py", "replayed"),  # by iterate()
-        ("risk/left_out/replayed.py", "replayed_steps"),  # and batch by batch
+        ("risk/left_out/linearised.py", "replayed_steps"),  # and batch by batch
         # These look at what was taken, and move nothing.
         ("optim/trajectory.py", "Trajectory.batches"),
         ("risk/inference/scores.py", "SingleBatches.updates"),

@@ -17,8 +17,7 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent
-from skacv.risk.left_out.rows import LeftOutRows
-from skacv.risk.refit import Refit
+from skacv.risk.refit import LeftOutRows, Refit
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..risk.left_out.correction import LARGEST_SCALE
-from ..risk.left_out.replayed import GROWTH, powers
+from ..risk.left_out.correction import LARGEST_SCALE, evaluated
 from .data import Rows
 from .folds import at_a_time
 
@@ -69,7 +68,7 @@ def linearised_predictions(run, folds, correction, block_size):
 
 def due_updates(n_steps):
     """At which updates what linearising misses is evaluated, (n_steps,) of bool."""
-    numbers = powers(GROWTH, n_steps)
+    numbers = evaluated(n_steps)
     return np.isin(np.arange(1, n_steps + 1), list(numbers))
 
 

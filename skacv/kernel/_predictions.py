@@ -12,8 +12,7 @@ from ..optim.namespaces import as_dtype, rows_in
 from ..optim.phases import first_updates
 from ..optim.predictors import StoredPredictors
 from ..optim.trajectory import Trajectory
-from ..risk.left_out.methods import Replicated, Spectral, method_for
-from ..risk.left_out.rows import Request
+from ..risk.left_out.methods import Replicated, Request, Spectral, method_for
 from .data import working_dtype
 
 

@@ -26,7 +26,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import Pass, ProximalGradient
-from skacv.risk.left_out.choice import leave_one_out
+from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import Refit
 from tests.curved_runs import read_any_loss

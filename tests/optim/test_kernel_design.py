@@ -22,7 +22,7 @@ from skacv.optim.schedules import (
     Nesterov,
     fixed_batches,
 )
-from skacv.risk.left_out.choice import leave_one_out
+from skacv.risk.left_out.methods import leave_one_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.refit import Refit
 from tests.curved_runs import paths_of_folds

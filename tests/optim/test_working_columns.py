@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skacv.optim.arrays import design_of
-from skacv.optim.working_columns import WorkingColumns
+from skacv.optim.screen import WorkingColumns
 
 N, P = 9, 40
 

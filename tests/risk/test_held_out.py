@@ -14,11 +14,10 @@ from skacv.optim.phases import Phase
 from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
+from skacv.optim.screen import WorkingColumns
 from skacv.optim.updates import ProximalGradient
-from skacv.optim.working_columns import WorkingColumns
 from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import (
-    choice,
     nodes,
     row_replicas,
     screened,
@@ -26,13 +25,11 @@ from skacv.risk.left_out import (
     working_gram,
     workload,
 )
-from skacv.risk.left_out.choice import leave_one_out
-from skacv.risk.left_out.methods import n_rows_worth
-from skacv.risk.left_out.replicas import replayed
-from skacv.risk.left_out.rows import LeftOutRows
+from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
+from skacv.risk.left_out.replicas import leave_folds_out, replayed
 from skacv.risk.left_out.working_gram import WorkingGram, largest_shift
 from skacv.risk.left_out.workload import Workload
-from skacv.risk.refit import Refit
+from skacv.risk.refit import LeftOutRows, Refit
 from tests.penalties import with_prox
 
 LINEAR = [Zero(), SquaredL2(0.05)]
@@ -277,7 +274,7 @@ def test_folds_share_two_passes_over_X_an_update(rng, monkeypatch):
     folds = [(np.setdiff1d(every, f), f) for f in np.array_split(every, 6)]
     forwards = counted(monkeypatch, MatrixDesign, "dot", lambda coef: 1)
     backwards = counted(monkeypatch, MatrixDesign, "t_dot", lambda rows: 1)
-    choice.leave_folds_out(problem, trajectory, folds, refit=MEAN)
+    leave_folds_out(problem, trajectory, folds, refit=MEAN)
     # And one for every fold at the end, on the rows that it leaves out.
     assert forwards["n"] == 25 + 6
     # And one for the means of their columns.

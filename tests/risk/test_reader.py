@@ -20,11 +20,8 @@ from skacv.optim.schedules import (
     StochasticGradient,
     fixed_batches,
 )
-from skacv.risk.left_out.choice import (
-    coefficients_without,
-    leave_folds_out,
-    leave_one_out,
-)
+from skacv.risk.left_out.methods import coefficients_without, leave_one_out
+from skacv.risk.left_out.replicas import leave_folds_out
 from skacv.risk.memory.memory_matrix import estimate_risk
 from skacv.risk.reader import Unreadable
 from skacv.risk.refit import Refit

@@ -16,7 +16,7 @@ class HeldOutPath(ArrayPath):
     ----------
     paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
     finished : callable
-        ``finished(predictors)`` are predictions, as :func:`predictions_of` has them.
+        ``finished(predictors)`` are predictions, in the place of linear predictors.
     """
 
     def __init__(self, paths, finished):
@@ -28,24 +28,3 @@ class HeldOutPath(ArrayPath):
     def _of(self, iterates):
         parts = [path[iterates] for path in self._paths]
         return self._finished(np.concatenate(parts, axis=1))
-
-
-def predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
-    """Predictions from linear predictors less the means of the targets.
-
-    In their place, which may be the largest array of a fit.
-
-    Parameters
-    ----------
-    predictors : ndarray of shape (n_iterates, n_rows, n_outputs)
-    offset : ndarray of shape (1, n_outputs)
-        Means of the targets, or zeros.
-    is_flat : bool
-        Whether a prediction is one number, without an axis for outputs.
-    prediction : callable
-        ``prediction(predictor, loss)``.
-    """
-    if offset.any():
-        predictors += offset
-    predictors = predictors.astype(dtype, copy=False)
-    return prediction(predictors[:, :, 0] if is_flat else predictors, loss)

@@ -14,7 +14,7 @@ from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
 from ...optim.problem import Problem
-from .held_out_path import HeldOutPath, predictions_of
+from .held_out_path import HeldOutPath
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -81,7 +81,7 @@ class TrainingData:
     def _predicting(self, prediction):
         """The function from predictors to these predictions; it keeps no rows."""
         return partial(
-            predictions_of,
+            _predictions_of,
             offset=self.offset,
             dtype=self.problem.target.dtype,
             is_flat=self.has_flat_predictions,
@@ -151,6 +151,27 @@ class TrainingData:
         weights = np.zeros(self.n_samples)
         weights[self.rows] = self.observed.row_weights[:, 0]
         return weights
+
+
+def _predictions_of(predictors, offset, dtype, is_flat, prediction, loss):
+    """Predictions from linear predictors less the means of the targets.
+
+    In their place, which may be the largest array of a fit.
+
+    Parameters
+    ----------
+    predictors : ndarray of shape (n_iterates, n_rows, n_outputs)
+    offset : ndarray of shape (1, n_outputs)
+        Means of the targets, or zeros.
+    is_flat : bool
+        Whether a prediction is one number, without an axis for outputs.
+    prediction : callable
+        ``prediction(predictor, loss)``.
+    """
+    if offset.any():
+        predictors += offset
+    predictors = predictors.astype(dtype, copy=False)
+    return prediction(predictors[:, :, 0] if is_flat else predictors, loss)
 
 
 @dataclass(frozen=True)

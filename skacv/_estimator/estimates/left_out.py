@@ -9,13 +9,13 @@ from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
 from ...risk.averages import mean_with_error
-from ...risk.left_out.choice import (
+from ...risk.left_out.methods import (
+    Request,
     coefficients_without,
-    leave_folds_out,
     leave_one_out,
+    n_rows_worth,
 )
-from ...risk.left_out.methods import n_rows_worth
-from ...risk.left_out.rows import Request
+from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
 from ..parameters import plain
 from .held_out_losses import losses_of

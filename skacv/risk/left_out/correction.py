@@ -29,6 +29,10 @@ SHIFT_BYTES = 1 << 19
 # Deviations grow little between evaluations. Where one was next to nothing, a
 # larger multiple of it would be an extrapolation, and feed on itself.
 LARGEST_SCALE = 2.0
+# The correction is evaluated at updates floor(GROWTH^k) of a phase, or at passes
+# floor(PASS_GROWTH^k): there the error is what batches differ by, not how old it is.
+GROWTH = 1.1
+PASS_GROWTH = 2.0
 
 
 def gradient_of_slopes(design, point, slopes_of):
@@ -135,3 +139,21 @@ def curvature_times(curvature, shift):
         # One number a row: a plain product is many times faster.
         return curvature * shift
     return curvature @ shift
+
+
+def evaluated(n_updates, has_batches=False):
+    """Which updates of a phase evaluate the correction, counted from one.
+
+    Parameters
+    ----------
+    has_batches : bool
+        Whether updates are passes in batches.
+
+    Returns
+    -------
+    set of int
+    """
+    growth = PASS_GROWTH if has_batches else GROWTH
+    n_powers = int(np.log(max(n_updates, 1)) / np.log(growth)) + 2
+    numbers = np.floor(growth ** np.arange(n_powers)).astype(int)
+    return set(numbers[numbers <= n_updates].tolist())

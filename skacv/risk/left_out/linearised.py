@@ -32,16 +32,17 @@ from functools import partial
 import numpy as np
 
 from ...optim.einsum import einsum
+from ...optim.fits import Fits
 from ...optim.problem import hessian
 from ...optim.trajectory import iterate
 from .correction import (
     Correction,
     curvature_matrix,
     curvature_times,
+    evaluated,
     gradient_of_slopes,
 )
-from .replayed import replayed_steps
-from .row_replicas import RowReplicas, joined, rows_at_a_time
+from .row_replicas import ReplayedStep, RowReplicas, joined, rows_at_a_time
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=True):
@@ -232,6 +233,58 @@ class Replicas(RowReplicas):
         """Largest ratio of a column's norm over a batch to that over all rows."""
         n_rows = self.left_out.n_rows
         return 1.0 if rows is None else np.sqrt(n_rows / len(rows))
+
+
+def replayed_steps(problem, trajectory, correction):
+    """Every update of the run, batch by batch, and when to evaluate the correction.
+
+    Parameters
+    ----------
+    correction : bool
+        Whether to evaluate it at all.
+
+    Yields
+    ------
+    ReplayedStep
+    """
+    n_updates = trajectory.n_updates if correction else 0
+    due, due_passes = evaluated(n_updates), evaluated(n_updates, has_batches=True)
+    number = 0
+    for taken in trajectory.updates():
+        number = 1 if taken.restarts else number + 1
+        if taken.update.n_batches:
+            evaluates = number in due_passes, number - 1 in due_passes
+            yield from _batch_steps(problem, trajectory, taken, *evaluates)
+        else:
+            t, before, update, _ = taken
+            predictor = trajectory.predictor
+            predictor = update.point(predictor[t], predictor[before])
+            evaluates = (None, predictor) if number in due else None
+            step = ReplayedStep.on_all_rows(trajectory.coef, taken)
+            yield step._replace(predictor=predictor, evaluates=evaluates)
+
+
+def _batch_steps(problem, trajectory, taken, on_batches, on_all_rows):
+    """The steps of a pass, evaluating on every batch, or on all rows at its start."""
+    t, _, update, penalty = taken
+    first = (None, trajectory.predictor[t]) if on_all_rows else None
+    last, fits = update.n_batches - 1, Fits(problem)
+    parts = update.parts(fits, penalty, fits.start(trajectory.coef[t]))
+    for k, part in enumerate(parts):
+        rows, coef, predictor = part.rows, part.coef[:, :, 0], part.predictor[:, :, 0]
+        yield ReplayedStep(
+            penalty=penalty,
+            update=update.update,
+            coef=coef,
+            earlier=coef,
+            following=part.following[:, :, 0],
+            starts=True,
+            ends=t + 1 if k == last else None,
+            predictor=predictor,
+            rows=rows,
+            evaluates=(rows, predictor) if on_batches else first,
+        )
+        first = None
 
 
 def _part(problem, rows):

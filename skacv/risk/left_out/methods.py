@@ -1,24 +1,92 @@
-"""The methods that leave single rows out of a run, and which runs each can read.
+"""Leave-one-out along a recorded run: the entry point, and its four methods.
 
-Four methods are listed in ``METHODS`` in the order of their running times; the first
-that applies to a run, and is worthwhile, is used. All are exact but
-:class:`Linearised`.
+Entry t of the path is the mean over rows of the loss, on the row, of iterate t of the
+same run without the row. Nothing is refitted. ``METHODS`` are in the order of their
+running times; the first that applies to a run, and is worthwhile, is used. All are
+exact but :class:`Linearised`.
 
 A method is chosen by a :class:`~skacv.risk.left_out.workload.Workload`, which may be
 planned only: how many rows are worth leaving out is decided before the run.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from ...optim.problem import Problem
+from ...optim.trajectory import Trajectory
+from ..refit import LeftOutRows, Refit, check_unseen
 from . import linearised, screened, spectral
-from .replicas import record_of_replicas, replicas_at_a_time
-from .workload import MANY_ROWS
+from .replicas import check_stable, record_of_replicas, replicas_at_a_time
+from .workload import MANY_ROWS, Workload
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
 LARGEST_ERROR = 0.01
+# Predictors that have moved by so many times the largest target are looked into.
+FAR = 10
+
+
+@dataclass(frozen=True)
+class Request:
+    """Rows to be left out of a recorded run, one at a time.
+
+    Attributes
+    ----------
+    problem : Problem
+        With weights shared by its outputs.
+    rows : ndarray of int, shape (n_left_out,)
+    refit : Refit
+        As it is for a run like this one.
+    correction : bool
+        Whether what is linearised is corrected at some iterates.
+    n_blocks : int
+        Blocks of rows wanted at least, as many as are worked on at a time.
+    map : callable
+        ``map(function, blocks)``; blocks are independent of each other.
+    """
+
+    problem: Problem
+    trajectory: Trajectory
+    rows: np.ndarray
+    refit: Refit
+    correction: bool = True
+    n_blocks: int = 1
+    map: Callable = map
+
+    @property
+    def left_out(self):
+        """The rows and their scales."""
+        return LeftOutRows.of(self.problem, self.rows, self.refit)
+
+    @property
+    def blocks(self):
+        """Rows of a block at most, and what goes through the blocks."""
+        return -(-len(self.rows) // self.n_blocks), self.map
+
+    @property
+    def run(self):
+        """The run, as far as the choice of a method goes."""
+        return Workload.recorded(self.problem, self.trajectory, self.correction)
+
+    def outputs(self):
+        """A request for every output that has a loss by itself."""
+        if self.problem.loss.is_coupled:
+            return [self]
+        return [
+            replace(
+                self,
+                problem=replace(self.problem, target=self.problem.target[:, [k]]),
+                trajectory=self.trajectory.of_output(k),
+            )
+            for k in range(self.problem.target.shape[1])
+        ]
+
+    def part(self, places):
+        """A request for the rows at some places."""
+        return replace(self, rows=self.rows[places])
 
 
 class Spectral:
@@ -195,6 +263,80 @@ def n_rows_worth(run, n_active):
 def is_cheap(run):
     """Whether leaving out every row takes about as long as a few folds."""
     return method_for(run) is Spectral and run.is_decomposed_cheaply()
+
+
+def leave_one_out(problem, trajectory, rows, refit, **settings):
+    """Linear predictors of rows, by the iterates that have never seen them.
+
+    Parameters
+    ----------
+    problem : Problem
+        With weights shared by its outputs.
+    rows : ndarray of int, shape (n_left_out,)
+    refit : Refit
+        What a fit without some rows would be.
+    **settings
+        ``correction``, ``n_blocks`` and ``map`` of :class:`Request`.
+
+    Returns
+    -------
+    ndarray of shape (n_iterates, n_left_out, n_outputs)
+        Intercepts included, on the scale of the problem's target.
+
+    Raises
+    ------
+    Unreadable
+        If a preconditioner was made from some of the rows.
+    ValueError
+        If the iterates without a row diverge. The message names the largest stable
+        step then.
+    """
+    request = _request(problem, trajectory, rows, refit, settings)
+    found = method_for(request.run).predictors(request)
+    _check_stable(request, found)
+    return found
+
+
+def coefficients_without(problem, trajectory, rows, refit, **settings):
+    """The last iterate of one output, as it is without each of some rows.
+
+    Parameters
+    ----------
+    problem, trajectory, rows, refit, **settings
+        As in :func:`leave_one_out`, of one output.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_left_out, n_columns)
+    shift : ndarray of shape (n_left_out,)
+        The intercept of the replica on the centred data.
+    """
+    request = _request(problem, trajectory, rows, refit, settings)
+    return method_for(request.run, COEFFICIENT_METHODS).coefficients(request)
+
+
+def _request(problem, trajectory, rows, refit, settings):
+    """The rows of a run that can be read, as a method takes them."""
+    check_unseen(rows, trajectory)
+    # The scales of all rows serve every row that is left out alone.
+    refit = replace(refit.of_run(trajectory), columns=None)
+    return Request(problem, trajectory, rows, refit, **settings)
+
+
+def _check_stable(request, predictors):
+    """Raise if predictors of a row diverge because a step is too large."""
+    if request.trajectory.n_batches():
+        return
+    problem = request.problem
+    moved = np.abs(predictors[-1] - predictors[0]).max(axis=1)
+    furthest = moved.argmax()
+    # To find the largest stable step takes an eigenvalue: for this row alone. Where
+    # predictors overflow the comparison is false, too.
+    if moved[furthest] <= FAR * np.abs(problem.target).max():
+        return
+    stays = np.arange(len(problem.target)) != request.rows[furthest]
+    weights = request.refit.without(problem, stays[:, None])
+    check_stable(problem, request.trajectory, weights, [0])
 
 
 def _by_replicas(request):

@@ -5,12 +5,16 @@ way; all share each pass over X. Leaving out folds and leaving out single rows
 are the same thing here.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ...optim.fits import Fits
+from ...optim.matrix import slices
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
-from .fold_record import RecordedFolds
+from ..refit import check_unseen, stays_in
+from .fold_record import FoldRecord, RecordedFolds
 
 # Memory for replicas, and arrays that each of them holds.
 BLOCK_BYTES = 1 << 28
@@ -69,6 +73,48 @@ def record_of_replicas(problem, trajectory, refit, stays, held_out):
     suspects = risen(fits, begun, last)
     check_stable(problem, trajectory, weights, suspects)
     return last.coef, recorded.first(len(trajectory.coef))
+
+
+def leave_folds_out(problem, trajectory, folds, refit, n_blocks=1, map=map):
+    """The record of sets of rows that are left out, every fold a replica: exact.
+
+    Parameters
+    ----------
+    problem, trajectory, refit
+        As in :func:`~skacv.risk.left_out.methods.leave_one_out`.
+    folds : list of (ndarray of int, ndarray of int)
+        Training rows and held-out rows of every replica.
+    n_blocks, map
+        As of :class:`~skacv.risk.left_out.methods.Request`; blocks are folds.
+
+    Returns
+    -------
+    FoldRecord
+
+    Raises
+    ------
+    Unreadable
+        If a preconditioner was made from held-out rows.
+    ValueError
+        If the iterates of a fold diverge. The message names the largest stable step
+        then.
+    """
+    for _, held_out in folds:
+        check_unseen(held_out, trajectory)
+    size = min(replicas_at_a_time(problem), -(-len(folds) // n_blocks))
+    blocks = [folds[some] for some in slices(len(folds), size)]
+    refit = refit.of_run(trajectory)
+    records = list(map(partial(_folds_left_out, problem, trajectory, refit), blocks))
+    held_out = [[rows for _, rows in block] for block in blocks]
+    return FoldRecord.joined(records, problem.design, held_out)
+
+
+def _folds_left_out(problem, trajectory, refit, folds):
+    """The record of one block of folds."""
+    stays = stays_in(folds, len(problem.target))
+    held_out = [held_out for _, held_out in folds]
+    _, record = record_of_replicas(problem, trajectory, refit, stays, held_out)
+    return record
 
 
 def risen(fits, begun, ended):

@@ -16,12 +16,14 @@ What H is, and how shifts are bounded, differs:
 """
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
 from ...optim.families import OnColumns
-from ...optim.screen import may_move
-from ...optim.working_columns import WorkingColumns
+from ...optim.penalties import Penalty
+from ...optim.screen import WorkingColumns, may_move
+from ...optim.updates import ProximalGradient
 
 # Memory for the replicas of a block of rows, and their arrays in an update.
 BLOCK_BYTES = 1 << 28
@@ -40,6 +42,44 @@ def rows_at_a_time(trajectory):
         widest = min(2 * int(used) + 1, n_columns)
     each = ARRAYS_PER_REPLICA * trajectory.coef.itemsize * widest * n_outputs
     return max(1, BLOCK_BYTES // each)
+
+
+class ReplayedStep(NamedTuple):
+    """One update of the recorded run, on all rows or on a batch.
+
+    Attributes
+    ----------
+    coef, earlier, following : ndarray of shape (n_columns, n_outputs)
+        The recorded update led from the first two to the last.
+    starts : bool
+        Whether the phase starts here: from rest.
+    ends : int or None
+        The iterate that it leads to, if it does.
+    predictor : ndarray of shape (n_batch, n_outputs) or None
+        Linear predictors of its rows at the gradient point.
+    rows : ndarray of int or None
+        The batch, or None for all rows.
+    evaluates : tuple or None
+        Rows and their predictors, over which the correction is evaluated first.
+    """
+
+    penalty: Penalty
+    update: ProximalGradient
+    coef: np.ndarray
+    earlier: np.ndarray
+    following: np.ndarray
+    starts: bool
+    ends: int | None
+    predictor: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    evaluates: tuple | None = None
+
+    @classmethod
+    def on_all_rows(cls, coef, taken):
+        """An update that a run with these iterates has taken, without predictors."""
+        t, before, update, penalty = taken
+        iterates = coef[t], coef[before], coef[t + 1]
+        return cls(penalty, update, *iterates, starts=taken.restarts, ends=t + 1)
 
 
 class RowReplicas(ABC):

@@ -27,8 +27,14 @@ import numpy as np
 from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.matrix import slices
-from .replayed import ReplayedStep
-from .row_replicas import ROUNDING, RowReplicas, joined, kept, rows_at_a_time
+from .row_replicas import (
+    ROUNDING,
+    ReplayedStep,
+    RowReplicas,
+    joined,
+    kept,
+    rows_at_a_time,
+)
 from .working_gram import WorkingGram, largest_shift, quotient, whole_gram
 
 # Memory for columns that are looked at together.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .replayed import n_evaluations
+from .correction import evaluated
 
 # Linear updates are decomposed up to this size of the smaller side of X.
 SPECTRAL_SIZE = 2000
@@ -144,7 +144,9 @@ class Workload:
 
     def n_corrected(self):
         """Number of updates that are corrected if rows are left out by linearising."""
-        return n_evaluations(self.lengths, self.n_batches > 0) if self.correction else 0
+        if not self.correction:
+            return 0
+        return sum(len(evaluated(n, self.n_batches > 0)) for n in self.lengths)
 
     def exact_work(self, n_columns=None):
         """Multiplications of an exact update on ``n_columns``, per left-out row."""

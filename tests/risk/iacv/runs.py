@@ -22,8 +22,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import StochasticGradient
 from skacv.risk.left_out.linearised import leave_one_out
-from skacv.risk.left_out.rows import LeftOutRows
-from skacv.risk.refit import Refit
+from skacv.risk.refit import LeftOutRows, Refit
 from tests.oracles import iterates_without
 
 

@@ -11,7 +11,7 @@ from skacv.optim.problem import Problem
 from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, Nesterov
 from skacv.optim.updates import NewtonStep, Pass, ProximalGradient
-from skacv.risk.left_out import choice, methods, workload
+from skacv.risk.left_out import methods, workload
 from skacv.risk.left_out.linearised import leave_one_out
 from tests.cases import first
 
@@ -45,10 +45,10 @@ def test_rows_that_linearising_is_bad_for_are_found_and_run_exactly(seed, monkey
     assert error[inaccurate].max() > 10 * methods.LARGEST_ERROR
     monkeypatch.setattr(workload, "WORTH_LINEARISING", 0.0)
     params = {"refit": MEAN}
-    found = choice.leave_one_out(problem, trajectory, rows, **params)
+    found = methods.leave_one_out(problem, trajectory, rows, **params)
     np.testing.assert_allclose(found[:, inaccurate], exact[:, inaccurate], atol=1e-8)
     np.testing.assert_array_equal(found[:, ~inaccurate], linear[:, ~inaccurate])
-    coef, _ = choice.coefficients_without(problem, trajectory, rows, **params)
+    coef, _ = methods.coefficients_without(problem, trajectory, rows, **params)
     expected = trajectory.coef[-1, :, 0] + last[inaccurate, :, 0]
     np.testing.assert_allclose(coef[inaccurate], expected, atol=1e-8)
 

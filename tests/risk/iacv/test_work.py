@@ -21,7 +21,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import ProximalGradient
-from skacv.risk.left_out import linearised, replayed, row_replicas
+from skacv.risk.left_out import correction, linearised, row_replicas
 from skacv.risk.left_out.correction import Correction
 from skacv.risk.left_out.linearised import leave_one_out
 from tests.cases import covering
@@ -120,7 +120,7 @@ def all_others(self, step, gradient):
 
 def test_columns_that_join_have_the_correction_as_it_was(rng, monkeypatch):
     """Between evaluations, too: that of the update where it was evaluated."""
-    monkeypatch.setattr(replayed, "GROWTH", 4.0)
+    monkeypatch.setattr(correction, "GROWTH", 4.0)
     problem, trajectory = wide_run(Logistic(), 0.15, [L1(1.0)], GradientDescent, rng)
     left_out = left_out_of(problem, np.arange(0, 400, 40))
     widened = counted(
@@ -167,7 +167,7 @@ def test_bound_of_a_column_that_meets_it(rng):
     replicas._linear = rows, np.zeros((10, 1, 1)), point, 0 * point
     moved = 1.5 * np.abs(value[2, 0]) / 0.8
     for strength, joins in [(moved * (1 - 1e-6), True), (moved * (1 + 1e-6), False)]:
-        step = replayed.ReplayedStep(
+        step = row_replicas.ReplayedStep(
             penalty=except_last(L1(strength), 4),
             update=ProximalGradient(0.5),
             coef=coef,
