@@ -52,7 +52,7 @@ class Table:
         Raises
         ------
         ValueError
-            If columns of a DataFrame hold strings.
+            If columns of a DataFrame hold strings, dates or durations.
         """
         if isinstance(X, RowSummary):
             return cls(*X.shape, X._n_targets, is_here=False)
@@ -70,16 +70,23 @@ class Table:
 
     def _with_columns(self, X):
         """The same with what its columns are."""
-        if not hasattr(X, "iloc"):  # no DataFrame of pandas
+        if not hasattr(X, "iloc") or X.ndim != 2:  # no DataFrame of pandas
             array = np.asarray(X)
             is_missing = array.dtype.kind == "f" and np.isnan(array).any()
             return replace(self, has_missing=bool(is_missing))
-        strings = [name for name in X.columns if _holds_strings(X[name])]
+        # By items: columns may have the same name.
+        strings = [name for name, column in X.items() if _holds_strings(column)]
         if strings:
             raise ValueError(
                 f"Columns {strings} of X hold strings: as categories, by "
                 "X.astype({column: 'category'}), boosted trees can take them, and "
                 "after a OneHotEncoder, in a pipeline, all models."
+            )
+        times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
+        if times:
+            raise ValueError(
+                f"Columns {times} of X hold dates or durations: pass numbers made of "
+                "them, such as X[column].dt.dayofyear or X[column].dt.total_seconds()."
             )
         return replace(
             self,

@@ -116,6 +116,34 @@ def test_trees_take_missing_values_and_categories(data):
         model.fit(frame.astype({"d": object}), y)
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        pd.date_range("2020-01-01", periods=3),
+        pd.date_range("2020-01-01", periods=3, tz="UTC"),
+        pd.to_timedelta([1, 2, 3], unit="s"),
+    ],
+    ids=["dates", "dates with a zone", "durations"],
+)
+def test_columns_of_times_are_named(times):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "when": times})
+    with pytest.raises(ValueError, match=r"Columns \['when'\] of X hold dates or dur"):
+        SelfStoppingRegressor().fit(frame, [1.0, 2.0, 4.0])
+
+
+def test_a_series_or_equal_names_as_scikit_learn_has_them(data):
+    """Its own errors, or none: no look at a table raises before."""
+    X, y = data
+    with pytest.raises(ValueError, match=r"2-dimensional container|2D array"):
+        SelfStoppingRegressor().fit(pd.Series(X[:, 0]), y)
+    twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    table = Table.of(twice, y)
+    assert not table.has_missing
+    assert not table.has_categories
+    with pytest.raises(ValueError, match=r"Columns \['a', 'a'\] of X hold strings"):
+        Table.of(twice.astype(str).astype(object), y)
+
+
 def test_blending_is_the_default_of_the_default_portfolio_alone(data):
     X, y = data
     settings = {"random_state": 0}
