@@ -32,6 +32,7 @@ from .estimate import RiskEstimate
 from .gradient_points import GradientPoints, points_of
 from .modes import AlongRun, modes_of, n_leading
 from .row_scales import scales_of_rows
+from .signed_rows import curvature_at
 from .traces import FIRST_ROUND, Accuracy, LossPath, ProbedRun, by_size, is_number
 
 # In single precision and side by side, so many tangents take as long as a replica; but
@@ -51,6 +52,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     Random signs of the rows are the probes. A standard error of probes is made smaller
     than that over the rows.
     """
+    points = _points_with_derivatives(problem, trajectory)
     n_rows, seen = len(problem.target), trajectory.rows_seen()
     scales, share = np.ones(n_rows), 0.0
     if row_scales:
@@ -58,7 +60,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     # A preconditioner has seen these rows: they say nothing of unseen ones.
     scales[seen] = 0
     inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
-    run = CurvedRun(points_of(problem, trajectory), scales, inflation)
+    run = CurvedRun(points, scales, inflation)
     modes, solution = run.solved(method, rng)
     mean_losses = run.mean_losses(modes, solution)
     factors = run.low_rank(modes, solution)
@@ -72,6 +74,35 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
         row_scale_share=share,
         row_scale_error=0.0,
     )
+
+
+def _points_with_derivatives(problem, trajectory):
+    """The gradient points of a run.
+
+    Raises
+    ------
+    Unreadable
+        If there are no columns, or no derivatives of updates or losses.
+    """
+    if not problem.design.has_columns:
+        raise Unreadable(
+            "The memory matrix is too low for kernel machines, where every row has "
+            "a coefficient of its own."
+        )
+    for update, _ in trajectory.first_updates():
+        if not update.has_tangent:
+            raise Unreadable(
+                "The memory matrix needs the derivative of every update, and "
+                f"{type(update).__name__} has none here."
+            )
+    points, last = points_of(problem, trajectory), trajectory.n_updates - 1
+    ends = [trajectory.predictor[t] for t in (0, last) if last >= 0]
+    if ends and not any(curvature_at(problem, each).any() for each in ends):
+        raise Unreadable(
+            "The memory matrix needs a loss with a curvature: that of "
+            f"{type(problem.loss).__name__} is zero on every row."
+        )
+    return points
 
 
 @dataclass(frozen=True)

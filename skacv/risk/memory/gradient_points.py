@@ -137,7 +137,7 @@ class GradientPoints:
         Modes
         """
         if accuracy is None or not self.n_updates:
-            return all_modes(self.slopes(), RESOLUTION)
+            return all_modes(self.slopes().of(slice(None)), RESOLUTION)
         return modes_of(self.slopes(), accuracy.kept, accuracy.floor)
 
     def column_sets(self, dtype):
@@ -267,12 +267,7 @@ class Visits:
 
 
 def points_of(problem, trajectory):
-    """The gradient points of a run, by the rows that its updates take."""
-    return kind_of_points(problem, trajectory)(problem, trajectory)
-
-
-def kind_of_points(problem, trajectory):
-    """The GradientPoints subclass for the batches of the run.
+    """The gradient points of a run, by the rows that its updates take.
 
     Raises
     ------
@@ -281,18 +276,18 @@ def kind_of_points(problem, trajectory):
         batches do not take every row once.
     """
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
-        return UserPoints
+        return UserPoints(problem, trajectory)
     batches = trajectory.batches()
     n_batches = {len(each) for each in batches}
     if n_batches <= {0}:
-        return GradientPoints
+        return GradientPoints(problem, trajectory)
     rows = np.arange(len(problem.target))
     if 0 not in n_batches and all(
         np.array_equal(np.sort(np.concatenate(each)), rows) for each in batches
     ):
-        return PassPoints
+        return PassPoints(problem, trajectory)
     if n_batches == {1}:
-        return BatchPoints
+        return BatchPoints(problem, trajectory)
     raise Unreadable(
         "The memory matrix is read where every update takes all rows, or one batch, or "
         "all rows once, batch by batch."

@@ -24,7 +24,7 @@ from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from .estimate import RiskEstimate
-from .modes import AlongRun, all_modes
+from .modes import all_modes
 from .traces import is_number
 
 # Random labels.
@@ -147,7 +147,12 @@ def _estimate(problem, found, others, n_labels):
     )
     weighted = found[0] * np.sqrt(len(others) * weights)
     weighted *= np.sqrt(share)[:, None, None]
-    along = AlongRun(weighted.shape, lambda rows: weighted[:, rows])
-    modes = all_modes(along, RESOLUTION)
-    factors = modes.temporal, modes.spatial
-    return RiskEstimate.of(share * paths[0], mc_se, factors, weights, n_probes=n_labels)
+    modes = all_modes(weighted, RESOLUTION)
+    return RiskEstimate.of(
+        share * paths[0],
+        mc_se,
+        (modes.temporal, modes.spatial),
+        weights,
+        len(weights),
+        n_probes=n_labels,
+    )

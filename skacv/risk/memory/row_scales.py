@@ -22,12 +22,17 @@ of very large norm meet, the exact B grows geometrically along the run, although
 no run without a row does; on the span it does not.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from .row_norms import norm_spread
 from .traces import Solution
 
+# Rows whose inner products say what norms Gaussian rows would have.
+SAMPLED_ROWS = 200
+# Standard errors of the variance of Gaussian rows' norms that are no excess.
+NOISE = 2.0
 # Nodes that stand for the scales of all rows.
 N_NODES = 16
 # Rounds for B on the span. Some 30 to 150 do.
@@ -37,6 +42,58 @@ ROUNDS_TOLERANCE = 1e-8
 SINGULAR = 1e-12
 # Where the span leaves the path open by more than this share, there are no scales.
 UNDETERMINED = 1.0
+
+
+class NormSpread(NamedTuple):
+    """How the squared norms of the rows spread.
+
+    Attributes
+    ----------
+    relative : ndarray of shape (n_rows,)
+        Squared norm of every row over their mean.
+    gaussian : float
+        Variance of those that Gaussian rows of the same covariance have,
+        2 tr(Sigma^2) / tr(Sigma)^2.
+    excess : float
+        By how much their variance exceeds it; 0 where it does not.
+    """
+
+    relative: np.ndarray
+    gaussian: float
+    excess: float
+
+    def share(self):
+        """The share of the variance that is excess beyond sampling noise.
+
+        The noise is the standard error of the sample variance of a chi-square
+        over its d degrees, d = 2 / ``gaussian``, whose kurtosis is 3 + 12 / d.
+        """
+        relative_error = np.sqrt((2 + 6 * self.gaussian) / len(self.relative))
+        excess = self.excess - NOISE * relative_error * self.gaussian
+        return max(excess, 0.0) / max(self.relative.var(), np.finfo(float).tiny)
+
+
+def norm_spread(design):
+    """The spread of the squared norms of the rows of a design.
+
+    tr(Sigma^2) is the mean squared inner product of distinct rows.
+
+    Returns
+    -------
+    NormSpread
+    """
+    norms = design.squared_row_norms().astype(np.float64)
+    n_rows, size = len(norms), norms.mean()
+    if size == 0:
+        return NormSpread(np.ones(n_rows), 0.0, 0.0)
+    sample = np.unique(
+        np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS)).astype(int)
+    )
+    inner = design.rows(sample).outer_gram().astype(np.float64)
+    distinct = (inner**2).sum() - (np.diag(inner) ** 2).sum()
+    gaussian = 2 * distinct / max(len(sample) * (len(sample) - 1), 1) / size**2
+    relative = norms / size
+    return NormSpread(relative, gaussian, max(relative.var() - gaussian, 0.0))
 
 
 def scales_of_rows(design):
@@ -57,13 +114,33 @@ def scales_of_rows(design):
     return 1 + share * (spread.relative - 1), share
 
 
-def with_row_scales(solved, scales):
+def uneven_rows_bias(design, risk_path, train_path):
+    """How much too low the memory matrix may be without row scales, as a share of it.
+
+    To second order its average over rows loses var(t) B^2, where t is the
+    squared norm of a row over the mean and 1 + B the ratio of held-out to
+    training residuals. Only the excess over the variance of Gaussian rows
+    counts.
+
+    Returns
+    -------
+    float
+        At the iterate of least estimated risk.
+    """
+    best = np.argmin(risk_path)
+    ratio = np.clip(train_path[best] / max(risk_path[best], np.finfo(float).tiny), 0, 1)
+    return float(norm_spread(design).excess * (1 - np.sqrt(ratio)) ** 2)
+
+
+def with_row_scales(solved, spatial, scales):
     """Give every row its own residual map.
 
     Parameters
     ----------
     solved : Solved
         E = F + (A / n) E on the temporal modes.
+    spatial : ndarray of shape (n_modes, n_rows, n_replicas)
+        What rows have of these modes, orthonormal.
     scales : ndarray of shape (n_rows,)
         Not negative, of mean one.
 
@@ -90,15 +167,15 @@ def with_row_scales(solved, scales):
     on_span = span.T @ mapped
     mean_response = _mean_response(on_span, scales)
     if mean_response is None:
-        return solution, modes.spatial, np.inf
+        return solution, spatial, np.inf
     identity = np.eye(len(on_span))
     further = np.linalg.solve(mean_response, identity - on_span) - identity
     further = further @ (span.T @ solution.temporal)
 
     # E_i = V c_i + B V (t_i c_i), and the factors with orthonormal rows again.
-    n_modes, n_rows, n_replicas = modes.spatial.shape
-    rows = np.concatenate([modes.spatial, modes.spatial * scales[:, None]])
-    spatial, mixing = np.linalg.qr(rows.reshape(2 * n_modes, -1).T)
+    n_modes, n_rows, n_replicas = spatial.shape
+    rows = np.concatenate([spatial, spatial * scales[:, None]])
+    basis, mixing = np.linalg.qr(rows.reshape(2 * n_modes, -1).T)
 
     def scaled(change):
         return change + change[..., :n_carried] @ turn @ further
@@ -113,8 +190,8 @@ def with_row_scales(solved, scales):
     squares = np.maximum(found.squares(), np.finfo(float).tiny)
     error = float(np.abs((projected**2).sum(axis=1) / squares - 1).max())
     if not error <= UNDETERMINED:
-        return solution, modes.spatial, np.inf
-    return found, spatial.T.reshape(-1, n_rows, n_replicas), error
+        return solution, spatial, np.inf
+    return found, basis.T.reshape(-1, n_rows, n_replicas), error
 
 
 def _mean_response(matrix, scales):

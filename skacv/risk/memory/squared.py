@@ -77,28 +77,31 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
     degrees = n_samples - 1 if refit.recentres else n_samples
     run = SquaredRun.of(problem, trajectory, degrees)
-    single = SingleRows.of(run, run.solved(method, rng))
-    (solution, modes, _), spatial = single.solved, single.solved.modes.spatial
-    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+    solved = run.solved(method, rng)
+    (solution, modes, _), n_probes = solved, solved.solution.n_probes
+    spatial, design, weights = run.single_rows(modes.spatial)
+    share, scale_error = 0.0, np.inf
     if row_scales:
-        scales, share = scales_of_rows(single.design)
+        scales, share = scales_of_rows(design)
         scale_error = 0.0
     if share > 0:
-        solution, spatial, scale_error = with_row_scales(single.balanced(), scales)
+        if len(weights) < len(run.problem.target):
+            spatial = _balanced(spatial)
+        solution, spatial, scale_error = with_row_scales(solved, spatial, scales)
     # The rows that are read need not have the mean weight of all.
     n_read, total = len(run.problem.target), run.problem.row_weights.sum()
     inflation = 1 + 1 / n_samples if refit.recentres else 1.0
     inflation *= n_samples / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
-    temporal = solution.temporal * np.sqrt(len(single.weights) * inflation)
+    temporal = solution.temporal * np.sqrt(len(weights) * inflation)
     path = (solution.squares() + modes.missing()) * inflation / n_replicas
     return RiskEstimate.of(
         path,
         mc_se,
         (temporal, spatial),
-        single.weights,
-        single.n_samples,
+        weights,
+        run.problem.n_samples,
         n_probes=n_probes,
         row_scale_share=share if np.isfinite(scale_error) else 0.0,
         row_scale_error=scale_error,
@@ -170,6 +173,28 @@ class SquaredRun(ProbedRun):
         """Relative standard error of the estimate on Gaussian rows."""
         return np.sqrt(2 / self.degrees)
 
+    def single_rows(self, spatial):
+        """The rows that are single rows of the data: all, or a sample at the beginning.
+
+        Where other rows stand for many, traces and mean squares are those of all rows.
+        What rows are like one by one (the spread of E^2, of their norms) is read from
+        these.
+
+        Returns
+        -------
+        spatial : ndarray of shape (n_modes, n_single, n_replicas)
+            What they have of the modes, as if they were all.
+        design : Design
+        weights : ndarray of shape (n_single, 1)
+            Their sum is one.
+        """
+        n_single, weights = self.problem.n_single, self.problem.row_weights
+        if n_single == len(weights):
+            return spatial, self.design, weights / weights.sum()
+        own = weights[:n_single]
+        spatial = spatial[:, :n_single] / np.sqrt(own.sum() / weights.sum())
+        return spatial, self.design.rows(slice(n_single)), own / own.sum()
+
     def solved(self, method, rng):
         """E on the temporal modes, by the spectrum, a complete basis or random probes.
 
@@ -227,8 +252,7 @@ class SquaredRun(ProbedRun):
 
     def _represents(self, solution, modes, n_carried, tolerance):
         """Whether what is not carried is a small share of E where E is least."""
-        carried = modes.temporal[:, :n_carried]
-        missing = modes.squared_norms - (carried**2).sum(axis=1)
+        missing = modes.missing(n_carried)
         return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
 
     def missing_probes(self, modes, n_carried, found):
@@ -321,52 +345,9 @@ class SquaredRun(ProbedRun):
         return modes.temporal + super()._temporal(modes, tangents, feedback)
 
 
-@dataclass(frozen=True)
-class SingleRows:
-    """The rows of a problem that are single rows of the data: all, or a sample.
-
-    Where other rows stand for many, traces and mean squares are those of all rows. What
-    rows are like one by one (the spread of E^2, of their norms) is read from these.
-
-    Attributes
-    ----------
-    solved : Solved
-        Whose modes have these rows, as if they were all.
-    weights : ndarray of shape (n_single, 1)
-        Their sum is one.
-    n_samples : int or None
-        How many rows they are a sample of, at random; None of themselves.
-    """
-
-    solved: Solved
-    design: object
-    weights: np.ndarray
-    n_samples: int | None
-
-    @classmethod
-    def of(cls, run, solved):
-        """Those of a run that is read, and of E on its temporal modes."""
-        n_single, weights = run.problem.n_single, run.problem.row_weights
-        total = weights.sum()
-        if n_single == len(weights):
-            return cls(solved, run.design, weights / total, None)
-        own, modes = weights[:n_single], solved.modes
-        spatial = modes.spatial[:, :n_single] / np.sqrt(own.sum() / total)
-        return cls(
-            solved._replace(modes=replace(modes, spatial=spatial)),
-            run.design.rows(slice(n_single)),
-            own / own.sum(),
-            run.problem.n_samples,
-        )
-
-    def balanced(self):
-        """E on the modes, with rows that are orthonormal in the sample as in all."""
-        if self.n_samples is None:
-            return self.solved
-        modes = self.solved.modes
-        flat = modes.spatial.reshape(len(modes.spatial), -1)
-        values, vectors = np.linalg.eigh(flat @ flat.T)
-        sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
-        spatial = (vectors / sizes) @ (vectors.T @ flat)
-        spatial = spatial.reshape(modes.spatial.shape)
-        return self.solved._replace(modes=replace(modes, spatial=spatial))
+def _balanced(spatial):
+    """Modes of a sample of rows, orthonormal in it as they are in all rows."""
+    flat = spatial.reshape(len(spatial), -1)
+    values, vectors = np.linalg.eigh(flat @ flat.T)
+    sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
+    return ((vectors / sizes) @ (vectors.T @ flat)).reshape(spatial.shape)
