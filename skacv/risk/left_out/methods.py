@@ -20,7 +20,7 @@ from ...optim.trajectory import Trajectory
 from ..refit import LeftOutRows, Refit, check_unseen
 from . import linearised, screened, spectral
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
-from .workload import MANY_ROWS, Workload
+from .workload import MANY_ROWS, Workload, is_decomposed
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -84,10 +84,6 @@ class Request:
             for k in range(self.problem.target.shape[1])
         ]
 
-    def part(self, places):
-        """A request for the rows at some places."""
-        return replace(self, rows=self.rows[places])
-
 
 class Spectral:
     """Linear updates with the squared error, all rows by one eigendecomposition."""
@@ -95,7 +91,8 @@ class Spectral:
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        return run.is_quadratic and run.has_one_basis() and run.is_decomposed()
+        is_small = is_decomposed(run.shape, run.has_columns)
+        return run.is_quadratic and run.has_one_basis() and is_small
 
     @staticmethod
     def n_rows_worth(run, n_active):
@@ -138,10 +135,6 @@ class _ByReplicas:
     """
 
     @classmethod
-    def n_rows_worth(cls, run, n_active):
-        return run.n_rows_worth(n_active, cls._n_exact(run))
-
-    @classmethod
     def predictors(cls, request):
         """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
         found = [cls._read(part)[0] for part in request.outputs()]
@@ -161,12 +154,11 @@ class Screened(_ByReplicas):
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        is_on_columns = run.has_columns and run.is_elementwise()
-        return run.is_quadratic and is_on_columns and not run.n_batches
+        return run.is_quadratic and run.is_elementwise() and not run.n_batches
 
     @staticmethod
-    def _n_exact(run):
-        return 0
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, 0)
 
     @staticmethod
     def _read(request):
@@ -190,12 +182,12 @@ class Linearised(_ByReplicas):
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        is_on_columns = run.has_columns and run.is_elementwise()
-        return not run.is_quadratic and is_on_columns and run.is_worth_linearising()
+        is_curved = not run.is_quadratic
+        return is_curved and run.is_elementwise() and run.is_worth_linearising()
 
     @staticmethod
-    def _n_exact(run):
-        return run.n_corrected()
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_corrected())
 
     @staticmethod
     def _read(request):
@@ -211,7 +203,9 @@ class Linearised(_ByReplicas):
         largest = LARGEST_ERROR * request.problem.loss.scale
         inaccurate = np.flatnonzero(error_estimate > largest)
         if inaccurate.size:
-            exact, blocks = _by_replicas(request.part(inaccurate))
+            exact, blocks = _by_replicas(
+                replace(request, rows=request.rows[inaccurate])
+            )
             predictors[:, inaccurate], coef[inaccurate] = exact, np.concatenate(blocks)
         return predictors, lambda: coef[:, :, 0]
 
@@ -225,8 +219,8 @@ class Replicated(_ByReplicas):
         return True
 
     @staticmethod
-    def _n_exact(run):
-        return run.n_updates
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_updates)
 
     @classmethod
     def predictors(cls, request):
