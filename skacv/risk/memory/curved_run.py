@@ -167,19 +167,18 @@ class CurvedRun(ProbedRun):
         is_coupled = self.problem.loss.is_coupled
         return int(spent * (COUPLED_TANGENTS if is_coupled else TANGENTS_PER_REPLICA))
 
-    def complete_basis(self):
-        """A complete basis in the place of random signs."""
-        n_rows, n_outputs = self.problem.target.shape
-        size = self.basis_size
+    def probes(self, method, rng):
+        """Random signs, or a complete basis in their place.
+
+        Shapes: returned (n_rows, n_outputs, n_probes).
+        """
+        (n_rows, n_outputs), size = self.problem.target.shape, self.basis_size
+        if method != "exact":
+            return random_signs((n_rows, n_outputs, method), rng).astype(np.float32)
         basis = np.sqrt(size) * np.eye(size)
         if size == n_rows:
             basis = np.repeat(basis[:, None], n_outputs, axis=1)
         return basis.reshape(n_rows, n_outputs, size)
-
-    def random_probes(self, n_probes, rng):
-        """Random signs."""
-        shape = *self.problem.target.shape, n_probes
-        return random_signs(shape, rng).astype(np.float32)
 
     def tangents(self, temporal, n_by_mode, probes):
         degrees = 1 / self.inflation

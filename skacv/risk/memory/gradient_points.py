@@ -149,7 +149,7 @@ class GradientPoints:
 
         Arguments are those of :class:`CurvedTangents`, without the points.
         """
-        return self.follower(self, *args, **kwargs).after_the_run()
+        return self.trajectory.followed_by(self.follower(self, *args, **kwargs))
 
     def response_of(self, Z, spatial, iterates, rows):
         """W V of every row, times what the row has of each mode.

@@ -287,17 +287,18 @@ class SquaredRun(ProbedRun):
             replace(phase, penalty=SquaredL2(phase.penalty.common_curvature()))
             for phase in trajectory.phases
         ]
+        trajectory = replace(trajectory, phases=plain)
         index, n_updates = np.arange(len(eigenvalues)), trajectory.n_updates
         times_gram = partial(np.multiply, eigenvalues[:, None])
         tangents = SquaredTangents(
-            replace(trajectory, phases=plain),
+            trajectory,
             modes.temporal[:, :n_carried],
             np.ones(n_carried, int),
             [ColumnSet(n_updates, index, None, times_gram)],
             np.ones((len(eigenvalues), 1)),
             shares[:, None] / self.degrees,
         )
-        return self.without_error(modes, tangents.after_the_run())
+        return self.without_error(modes, trajectory.followed_by(tangents))
 
     def _shares(self, basis):
         """Mean square of the rows' coordinates in a basis, (rank,)."""
@@ -307,38 +308,33 @@ class SquaredRun(ProbedRun):
             shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
         return shares / len(others)
 
-    def complete_basis(self):
-        # With that length their mean stands for the identity, as that of signs does.
-        return self._ends(np.sqrt(self.basis_size) * np.eye(self.basis_size))
-
-    def random_probes(self, n_probes, rng):
-        return self._ends(random_signs((self.basis_size, n_probes), rng))
-
-    def _ends(self, vectors):
+    def probes(self, method, rng):
         """Source and readout of vectors on the smaller side, rows or columns.
 
         tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
         r'(X'X/n) M r.
         """
-        design = self.design
-        n_rows = design.shape[0]
-        vectors = vectors.astype(design.dtype, copy=False)
-        if design.side == "rows":
-            source = design.t_dot(vectors)
-            readout = source / n_rows
+        design, size = self.design, self.basis_size
+        if method == "exact":
+            # Of that length their mean stands for the identity, as that of signs does.
+            vectors = np.sqrt(size) * np.eye(size)
         else:
-            source = vectors
-            readout = design.t_dot(design.dot(vectors)) / n_rows
-        readout = readout / self.degrees
+            vectors = random_signs((size, method), rng)
+        source = vectors.astype(design.dtype, copy=False)
+        if design.side == "rows":
+            source = readout = design.t_dot(source)
+        else:
+            readout = design.t_dot(design.dot(source))
+        readout = readout / design.shape[0] / self.degrees
         return source.astype(np.float32), readout.astype(np.float32)
 
     def tangents(self, temporal, n_by_mode, probes):
         source, readout = probes
         design, _ = self.whole.sqrt_weighted()
         sets = column_sets(design, self.trajectory, source.dtype, n_by_mode.sum())
-        return SquaredTangents(
-            self.trajectory, temporal, n_by_mode, sets, source, readout
-        ).after_the_run()
+        return self.trajectory.followed_by(
+            SquaredTangents(self.trajectory, temporal, n_by_mode, sets, source, readout)
+        )
 
     def _temporal(self, modes, tangents, feedback):
         """V + W V."""

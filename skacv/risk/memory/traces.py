@@ -189,12 +189,8 @@ class ProbedRun(ABC):
         """Probes of a complete basis."""
 
     @abstractmethod
-    def complete_basis(self):
-        """A complete basis in the place of random probes."""
-
-    @abstractmethod
-    def random_probes(self, n_probes, rng):
-        """A given number of random probes."""
+    def probes(self, method, rng):
+        """A number of random probes, or with "exact" a complete basis."""
 
     @abstractmethod
     def tangents(self, temporal, n_by_mode, probes):
@@ -208,9 +204,8 @@ class ProbedRun(ABC):
         """Exact traces, by a complete basis, on some modes."""
         n_by_mode = np.full(n_carried, self.basis_size)
         carried = modes.temporal[:, :n_carried]
-        return self.without_error(
-            modes, self.tangents(carried, n_by_mode, self.complete_basis())
-        )
+        probes = self.probes("exact", None)
+        return self.without_error(modes, self.tangents(carried, n_by_mode, probes))
 
     def without_error(self, modes, tangents):
         """The Solution by tangents whose probes are exact."""
@@ -252,7 +247,7 @@ class ProbedRun(ABC):
 
     def probed(self, modes, n_by_mode, rng):
         """One round of random probes, with the error that they leave."""
-        probes = self.random_probes(int(n_by_mode.max()), rng)
+        probes = self.probes(int(n_by_mode.max()), rng)
         carried = modes.temporal[:, : len(n_by_mode)]
         tangents = self.tangents(carried, n_by_mode, probes)
         feedback = self._feedback(tangents)
