@@ -86,23 +86,19 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     Luo, Ren & Barber (2023), "Iterative approximate cross-validation",
     arXiv:2303.02732.
     """
-    _check_outputs(problem)
+    n_outputs = problem.target.shape[1]
+    if n_outputs > 1 and not problem.loss.is_coupled:
+        # They are problems of their own, with deviations of their own.
+        raise ValueError(
+            f"Rows are left out of one target at a time: got {n_outputs} targets with "
+            f"{problem.loss}."
+        )
     sizes = column_sizes(problem)
     replay = partial(_replayed, problem, trajectory, sizes, correction)
     size = min(rows_at_a_time(trajectory), largest_block)
     predictors, deviations, error_estimate = zip(*map(replay, left_out.blocks(size)))
     predictors = np.concatenate(predictors, axis=1)
     return predictors, np.concatenate(deviations), np.concatenate(error_estimate)
-
-
-def _check_outputs(problem):
-    """Several targets are problems of their own, with deviations of their own."""
-    n_outputs = problem.target.shape[1]
-    if n_outputs > 1 and not problem.loss.is_coupled:
-        raise ValueError(
-            f"Rows are left out of one target at a time: got {n_outputs} targets with "
-            f"{problem.loss}."
-        )
 
 
 def column_sizes(problem):

@@ -252,10 +252,9 @@ class Visits:
 
     def __init__(self, problem, trajectory):
         self._fits, self._coef = Fits(problem), trajectory.coef
-        n_iterates, n_rows, n_outputs = trajectory.predictor.shape
-        shape = n_iterates - 1, n_rows, n_outputs
+        shape = trajectory.n_updates, *problem.target.shape
         self.predictor = np.empty(shape, trajectory.predictor.dtype)
-        self.position = np.zeros((n_iterates, n_rows), int)
+        self.position = np.zeros(trajectory.predictor.shape[:2], int)
 
     def take(self, taken):
         """Go through the steps of a pass."""

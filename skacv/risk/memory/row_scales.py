@@ -132,13 +132,17 @@ def uneven_rows_bias(design, risk_path, train_path):
     return float(norm_spread(design).excess * (1 - np.sqrt(ratio)) ** 2)
 
 
-def with_row_scales(solved, spatial, scales):
+def with_row_scales(solution, temporal, n_carried, spatial, scales):
     """Give every row its own residual map.
 
     Parameters
     ----------
-    solved : Solved
+    solution : Solution
         E = F + (A / n) E on the temporal modes.
+    temporal : ndarray of shape (n_iterates, n_modes)
+        F on these modes.
+    n_carried : int
+        Tangents have carried the first so many modes.
     spatial : ndarray of shape (n_modes, n_rows, n_replicas)
         What rows have of these modes, orthonormal.
     scales : ndarray of shape (n_rows,)
@@ -155,8 +159,7 @@ def with_row_scales(solved, spatial, scales):
         iterate open; infinite where it does not determine row scales, and the
         solution is the one without.
     """
-    solution, modes, n_carried = solved
-    driven = solution.temporal - modes.temporal
+    driven = solution.temporal - temporal
     # An orthonormal basis of the span, and what A/n makes of it.
     span, size, turn = np.linalg.svd(
         solution.temporal[:, :n_carried], full_matrices=False
@@ -181,7 +184,7 @@ def with_row_scales(solved, spatial, scales):
         return change + change[..., :n_carried] @ turn @ further
 
     def on_rows(change):
-        return np.hstack([modes.temporal, change]) @ mixing.T
+        return np.hstack([temporal, change]) @ mixing.T
 
     found = Solution(
         on_rows(scaled(driven)), scaled(solution.deviations) @ mixing.T[n_modes:]

@@ -39,7 +39,7 @@ class SignedRows:
     degrees: float = 1.0
 
     def some(self, rows):
-        """The subset at ``index``."""
+        """Some of the rows."""
         return replace(
             self,
             columns=self.columns.rows(rows),
@@ -59,7 +59,7 @@ class SignedRows:
         Returns
         -------
         bent : ndarray of shape (n_working, n_outputs, n_tangents)
-            Derivatives for the signs of all tangents, also if ``tangents`` is None.
+            Of the signs of every tangent, also if there are no ``tangents``.
         curved : ndarray of shape (n_working, n_outputs, n_tangents)
         """
         columns, signs, found = self.columns, self.signs, 0.0

@@ -21,7 +21,6 @@ x_i' M_{t,s} x_i as before.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,10 +31,10 @@ from ..eigenbasis import Eigenbasis
 from ..left_out.workload import Workload, is_decomposed
 from ..random_labels import random_signs
 from .estimate import RiskEstimate
-from .modes import Modes, modes_of, n_leading, residuals_along
+from .modes import modes_of, n_leading, residuals_along
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
-from .traces import Accuracy, LossPath, ProbedRun, Solution, is_number
+from .traces import Accuracy, LossPath, ProbedRun, is_number
 
 # Sides up to this are probed by a complete basis, so that traces are exact.
 # For the sake of memory, only while tangents have so many entries a mode.
@@ -77,8 +76,8 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
     degrees = n_samples - 1 if refit.recentres else n_samples
     run = SquaredRun.of(problem, trajectory, degrees)
-    solved = run.solved(method, rng)
-    (solution, modes, _), n_probes = solved, solved.solution.n_probes
+    solution, modes, n_carried = run.solved(method, rng)
+    n_probes = solution.n_probes
     spatial, design, weights = run.single_rows(modes.spatial)
     share, scale_error = 0.0, np.inf
     if row_scales:
@@ -87,7 +86,9 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     if share > 0:
         if len(weights) < len(run.problem.target):
             spatial = _balanced(spatial)
-        solution, spatial, scale_error = with_row_scales(solved, spatial, scales)
+        solution, spatial, scale_error = with_row_scales(
+            solution, modes.temporal, n_carried, spatial, scales
+        )
     # The rows that are read need not have the mean weight of all.
     n_read, total = len(run.problem.target), run.problem.row_weights.sum()
     inflation = 1 + 1 / n_samples if refit.recentres else 1.0
@@ -106,20 +107,6 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
         row_scale_share=share if np.isfinite(scale_error) else 0.0,
         row_scale_error=scale_error,
     )
-
-
-class Solved(NamedTuple):
-    """A solution, and the modes that it is on.
-
-    Attributes
-    ----------
-    n_carried : int
-        Tangents have carried the first so many modes: (A / n) E is known of these.
-    """
-
-    solution: Solution
-    modes: Modes
-    n_carried: int
 
 
 @dataclass(frozen=True)
@@ -200,7 +187,11 @@ class SquaredRun(ProbedRun):
 
         Returns
         -------
-        Solved
+        solution : Solution
+        modes : Modes
+            The modes that it is on.
+        n_carried : int
+            Tangents have carried the first so many: (A / n) E is known of these.
         """
         if is_number(method):
             take = partial(self._equally_probed, n_probes=method, rng=rng)
@@ -233,7 +224,8 @@ class SquaredRun(ProbedRun):
 
         Returns
         -------
-        Solved or None
+        solution, modes, n_carried
+            As of :meth:`solved`; or None.
         """
         floor = accuracy.floor
         residuals = residuals_along(self.problem, self.trajectory)
@@ -247,13 +239,18 @@ class SquaredRun(ProbedRun):
                 return None
             is_enough = self._represents(solution, modes, n_carried, accuracy.carried)
             if is_enough or floor <= LEAST_FLOOR:
-                return Solved(solution, modes, n_carried)
+                return solution, modes, n_carried
             floor /= 10
 
     def _represents(self, solution, modes, n_carried, tolerance):
-        """Whether what is not carried is a small share of E where E is least."""
-        missing = modes.missing(n_carried)
-        return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
+        """Whether what is not carried is a small share of E where E is least.
+
+        In root mean square over the iterates within two standard errors of the least.
+        """
+        squares = np.maximum(solution.squares(), np.finfo(float).tiny)
+        near = squares <= (1 + 2 * self.relative_error) * squares.min()
+        share = (modes.missing(n_carried) / squares)[near]
+        return np.sqrt(np.mean(share**2)) <= tolerance**2
 
     def missing_probes(self, modes, n_carried, found):
         """How many more a solution takes; none where it takes more modes first."""

@@ -276,11 +276,8 @@ class SquaredTangents(Tangents):
         self._source, self._readout = source, readout
         self._total = temporal.copy()
         self.mean_bend = np.ones((len(temporal), 1))
-
-    @property
-    def at_points(self):
-        """W V where V is: at the iterates."""
-        return self.solution
+        # V is where the iterates are.
+        self.at_points = self.solution
 
     def _rows_on(self, following):
         times_gram = following.times_gram or partial(_by_columns, following.columns)

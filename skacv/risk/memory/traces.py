@@ -78,16 +78,6 @@ class Solution:
         change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
         return np.sqrt((change**2).sum(axis=1))
 
-    def share_of(self, quantity, within):
-        """A quantity of every row, as a share of ``squares`` where the path is read.
-
-        Root mean square over the rows whose risk is at most ``1 + within``
-        times the least.
-        """
-        squares = np.maximum(self.squares(), np.finfo(float).tiny)
-        near = squares <= (1 + within) * squares.min()
-        return np.sqrt(np.mean((quantity / squares)[near] ** 2))
-
     def pooled_with(self, other):
         """Two rounds of probes together, each with the weight of its number."""
         total = self.n_probes + other.n_probes
