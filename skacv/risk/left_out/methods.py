@@ -67,6 +67,11 @@ class Request:
         return -(-len(self.rows) // self.n_blocks), self.map
 
     @property
+    def arguments(self):
+        """What ``leave_one_out`` of a method's module takes."""
+        return self.problem, self.trajectory, self.left_out, *self.blocks
+
+    @property
     def run(self):
         """The run, as far as the choice of a method goes."""
         return Workload.recorded(self.problem, self.trajectory, self.correction)
@@ -101,9 +106,7 @@ class Spectral:
     @staticmethod
     def predictors(request):
         """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        residuals = spectral.leave_one_out(
-            request.problem, request.trajectory, request.left_out, *request.blocks
-        )
+        residuals = spectral.leave_one_out(*request.arguments)
         return _plus_target(residuals, request)
 
     @staticmethod
@@ -162,9 +165,7 @@ class Screened(_ByReplicas):
 
     @staticmethod
     def _read(request):
-        residuals, (deviations, place) = screened.leave_one_out(
-            request.problem, request.trajectory, request.left_out, *request.blocks
-        )
+        residuals, (deviations, place) = screened.leave_one_out(*request.arguments)
 
         def coefficients():
             coef, first = np.repeat(request.trajectory.coef[-1].T, len(place), 0), 0
@@ -193,11 +194,7 @@ class Linearised(_ByReplicas):
     def _read(request):
         """By linearising, and exactly where that is not accurate."""
         predictors, deviations, error_estimate = linearised.leave_one_out(
-            request.problem,
-            request.trajectory,
-            request.left_out,
-            *request.blocks,
-            request.correction,
+            *request.arguments, request.correction
         )
         coef = request.trajectory.coef[-1] + deviations
         largest = LARGEST_ERROR * request.problem.loss.scale

@@ -148,10 +148,6 @@ class RowReplicas(ABC):
     def _bounds(self):
         """How far a replica may shift the gradient at most, (n_columns,)."""
 
-    def _look_closer(self, index):
-        """Lower the bounds of some columns; whether that has been tried."""
-        return False
-
     def deviations(self, coef):
         """Coefficients less ``coef``, (n_columns, n_outputs), on working columns."""
         return self.current - coef[self.working.index, :, None]
@@ -182,11 +178,7 @@ class RowReplicas(ABC):
         """Columns outside that the update may move, in a replica or the run."""
         if len(self.working) == len(gradient):
             return np.empty(0, int)
-        sizes = np.abs(gradient).max(axis=1)
-        moving = self._moving(step, sizes)
-        if moving.size and self._look_closer(moving):
-            moving = self._moving(step, sizes)
-        return moving
+        return self._moving(step, np.abs(gradient).max(axis=1))
 
     def _moving(self, step, sizes):
         """These columns, from the sizes of the gradient and the bounds of shifts."""

@@ -176,6 +176,13 @@ class Replicas(RowReplicas):
     def _bounds(self):
         return self.shift_bound
 
+    def _moving(self, step, sizes):
+        moving = super()._moving(step, sizes)
+        if moving.size:
+            self._look_closer(moving)
+            moving = super()._moving(step, sizes)
+        return moving
+
     def _look_closer(self, index):
         """Find the largest shifts of some columns, as far as memory goes together."""
         point, own = self.point[:, 0].T, self.own[0]
@@ -185,7 +192,6 @@ class Replicas(RowReplicas):
             factors, largest = self.gram.factors(point, some), self.largest[some]
             entries = self._entries_on(some)
             self.shift_bound[some] = largest_shift(*factors, own, entries, largest)
-        return True
 
     def _entries_on(self, index):
         """The rows left out over the largest entries of columns, (k, n_replicas)."""

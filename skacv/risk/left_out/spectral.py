@@ -207,14 +207,9 @@ class HeldOut:
         rules = [(taken.update, taken.penalty) for taken in self._together]
         if rules != self._rules:
             self._rules, self._stretch = rules, self._stretch_of(rules)
-        for k, own in enumerate(self.parts):
-            self._stretch.replay(
-                self._together,
-                own,
-                self.target[:, k],
-                self.left_out,
-                self.residuals[:, :, k],
-            )
+        by_target = zip(self.parts, self.target.T, np.moveaxis(self.residuals, 2, 0))
+        for parts, target, held_out in by_target:
+            self._stretch.replay(self._together, parts, target, self.left_out, held_out)
         self._together = []
 
     def _stretch_of(self, rules):

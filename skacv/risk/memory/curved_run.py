@@ -33,7 +33,7 @@ from .gradient_points import GradientPoints, points_of
 from .modes import AlongRun, modes_of, n_leading
 from .row_scales import scales_of_rows
 from .signed_rows import curvature_at
-from .traces import FIRST_ROUND, Accuracy, LossPath, ProbedRun, by_size, is_number
+from .traces import FIRST_ROUND, Accuracy, ProbedRun, by_size, is_number, n_missing
 
 # In single precision and side by side, so many tangents take as long as a replica; but
 # only one where every row has a small matrix of curvatures.
@@ -62,12 +62,12 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
     run = CurvedRun(points, scales, inflation)
     modes, solution = run.solved(method, rng)
-    mean_losses = run.mean_losses(modes, solution)
+    path, row_se, mc_se = run.mean_losses(modes, solution)
     factors = run.low_rank(modes, solution)
     return RiskEstimate(
-        path=mean_losses.path,
-        se_path=np.hypot(mean_losses.row_se, mean_losses.mc_se),
-        mc_se_path=mean_losses.mc_se,
+        path=path,
+        se_path=np.hypot(row_se, mc_se),
+        mc_se_path=mc_se,
         temporal=factors.temporal,
         spatial=factors.spatial[:, np.setdiff1d(np.arange(n_rows), seen)],
         n_probes=solution.n_probes,
@@ -211,7 +211,7 @@ class CurvedRun(ProbedRun):
         return self.in_rounds(modes, n_carried, rng, first, at_most)
 
     def missing_probes(self, modes, n_carried, found):
-        return self.mean_losses(modes, found).missing_probes(found.n_probes)
+        return n_missing(found.n_probes, *self.mean_losses(modes, found))
 
     def held_out(self, modes, solution, iterates, rows):
         """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
@@ -229,11 +229,11 @@ class CurvedRun(ProbedRun):
         return found
 
     def mean_losses(self, modes, solution):
-        """Mean held-out loss, with errors over rows and probes.
+        """Mean held-out loss of every iterate, with errors over rows and of the probes.
 
         Returns
         -------
-        LossPath
+        path, row_se, mc_se : ndarray of shape (n_iterates,)
         """
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
         size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
@@ -241,7 +241,7 @@ class CurvedRun(ProbedRun):
             self._mean_losses(modes, solution, iterates)
             for iterates in slices(n_iterates, size)
         ]
-        return LossPath(*map(np.concatenate, zip(*found)))
+        return tuple(map(np.concatenate, zip(*found)))
 
     def _mean_losses(self, modes, solution, iterates):
         """Mean held-out loss of iterates, its error over rows and of the probes."""

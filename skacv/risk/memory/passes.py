@@ -148,11 +148,7 @@ def _estimate(problem, found, others, n_labels):
     weighted = found[0] * np.sqrt(len(others) * weights)
     weighted *= np.sqrt(share)[:, None, None]
     modes = all_modes(weighted, RESOLUTION)
+    factors, path = (modes.temporal, modes.spatial), share * paths[0]
     return RiskEstimate.of(
-        share * paths[0],
-        mc_se,
-        (modes.temporal, modes.spatial),
-        weights,
-        len(weights),
-        n_probes=n_labels,
+        path, mc_se, factors, weights, len(weights), n_probes=n_labels
     )

@@ -22,8 +22,6 @@ of very large norm meet, the exact B grows geometrically along the run, although
 no run without a row does; on the span it does not.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
@@ -44,11 +42,13 @@ SINGULAR = 1e-12
 UNDETERMINED = 1.0
 
 
-class NormSpread(NamedTuple):
-    """How the squared norms of the rows spread.
+def norm_spread(design):
+    """How the squared norms of the rows of a design spread.
 
-    Attributes
-    ----------
+    tr(Sigma^2) is the mean squared inner product of distinct rows.
+
+    Returns
+    -------
     relative : ndarray of shape (n_rows,)
         Squared norm of every row over their mean.
     gaussian : float
@@ -57,50 +57,26 @@ class NormSpread(NamedTuple):
     excess : float
         By how much their variance exceeds it; 0 where it does not.
     """
-
-    relative: np.ndarray
-    gaussian: float
-    excess: float
-
-    def share(self):
-        """The share of the variance that is excess beyond sampling noise.
-
-        The noise is the standard error of the sample variance of a chi-square
-        over its d degrees, d = 2 / ``gaussian``, whose kurtosis is 3 + 12 / d.
-        """
-        relative_error = np.sqrt((2 + 6 * self.gaussian) / len(self.relative))
-        excess = self.excess - NOISE * relative_error * self.gaussian
-        return max(excess, 0.0) / max(self.relative.var(), np.finfo(float).tiny)
-
-
-def norm_spread(design):
-    """The spread of the squared norms of the rows of a design.
-
-    tr(Sigma^2) is the mean squared inner product of distinct rows.
-
-    Returns
-    -------
-    NormSpread
-    """
     norms = design.squared_row_norms().astype(np.float64)
     n_rows, size = len(norms), norms.mean()
     if size == 0:
-        return NormSpread(np.ones(n_rows), 0.0, 0.0)
-    sample = np.unique(
-        np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS)).astype(int)
-    )
+        return np.ones(n_rows), 0.0, 0.0
+    sample = np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS))
+    sample = np.unique(sample.astype(int))
     inner = design.rows(sample).outer_gram().astype(np.float64)
     distinct = (inner**2).sum() - (np.diag(inner) ** 2).sum()
     gaussian = 2 * distinct / max(len(sample) * (len(sample) - 1), 1) / size**2
     relative = norms / size
-    return NormSpread(relative, gaussian, max(relative.var() - gaussian, 0.0))
+    return relative, gaussian, max(relative.var() - gaussian, 0.0)
 
 
 def scales_of_rows(design):
     """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
 
     rho is the share of the spread of the norms that Gaussian rows of the same
-    covariance do not have: their leverage does not follow their norms.
+    covariance do not have, beyond sampling noise: their leverage does not follow their
+    norms. The noise is the standard error of the sample variance of a chi-square over
+    its d degrees, d = 2 / gaussian, whose kurtosis is 3 + 12 / d.
 
     Returns
     -------
@@ -109,9 +85,11 @@ def scales_of_rows(design):
     share : float
         rho, in [0, 1].
     """
-    spread = norm_spread(design)
-    share = float(spread.share())
-    return 1 + share * (spread.relative - 1), share
+    relative, gaussian, excess = norm_spread(design)
+    noise = NOISE * np.sqrt((2 + 6 * gaussian) / len(relative)) * gaussian
+    variance = max(relative.var(), np.finfo(float).tiny)
+    share = float(max(excess - noise, 0.0) / variance)
+    return 1 + share * (relative - 1), share
 
 
 def uneven_rows_bias(design, risk_path, train_path):
@@ -129,7 +107,8 @@ def uneven_rows_bias(design, risk_path, train_path):
     """
     best = np.argmin(risk_path)
     ratio = np.clip(train_path[best] / max(risk_path[best], np.finfo(float).tiny), 0, 1)
-    return float(norm_spread(design).excess * (1 - np.sqrt(ratio)) ** 2)
+    _, _, excess = norm_spread(design)
+    return float(excess * (1 - np.sqrt(ratio)) ** 2)
 
 
 def with_row_scales(solution, temporal, n_carried, spatial, scales):

@@ -59,7 +59,7 @@ class SignedRows:
         Returns
         -------
         bent : ndarray of shape (n_working, n_outputs, n_tangents)
-            Of the signs of every tangent, also if there are no ``tangents``.
+            Derivatives for the signs of every tangent, also if there are no tangents.
         curved : ndarray of shape (n_working, n_outputs, n_tangents)
         """
         columns, signs, found = self.columns, self.signs, 0.0

@@ -34,7 +34,7 @@ from .estimate import RiskEstimate
 from .modes import modes_of, n_leading, residuals_along
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
-from .traces import Accuracy, LossPath, ProbedRun, is_number
+from .traces import Accuracy, ProbedRun, is_number, n_missing
 
 # Sides up to this are probed by a complete basis, so that traces are exact.
 # For the sake of memory, only while tangents have so many entries a mode.
@@ -256,11 +256,8 @@ class SquaredRun(ProbedRun):
         """How many more a solution takes; none where it takes more modes first."""
         if not self._represents(found, modes, n_carried, IN_ROUNDS.carried):
             return 0
-        squares = found.squares()
-        mean_losses = LossPath(
-            squares, self.relative_error * squares, found.squares_error()
-        )
-        return mean_losses.missing_probes(found.n_probes)
+        squares, error = found.squares(), found.squares_error()
+        return n_missing(found.n_probes, squares, self.relative_error * squares, error)
 
     def _equally_probed(self, modes, n_carried, n_probes, rng):
         """The same number of random probes for every mode: the usual pooled trace."""

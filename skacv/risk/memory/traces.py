@@ -88,26 +88,23 @@ class Solution:
         )
 
 
-@dataclass(frozen=True)
-class LossPath:
-    """Mean held-out loss of every iterate, with errors over rows and of the probes."""
+def n_missing(n_probes, path, row_se, mc_se):
+    """How many more probes would bring their error down to that over the rows, or 0.
 
-    path: np.ndarray
-    row_se: np.ndarray
-    mc_se: np.ndarray
+    The iterates within two standard errors of the least are looked at.
 
-    def missing_probes(self, n_probes):
-        """How many more would bring their error down to that over the rows, or 0.
-
-        The iterates within two standard errors of the least are looked at.
-        """
-        least = self.path.argmin()
-        near = self.path <= self.path[least] + 2 * self.row_se[least]
-        wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(self.row_se[near] ** 2))
-        error = np.sqrt(np.mean(self.mc_se[near] ** 2))
-        if error <= wanted or wanted == 0:
-            return 0
-        return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
+    Parameters
+    ----------
+    path, row_se, mc_se : ndarray of shape (n_iterates,)
+        Mean held-out loss, with its errors over rows and of the probes.
+    """
+    least = path.argmin()
+    near = path <= path[least] + 2 * row_se[least]
+    wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(row_se[near] ** 2))
+    error = np.sqrt(np.mean(mc_se[near] ** 2))
+    if error <= wanted or wanted == 0:
+        return 0
+    return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
 
 
 @dataclass(frozen=True)
