@@ -215,11 +215,9 @@ class HeldOut:
     def _stretch_of(self, rules):
         """Some updates together, as one map."""
         loss_scale, penalty_scale = self.scales
+        curvature = loss_scale * self.nodes[:, None]
         multipliers = [
-            update.multipliers(
-                loss_scale * self.nodes[:, None]
-                + penalty_scale * penalty.common_curvature()
-            )
+            update.multipliers(curvature + penalty_scale * penalty.common_curvature())
             for update, penalty in rules
         ]
         if not self.is_shared:

@@ -181,9 +181,8 @@ class CurvedRun(ProbedRun):
         return basis.reshape(n_rows, n_outputs, size)
 
     def tangents(self, temporal, n_by_mode, probes):
-        degrees = 1 / self.inflation
         return self.points.tangents(
-            self.scales, temporal, probes, n_by_mode, degrees=degrees
+            self.scales, temporal, probes, n_by_mode, degrees=1 / self.inflation
         )
 
     def _by_cheapest(self, modes, n_carried, at_most, rng):
@@ -236,16 +235,13 @@ class CurvedRun(ProbedRun):
         path, row_se, mc_se : ndarray of shape (n_iterates,)
         """
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
-        size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
-        found = [
-            self._mean_losses(modes, solution, iterates)
-            for iterates in slices(n_iterates, size)
-        ]
+        blocks = slices(n_iterates, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
+        found = [self._mean_losses(modes, solution, iterates) for iterates in blocks]
         return tuple(map(np.concatenate, zip(*found)))
 
     def _mean_losses(self, modes, solution, iterates):
         """Mean held-out loss of iterates, its error over rows and of the probes."""
-        problem, n_outputs = self.problem, self.problem.target.shape[1]
+        problem, points, spatial = self.problem, self.points, modes.spatial
         weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)
         weights /= weights.sum()
         predictor = self.held_out(modes, solution, iterates, slice(None))
@@ -259,10 +255,8 @@ class CurvedRun(ProbedRun):
         # Derivative of the mean loss in Z, (n_iterates, n_positions, n_groups,
         # n_modes).
         moves = [
-            self.points.response_adjoint(
-                -slope[:, k].T, modes.spatial[:, :, k], iterates
-            )
-            for k in range(n_outputs)
+            points.response_adjoint(-slope[:, k].T, spatial[:, :, k], iterates)
+            for k in range(slope.shape[1])
         ]
         moves = np.stack(moves, axis=2)
         if problem.loss.is_coupled:

@@ -94,19 +94,14 @@ class CurvedTangents(Tangents):
             n_outputs,
             n_each * points.n_positions,
         )
-        self._points, self._shocks_of, self._degrees = points, shocks, degrees
-        self._signs, self._row_scales = signs, row_scales.astype(signs.dtype)
+        self._points, self._shocks_of, self._n_rows = points, shocks, len(signs)
+        # What rows have on any columns.
+        self._signed = signs, row_scales.astype(signs.dtype), self._probe, degrees
         self.at_points = np.zeros_like(self.solution[1:])
         self.mean_bend = np.zeros(self.at_points.shape[:2])
 
     def _rows_on(self, following):
-        rows = SignedRows(
-            following.columns,
-            self._signs,
-            self._row_scales,
-            self._probe,
-            self._degrees,
-        )
+        rows = SignedRows(following.columns, *self._signed)
         self._source = rows.source()
         return rows
 
@@ -116,7 +111,7 @@ class CurvedTangents(Tangents):
         reading = self._rows.reading(bend, bent)
         self._note(t, slice(None), reading.of(self._current))
         change -= self._shocks(t, slice(None), reading, point, self._source, bent)
-        self._step(taken, change / len(self._signs))
+        self._step(taken, change / self._n_rows)
 
     def _step(self, taken, change):
         """One gradient step on the tangents, that led to a recorded iterate."""

@@ -91,9 +91,7 @@ class LabelledRun:
         self.labels, self.batches, self.n_targets = labels, batches, n_targets
         target = np.concatenate([problem.target, -labels], axis=1)
         beside = replace(problem, target=target.astype(problem.target.dtype))
-        start = trajectory.coef[0]
-        zeros = np.zeros((len(start), n_labels), start.dtype)
-        coef = np.concatenate([start, zeros], axis=1)
+        coef = np.pad(trajectory.coef[0], ((0, 0), (0, n_labels)))
         self.target, self.iterates = target, Iterates.at_rest(Fits(beside), coef)
         n_updates = trajectory.n_updates
         self.visited = np.empty((n_updates, n_rows, n_targets))
