@@ -55,7 +55,7 @@ def memory_matrix(run, n_probes, n_checked, seed):
     counts = data.counts(run.n_steps)
     taken = np.asarray(slopes)[:-1] * counts[:, :, None]
     along = AlongRun(taken.shape, lambda rows: taken[:, rows].copy())
-    modes = all_modes(along, RESOLUTION) if is_exact else modes_of(along, KEPT, FLOOR)
+    modes = all_modes(taken, RESOLUTION) if is_exact else modes_of(along, KEPT, FLOOR)
     first, shape = run.at_iteration(0), (len(fitted), data.n_rows, -1)
     solutions = []
     for signs in groups_of_probes(n_probes, *slopes.shape[1:], seed):

@@ -8,8 +8,8 @@ entry point                     exactness               what it stands on
 ==============================  ======================  ============================
 ``memory.memory_matrix``        an estimate; traces     ``squared``, ``passes`` or
                                 exact or probed         ``curved_run``
-``left_out.choice``             one of the next four,   ``rows``, ``methods``,
-                                by what they require    ``workload``
+``left_out.methods``            one of the next four,   ``workload``
+                                by what they require
 ``left_out.spectral``           exact, linear updates   ``eigenbasis``
 ``left_out.screened``           exact, with a prox      ``row_replicas``
 ``left_out.replicas``           exact, any loss, any

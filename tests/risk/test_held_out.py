@@ -18,16 +18,14 @@ from skacv.optim.screen import WorkingColumns
 from skacv.optim.updates import ProximalGradient
 from skacv.risk.averages import mean_with_error
 from skacv.risk.left_out import (
-    nodes,
     row_replicas,
     screened,
     spectral,
-    working_gram,
     workload,
 )
 from skacv.risk.left_out.methods import leave_one_out, n_rows_worth
 from skacv.risk.left_out.replicas import leave_folds_out, replayed
-from skacv.risk.left_out.working_gram import WorkingGram, largest_shift
+from skacv.risk.left_out.screened import WorkingGram, largest_shift
 from skacv.risk.left_out.workload import Workload
 from skacv.risk.refit import LeftOutRows, Refit
 from tests.penalties import with_prox
@@ -105,12 +103,12 @@ def test_few_eigenvalues_stand_for_all(weighted, shape, schedule, rng, monkeypat
     problem = problem_of(shape, rng, weighted)
     trajectory = ran(problem, [SquaredL2(0.001), Zero()], schedule, n_updates=250)
     eigenvalues = problem.sqrt_weighted()[0].spectrum()
-    few_eigenvalues, _ = nodes.nodes_of(eigenvalues, trajectory)
+    few_eigenvalues, _ = spectral.nodes_of(eigenvalues, trajectory)
     assert len(few_eigenvalues) < len(eigenvalues) / 2
     params = {"refit": SUM}
     rows = np.arange(0, shape[0], 10)
     few = leave_one_out(problem, trajectory, rows, **params)
-    monkeypatch.setattr(nodes, "NODE_TOLERANCE", 0.0)
+    monkeypatch.setattr(spectral, "NODE_TOLERANCE", 0.0)
     every = leave_one_out(problem, trajectory, rows, **params)
     # Of what a target is, of which predictors without a row are sums.
     size = np.abs(problem.target).max()
@@ -135,7 +133,7 @@ def counted(monkeypatch, owner, name, size):
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
 def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypatch):
-    monkeypatch.setattr(working_gram, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(screened, "WHOLE_GRAM_BYTES", 0)
     problem = problem_of((150, 600), rng, storage=storage)
     trajectory = ran(problem, [L1(0.6), L1(0.4)], Nesterov, n_updates=60)
     rows = np.arange(150)
@@ -158,7 +156,7 @@ def test_the_screen_looks_at_few_columns_and_misses_none(storage, rng, monkeypat
 @pytest.mark.parametrize("penalty", PROXIMAL, ids=lambda p: type(p).__name__)
 def test_columns_come_and_go(penalty, gram_bytes, rng, monkeypatch):
     """A path of strengths up and down: columns join, are dropped and join again."""
-    monkeypatch.setattr(working_gram, "WHOLE_GRAM_BYTES", gram_bytes)
+    monkeypatch.setattr(screened, "WHOLE_GRAM_BYTES", gram_bytes)
     problem = problem_of((60, 200), rng)
     strengths = [0.3, 0.1, 0.02, 0.2, 0.5, 0.05]
     penalties = [type(penalty)(strength, *extra(penalty)) for strength in strengths]

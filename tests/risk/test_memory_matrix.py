@@ -12,7 +12,7 @@ from skacv.optim.run import run
 from skacv.optim.schedules import GradientDescent, HeavyBall, Nesterov
 from skacv.risk.memory import modes, squared, tangents, traces
 from skacv.risk.memory.memory_matrix import estimate_risk
-from skacv.risk.memory.row_norms import uneven_rows_bias
+from skacv.risk.memory.row_scales import uneven_rows_bias
 from skacv.risk.refit import Refit
 from tests import oracles
 from tests.cases import covering

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from ..._warnings import warn
 from ...optim.array_path import ArrayPath
 from ...risk.memory.memory_matrix import estimate_risk
-from ...risk.memory.row_norms import uneven_rows_bias
+from ...risk.memory.row_scales import uneven_rows_bias
 from ...risk.reader import Unreadable
 from ..parameters import plain
 

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh
 
 from ...optim.arrays import design_of
 from ...optim.design import Design
+from ...optim.row_space import row_space
 
 
 class Expansion(NamedTuple):
@@ -109,9 +110,8 @@ def reduced(local):
 def _row_space(design):
     """Z with X = Z Q', Q' of orthonormal rows, no more than rows of X; and Q' times."""
     if not sparse.issparse(design.X):
-        X = design.dense_columns(np.arange(design.shape[1]), design.dtype)
-        basis, upper = qr(X.T, mode="economic", overwrite_a=True, check_finite=False)
-        return upper.T, lambda columns: basis.T @ columns
+        coordinates, basis = row_space(design)
+        return coordinates, lambda columns: basis.T @ columns
     values, vectors = eigh(design.outer_gram())
     keep = values > len(values) * np.finfo(float).eps * values[-1]
     sizes, vectors = np.sqrt(values[keep]), vectors[:, keep]

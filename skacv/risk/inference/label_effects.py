@@ -61,21 +61,18 @@ class LabelEffects:
         points = step_points(problem, trajectory)
         n_rows, n_updates = len(problem.target), points.n_updates
         run, basis = CurvedRun(points, np.ones(n_rows)), np.eye(n_updates)
-        if method == "exact" or not n_updates:
-            signs = run.complete_basis()
-        else:
-            # Those of the other labels have modes of their own; slopes that rows have
-            # in their batches alone, as many as there are updates.
-            if points.taken().all():
-                basis = modes_of(_slopes_of_labels(points), MISSED, FLOOR).temporal
-            signs = run.random_probes(method, rng)
-        memory = _Memory.of(run, basis, signs)
+        # Those of the other labels have modes of their own; slopes that rows have in
+        # their batches alone, as many as there are updates.
+        if n_updates and method != "exact" and points.taken().all():
+            basis = modes_of(_slopes_of_labels(points), MISSED, FLOOR).temporal
+        signs = run.probes(method, rng)
+        memory = _memory_on(run, basis, signs)
         predictor = [*points.points(slice(None)), points.at(n_updates)]
         predictor = np.stack(predictor)[:, :, 0].astype(np.float64)
         loss, target = problem.loss, problem.target[:, 0]
-        held_out = predictor - memory.of_slopes(-loss.derivative(target, predictor))
+        held_out = predictor - memory(-loss.derivative(target, predictor))
         first, second = (
-            memory.fixed_point(held_out, lambda z, y=label: -loss.derivative(y, z))
+            _fixed_point(memory, held_out, lambda z, y=label: -loss.derivative(y, z))
             for label in loss.labels
         )
         return cls(run, signs, held_out, second - first)
@@ -92,61 +89,46 @@ class LabelEffects:
         """
         points, last = self.run.points, len(sums) - 1
         found = sums[-1] / points.curvature(last).sum()
-        if not last:
-            return found
         left, size, right = np.linalg.svd(sums[:-1], full_matrices=False)
-        kept = size > RESOLUTION * size[0]
+        kept = size > RESOLUTION * size[:1]
         tangents = points.tangents(
             self.run.scales, left[:, kept], self.signs, shocks=shocks_of_scores
         )
         return found + tangents.solution[-1, 0] @ (size[kept, None] * right[kept])
 
 
-@dataclass(frozen=True)
-class _Memory:
+def _memory_on(run, basis, signs):
     """W, from slopes at the gradients to gradients and the end, on a few modes.
 
-    Attributes
-    ----------
-    response : ndarray of shape (n_updates + 1, n_modes)
-    inverse : ndarray of shape (n_modes, n_updates)
-        From slopes to what they have of the modes.
-    taken : ndarray of bool, shape (n_updates, n_rows) or (n_updates, 1)
-        Whose slopes a gradient takes.
+    Returns
+    -------
+    callable
+        A function of slopes of shape (n_updates + 1, n_rows); those at the end move
+        nothing.
     """
+    tangents = run.points.tangents(run.scales, basis, signs)
+    response = np.concatenate([tangents.at_points[:, 0], tangents.solution[-1:, 0]])
+    # From slopes to what they have of the modes, of rows that a gradient takes.
+    inverse, taken = np.linalg.pinv(basis), run.points.taken()
 
-    response: np.ndarray
-    inverse: np.ndarray
-    taken: np.ndarray
+    def of_slopes(slopes):
+        return response @ (inverse @ (taken * slopes[:-1]))
 
-    @classmethod
-    def of(cls, run, basis, signs):
-        """W of the temporal modes in a basis, by random signs or a complete basis."""
-        n_updates, n_modes = basis.shape
-        if not n_updates:
-            nothing = np.zeros((0, 1), bool)
-            return cls(np.zeros((1, n_modes)), np.zeros((n_modes, 0)), nothing)
-        tangents = run.points.tangents(run.scales, basis, signs)
-        at_the_end = tangents.solution[-1:, 0]
-        response = np.concatenate([tangents.at_points[:, 0], at_the_end])
-        return cls(response, np.linalg.pinv(basis), run.points.taken())
+    return of_slopes
 
-    def of_slopes(self, slopes):
-        """W times slopes, (n_updates + 1, n_rows); those at the end move nothing."""
-        return self.response @ (self.inverse @ (self.taken * slopes[:-1]))
 
-    def fixed_point(self, held_out, slopes_at):
-        """The fixed point of the slopes, update by update.
+def _fixed_point(memory, held_out, slopes_at):
+    """The fixed point of the slopes, update by update.
 
-        W is strictly lower triangular, so every round fixes at least one more update.
-        """
-        slopes = slopes_at(held_out)
-        for _ in held_out:
-            former = slopes
-            slopes = slopes_at(held_out + self.of_slopes(former))
-            if np.abs(slopes - former).max() <= CONVERGED:
-                break
-        return slopes
+    W is strictly lower triangular, so every round fixes at least one more update.
+    """
+    slopes = slopes_at(held_out)
+    for _ in held_out:
+        former = slopes
+        slopes = slopes_at(held_out + memory(former))
+        if np.abs(slopes - former).max() <= CONVERGED:
+            break
+    return slopes
 
 
 def _slopes_of_labels(points):

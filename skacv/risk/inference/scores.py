@@ -62,11 +62,8 @@ def scores_at_the_end(problem, trajectory, method=N_PROBES, rng=None):
 def _followed(run, method, rng):
     """The final response to the slopes at all gradients."""
     points, target = run.points, run.problem.target
-    if method == "exact":
-        modes, signs = points.slope_modes(None), run.complete_basis()
-    else:
-        modes = points.slope_modes(ACCURACY)
-        signs = run.random_probes(method, rng)
+    modes = points.slope_modes(None if method == "exact" else ACCURACY)
+    signs = run.probes(method, rng)
     tangents = points.tangents(
         run.scales, modes.temporal, signs, shocks=shocks_of_scores
     )

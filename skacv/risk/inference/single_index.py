@@ -74,20 +74,18 @@ class ScaleByStrength(NamedTuple):
         labels : ndarray of shape (n_rows,)
         """
         predictor = most_telling(effects.held_out, labels)
-        odds = LogOdds.of_all(predictor, labels)
-        flatness = np.stack([each.flatness(predictor) for each in odds], axis=1)
+        means, slopes = log_odds(predictor, labels)
+        flatness = [
+            _expected(mean + slope * predictor, left)[1]
+            for mean, slope, left in zip(means, slopes, LEFT)
+        ]
+        flatness = np.stack(flatness, axis=1)
         shared = np.mean(predictor * (labels - labels.mean()))
-        return cls(
-            np.array([each.strength for each in odds]),
-            # Where predictors are normal both are the same.
-            np.array(
-                [
-                    shared / each.slope if each.slope > 0 else flat.mean()
-                    for each, flat in zip(odds, flatness.T)
-                ]
-            ),
-            effects.at_the_end(effects.jumps @ flatness),
-        )
+        # Where predictors are normal both are the same.
+        factors = flatness.mean(axis=0)
+        np.divide(shared, slopes, out=factors, where=slopes > 0)
+        scales = effects.at_the_end(effects.jumps @ flatness)
+        return cls(np.hypot(slopes, LEFT), factors, scales)
 
     def of_debiased(self, signal):
         """The Scale, where the signal is the size of the debiased iterate."""
@@ -119,41 +117,25 @@ class ScaleByStrength(NamedTuple):
         return Scale(value, float(np.sqrt(max(variance, 0.0))))
 
 
-class LogOdds(NamedTuple):
-    """Log odds given held-out predictors, mean + slope U + left G."""
+def log_odds(predictor, labels):
+    """Log odds given held-out predictors U, mean + slope U + left G.
 
-    mean: float
-    slope: float
-    left: float
+    By a weighted sum of labels and of U, for each of ``LEFT``.
 
-    @classmethod
-    def of_all(cls, predictor, labels):
-        """For each of what may be left open, by a weighted sum of labels and of U.
+    Parameters
+    ----------
+    predictor : ndarray of shape (n_rows,)
+        U, of mean 0 and variance 1, or 0.
+    labels : ndarray of shape (n_rows,)
 
-        Parameters
-        ----------
-        predictor : ndarray of shape (n_rows,)
-            U, of mean 0 and variance 1, or 0.
-        labels : ndarray of shape (n_rows,)
-
-        Returns
-        -------
-        list of LogOdds
-        """
-        found, start = [], np.zeros(2)
-        for left in LEFT:
-            start = _calibrated(start, left, predictor, labels)
-            found.append(cls(*start, left))
-        return found
-
-    @property
-    def strength(self):
-        """Their standard deviation."""
-        return np.hypot(self.slope, self.left)
-
-    def flatness(self, predictor):
-        """E[sigma'(u) | U] of every row."""
-        return _expected(self.mean + self.slope * predictor, self.left)[1]
+    Returns
+    -------
+    means, slopes : ndarray of shape (n_strengths,)
+    """
+    found = [np.zeros(2)]
+    for left in LEFT:
+        found.append(_calibrated(found[-1], left, predictor, labels))
+    return np.transpose(found[1:])
 
 
 def most_telling(held_out, labels):

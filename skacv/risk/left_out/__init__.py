@@ -4,6 +4,6 @@
 and their ``workload``. ``spectral``: linear updates, all rows by one decomposition.
 ``replicas``: any update, any loss, any set of rows, folds for example, by fits of their
 own. ``row_replicas``: on few columns, beside the recorded run; ``screened`` for updates
-with a prox and the squared error, by a ``working_gram``; ``linearised`` for curved
-losses, with a ``correction``. All but the last are exact.
+with a prox and the squared error; ``linearised`` for curved losses, with a
+``correction``. All but the last are exact.
 """

@@ -84,7 +84,7 @@ class LabelsAndFolds:
             labels = np.zeros((len(coef), self.labels.shape[1]), coef.dtype)
             coef = np.concatenate([coef, labels, *[coef] * len(self.folds)], axis=1)
             begun = fits.iterate(coef[:, None, :])
-            residuals = self.own(begun.predictor) - self._problem.target
+            residuals, _ = self._residuals(begun.predictor)
             dtype = self._problem.design.dtype
             self.left_out = LabelledLeaveOneOut(
                 self.labels, self.rows, residuals, dtype
@@ -115,17 +115,13 @@ class LabelsAndFolds:
         ended = state.current.predictor
         # All rows at a time, a row is visited where the update begins.
         visited = state.earlier.predictor if state.visited is None else state.visited
-        self.left_out.advance(
-            self.own(visited) - self._problem.target,
-            self.own(ended) - self._problem.target,
-            self._labelled(visited),
-            self._labelled(ended),
-        )
+        self.left_out.advance(self._residuals(visited), self._residuals(ended))
 
-    def _labelled(self, predictor):
-        """Residuals of the run on the labels."""
-        first = self._n_outputs
-        return predictor[:, 0, first : first + self.labels.shape[1]] + self.labels
+    def _residuals(self, predictor):
+        """Residuals of the run on the target, and on the labels."""
+        first, last = self._n_outputs, self._n_outputs + self.labels.shape[1]
+        labelled = predictor[:, 0, first:last] + self.labels
+        return self.own(predictor) - self._problem.target, labelled
 
     def _of_folds(self, iterate):
         """An iterate of all fits as one of folds alone."""

@@ -96,12 +96,11 @@ class RecordedFolds:
         n_outputs = problem.target.shape[1]
         n_kept = problem.design.shape[1] * len(held_out)
         # A row may stand for many samples, whose predictions a user may ask for.
-        n_held_out = sum(map(len, held_out)) * problem.n_samples / len(problem.target)
+        sizes = [len(rows) for rows in held_out]
+        n_held_out = sum(sizes) * problem.n_samples / len(problem.target)
         self._keeps_coef = n_kept <= n_held_out and not problem.design.is_dual
         self._rows = np.concatenate([np.empty(0, int), *held_out])
-        self._fold = np.repeat(
-            np.arange(len(held_out)), [len(rows) for rows in held_out]
-        )
+        self._fold = np.repeat(np.arange(len(sizes)), sizes)
         n_waiting = MOST_WAITING // max(1, n_kept * n_outputs)
         self._n_waiting = max(1, min(N_WAITING, n_waiting))
         self._waiting, self._kept, self._n = [], {}, 0
@@ -145,6 +144,5 @@ class RecordedFolds:
         FoldRecord
         """
         self._write_down()
-        return FoldRecord(
-            **{name: kept[:n_iterates] for name, kept in self._kept.items()}
-        )
+        found = {name: kept[:n_iterates] for name, kept in self._kept.items()}
+        return FoldRecord(**found)

@@ -170,16 +170,16 @@ class LabelledLeaveOneOut:
         self.bias, self.mc_se = [0.0], [0.0]
         self.degrees_of_freedom = [0.0]
 
-    def advance(self, visited, ended, visited_labels, ended_labels):
+    def advance(self, visited, ended):
         """Go on by a pass.
 
         Parameters
         ----------
-        visited, ended : ndarray of shape (n_rows, n_outputs)
-            Residuals just before each row's batch, and at the end.
-        visited_labels, ended_labels : ndarray of shape (n_rows, n_labels)
-            Those of the run on the labels.
+        visited, ended : tuple of ndarray, (n_rows, n_outputs) and (n_rows, n_labels)
+            Residuals of the run, and those of the run on the labels: just before each
+            row's batch, and at the end.
         """
+        (visited, visited_labels), (ended, ended_labels) = visited, ended
         signed = self._labels * ended_labels
         before = self._before.advance((self._labels * visited_labels)[self._rows])
         after = self._after.advance(signed[self._rows])

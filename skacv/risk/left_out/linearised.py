@@ -42,7 +42,7 @@ from .correction import (
     evaluated,
     gradient_of_slopes,
 )
-from .row_replicas import ReplayedStep, RowReplicas, joined, rows_at_a_time
+from .row_replicas import ReplayedStep, RowReplicas, joined, kept, rows_at_a_time
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=True):
@@ -86,23 +86,19 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map, correction=
     Luo, Ren & Barber (2023), "Iterative approximate cross-validation",
     arXiv:2303.02732.
     """
-    _check_outputs(problem)
+    n_outputs = problem.target.shape[1]
+    if n_outputs > 1 and not problem.loss.is_coupled:
+        # They are problems of their own, with deviations of their own.
+        raise ValueError(
+            f"Rows are left out of one target at a time: got {n_outputs} targets with "
+            f"{problem.loss}."
+        )
     sizes = column_sizes(problem)
     replay = partial(_replayed, problem, trajectory, sizes, correction)
     size = min(rows_at_a_time(trajectory), largest_block)
     predictors, deviations, error_estimate = zip(*map(replay, left_out.blocks(size)))
     predictors = np.concatenate(predictors, axis=1)
     return predictors, np.concatenate(deviations), np.concatenate(error_estimate)
-
-
-def _check_outputs(problem):
-    """Several targets are problems of their own, with deviations of their own."""
-    n_outputs = problem.target.shape[1]
-    if n_outputs > 1 and not problem.loss.is_coupled:
-        raise ValueError(
-            f"Rows are left out of one target at a time: got {n_outputs} targets with "
-            f"{problem.loss}."
-        )
 
 
 def column_sizes(problem):
@@ -158,14 +154,12 @@ class Replicas(RowReplicas):
         return problem.design.t_dot(problem.row_weights * self.slope)
 
     def _look_again(self, step):
-        if self.correction is not None:
-            missing = self._zeros(
-                len(self.working) - len(self.correction.point),
-                self.current.shape[1],
-            )
-            point = joined(self.correction.point, missing)
-            problem = self._on_working(self.correction.rows)
-            self.correction = self.correction.widened(problem, point)
+        former = self.correction
+        if former is not None:
+            missing = self._zeros(len(self.working) - len(former.point))
+            problem = self._on_working(former.rows)
+            point = joined(former.point, missing)
+            self.correction = former.widened(problem, point)
         self._linearise(step)
 
     def _on_working(self, rows):
@@ -199,19 +193,17 @@ class Replicas(RowReplicas):
         """Evaluate the correction, and how far off the one used so far was."""
         last, point = self.correction, self._point(step)
         places = self._drop(step.coef, step.earlier)
-        # Replica after replica in memory, as all else.
-        problem, kept = self._on_working(rows), point.T.take(places, axis=2).T
-        self.correction = Correction.at(
-            problem, rows, predictor, self._place(rows), kept
-        )
+        problem, point_kept = self._on_working(rows), kept(point, places)
+        place = self._place(rows)
+        self.correction = Correction.at(problem, rows, predictor, place, point_kept)
         if last is None or rows is not None:
             return
         expected = (last.value * last.scale(point))[places]
-        curved = _curved(problem, curvature_matrix(problem, predictor), kept)
+        curved = _curved(problem, curvature_matrix(problem, predictor), point_kept)
         off = np.linalg.norm(self.correction.value - expected, axis=(0, 1))
         size = np.linalg.norm(curved, axis=(0, 1))
         share = off / np.maximum(size, np.finfo(off.dtype).tiny)
-        error_estimate = share * np.abs(self.of_own_rows(kept)).max(axis=1)
+        error_estimate = share * np.abs(self.of_own_rows(point_kept)).max(axis=1)
         self.error_estimate = np.maximum(self.error_estimate, error_estimate)
 
     def _bounds(self):

@@ -20,7 +20,7 @@ from ...optim.trajectory import Trajectory
 from ..refit import LeftOutRows, Refit, check_unseen
 from . import linearised, screened, spectral
 from .replicas import check_stable, record_of_replicas, replicas_at_a_time
-from .workload import MANY_ROWS, Workload
+from .workload import MANY_ROWS, Workload, is_decomposed
 
 # Rows are left out again, exactly, where linearising is known to have misplaced
 # their predictors by more, in the loss's own unit.
@@ -67,6 +67,11 @@ class Request:
         return -(-len(self.rows) // self.n_blocks), self.map
 
     @property
+    def arguments(self):
+        """What ``leave_one_out`` of a method's module takes."""
+        return self.problem, self.trajectory, self.left_out, *self.blocks
+
+    @property
     def run(self):
         """The run, as far as the choice of a method goes."""
         return Workload.recorded(self.problem, self.trajectory, self.correction)
@@ -84,10 +89,6 @@ class Request:
             for k in range(self.problem.target.shape[1])
         ]
 
-    def part(self, places):
-        """A request for the rows at some places."""
-        return replace(self, rows=self.rows[places])
-
 
 class Spectral:
     """Linear updates with the squared error, all rows by one eigendecomposition."""
@@ -95,7 +96,8 @@ class Spectral:
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        return run.is_quadratic and run.has_one_basis() and run.is_decomposed()
+        is_small = is_decomposed(run.shape, run.has_columns)
+        return run.is_quadratic and run.has_one_basis() and is_small
 
     @staticmethod
     def n_rows_worth(run, n_active):
@@ -104,9 +106,7 @@ class Spectral:
     @staticmethod
     def predictors(request):
         """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
-        residuals = spectral.leave_one_out(
-            request.problem, request.trajectory, request.left_out, *request.blocks
-        )
+        residuals = spectral.leave_one_out(*request.arguments)
         return _plus_target(residuals, request)
 
     @staticmethod
@@ -138,10 +138,6 @@ class _ByReplicas:
     """
 
     @classmethod
-    def n_rows_worth(cls, run, n_active):
-        return run.n_rows_worth(n_active, cls._n_exact(run))
-
-    @classmethod
     def predictors(cls, request):
         """Held-out predictors, (n_iterates, n_left_out, n_outputs)."""
         found = [cls._read(part)[0] for part in request.outputs()]
@@ -161,18 +157,15 @@ class Screened(_ByReplicas):
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        is_on_columns = run.has_columns and run.is_elementwise()
-        return run.is_quadratic and is_on_columns and not run.n_batches
+        return run.is_quadratic and run.is_elementwise() and not run.n_batches
 
     @staticmethod
-    def _n_exact(run):
-        return 0
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, 0)
 
     @staticmethod
     def _read(request):
-        residuals, (deviations, place) = screened.leave_one_out(
-            request.problem, request.trajectory, request.left_out, *request.blocks
-        )
+        residuals, (deviations, place) = screened.leave_one_out(*request.arguments)
 
         def coefficients():
             coef, first = np.repeat(request.trajectory.coef[-1].T, len(place), 0), 0
@@ -190,28 +183,26 @@ class Linearised(_ByReplicas):
     @staticmethod
     def takes(run):
         """Whether the method applies to a run and is worthwhile."""
-        is_on_columns = run.has_columns and run.is_elementwise()
-        return not run.is_quadratic and is_on_columns and run.is_worth_linearising()
+        is_curved = not run.is_quadratic
+        return is_curved and run.is_elementwise() and run.is_worth_linearising()
 
     @staticmethod
-    def _n_exact(run):
-        return run.n_corrected()
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_corrected())
 
     @staticmethod
     def _read(request):
         """By linearising, and exactly where that is not accurate."""
         predictors, deviations, error_estimate = linearised.leave_one_out(
-            request.problem,
-            request.trajectory,
-            request.left_out,
-            *request.blocks,
-            request.correction,
+            *request.arguments, request.correction
         )
         coef = request.trajectory.coef[-1] + deviations
         largest = LARGEST_ERROR * request.problem.loss.scale
         inaccurate = np.flatnonzero(error_estimate > largest)
         if inaccurate.size:
-            exact, blocks = _by_replicas(request.part(inaccurate))
+            exact, blocks = _by_replicas(
+                replace(request, rows=request.rows[inaccurate])
+            )
             predictors[:, inaccurate], coef[inaccurate] = exact, np.concatenate(blocks)
         return predictors, lambda: coef[:, :, 0]
 
@@ -225,8 +216,8 @@ class Replicated(_ByReplicas):
         return True
 
     @staticmethod
-    def _n_exact(run):
-        return run.n_updates
+    def n_rows_worth(run, n_active):
+        return run.n_rows_worth(n_active, run.n_updates)
 
     @classmethod
     def predictors(cls, request):

@@ -113,7 +113,8 @@ class RowReplicas(ABC):
         self._left_out = design.rows(left_out.rows)
         start = trajectory.coef[0]
         self.rows = np.empty((len(left_out.rows), 0), design.dtype).T
-        self.current = self.earlier = self._zeros(0, start.shape[1])
+        self._n_outputs = start.shape[1]
+        self.current = self.earlier = self._zeros(0)
         self._join(np.flatnonzero(self.whole(start.any(axis=1))))
         self.current += start[self.working.index, :, None]
         self.earlier = self.current
@@ -147,10 +148,6 @@ class RowReplicas(ABC):
     def _bounds(self):
         """How far a replica may shift the gradient at most, (n_columns,)."""
 
-    def _look_closer(self, index):
-        """Lower the bounds of some columns; whether that has been tried."""
-        return False
-
     def deviations(self, coef):
         """Coefficients less ``coef``, (n_columns, n_outputs), on working columns."""
         return self.current - coef[self.working.index, :, None]
@@ -173,26 +170,15 @@ class RowReplicas(ABC):
         slope += self.shift
         slope += gradient[self.working.index, :, None]
         slope *= self.loss_scale
-        self.earlier, self.current = (
-            self.current,
-            step.update.apply(
-                self.current,
-                self.earlier,
-                slope,
-                self._penalty_on(step.penalty),
-                self.penalty_scale,
-            ),
-        )
+        penalty, scale = self._penalty_on(step.penalty), self.penalty_scale
+        following = step.update.apply(self.current, self.earlier, slope, penalty, scale)
+        self.earlier, self.current = self.current, following
 
     def _joining(self, step, gradient):
         """Columns outside that the update may move, in a replica or the run."""
         if len(self.working) == len(gradient):
             return np.empty(0, int)
-        sizes = np.abs(gradient).max(axis=1)
-        moving = self._moving(step, sizes)
-        if moving.size and self._look_closer(moving):
-            moving = self._moving(step, sizes)
-        return moving
+        return self._moving(step, np.abs(gradient).max(axis=1))
 
     def _moving(self, step, sizes):
         """These columns, from the sizes of the gradient and the bounds of shifts."""
@@ -210,13 +196,13 @@ class RowReplicas(ABC):
         self._penalty_on = OnColumns(self.working.index)
         entries = self._left_out.dense_columns(index, self.rows.dtype)
         self.rows = joined(self.rows, entries.T)
-        zeros = self._zeros(len(index), self.current.shape[1])
+        zeros = self._zeros(len(index))
         self.current = joined(self.current, zeros)
         self.earlier = joined(self.earlier, zeros)
 
-    def _zeros(self, n_columns, n_outputs):
-        n_replicas = self.rows.shape[1]
-        return np.zeros((n_replicas, n_outputs, n_columns), self.rows.dtype).T
+    def _zeros(self, n_columns):
+        shape = self.rows.shape[1], self._n_outputs, n_columns
+        return np.zeros(shape, self.rows.dtype).T
 
     def _drop(self, coef, earlier):
         """Drop columns that are zero in every replica, this iterate and the last one.
@@ -231,8 +217,7 @@ class RowReplicas(ABC):
         ndarray of int
             Places of the working columns that are kept.
         """
-        used = (coef != 0) | (earlier != 0)
-        used = used.any(axis=1)
+        used = coef.any(axis=1) | earlier.any(axis=1)
         index = self.working.index
         used[index] |= self.current.any(axis=(1, 2)) | self.earlier.any(axis=(1, 2))
         places = np.flatnonzero(self.whole(used)[index])

@@ -20,11 +20,9 @@ prox, and joins the working columns when a replica really moves it.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from ...optim.design import Design
 from ...optim.einsum import einsum
 from ...optim.matrix import slices
 from .row_replicas import (
@@ -35,12 +33,15 @@ from .row_replicas import (
     kept,
     rows_at_a_time,
 )
-from .working_gram import WorkingGram, largest_shift, quotient, whole_gram
 
 # Memory for columns that are looked at together.
 LOOKED_AT_BYTES = 1 << 23
 # Working columns that no replica uses are dropped so many updates apart.
 DROP_EVERY = 8
+# The Gram matrix of all columns is formed once where it takes no more memory, and
+# has at most so many entries for one of X: of a dense X, columns for a row.
+WHOLE_GRAM_BYTES = 1 << 28
+GRAM_PER_ENTRY = 8
 
 
 def leave_one_out(problem, trajectory, left_out, largest_block, map):
@@ -67,34 +68,34 @@ def leave_one_out(problem, trajectory, left_out, largest_block, map):
     residuals = trajectory.predictor.of_rows(slice(None))[:, :, 0]
     residuals -= problem.target[:, 0]
     residuals *= sqrt_weight
-    common = Common(
-        design=design,
-        target=problem.target[:, 0] * sqrt_weight,
-        gradient=design.t_dot(residuals.T).T / len(sqrt_weight),
-        column_sizes=design.column_sizes(),
-        gram=whole_gram(design),
-    )
+    shared = {
+        "design": design,
+        "target": problem.target[:, 0] * sqrt_weight,
+        "gradient": design.t_dot(residuals.T).T / len(sqrt_weight),
+        "column_sizes": design.column_sizes(),
+        "gram": whole_gram(design),
+    }
     # Rows that matter alike together: a block's bounds are those of its worst row.
     order = np.argsort(np.einsum("ti,ti->i", residuals, residuals)[left_out.rows])
     size = min(rows_at_a_time(trajectory), largest_block)
     blocks = left_out.part(order).blocks(size)
-    held_out, deviations = zip(*map(partial(_replayed, common, trajectory), blocks))
+    held_out, deviations = zip(*map(partial(_replayed, trajectory, shared), blocks))
     back = np.argsort(order)
     return np.concatenate(held_out, axis=1)[:, back], (deviations, back)
 
 
-def _replayed(common, trajectory, left_out):
+def _replayed(trajectory, shared, left_out):
     """Residuals of one block of rows, and its deviations at the end."""
-    replicas = trajectory.followed_by(Replicas(common, left_out, trajectory))
+    replicas = trajectory.followed_by(Replicas(left_out, trajectory, **shared))
     deviations = replicas.deviations(trajectory.coef[-1])[:, 0].T
     residuals = replicas.held_out / left_out.sqrt_weight
     return residuals, (replicas.working.index, deviations)
 
 
-class Common(NamedTuple):
-    """The arrays that all blocks of rows share.
+class Replicas(RowReplicas):
+    """Replicas whose curvature stays the same: the Gram matrix.
 
-    Attributes
+    Parameters
     ----------
     design : Design
         Its rows are multiplied by ``sqrt_weight``.
@@ -105,17 +106,6 @@ class Common(NamedTuple):
     column_sizes : tuple of ndarray of shape (n_columns,)
         Norms of the columns, and their largest entries.
     gram : ndarray of shape (n_columns, n_columns) or None
-    """
-
-    design: Design
-    target: np.ndarray
-    gradient: np.ndarray
-    column_sizes: tuple
-    gram: np.ndarray | None
-
-
-class Replicas(RowReplicas):
-    """Replicas whose curvature stays the same: the Gram matrix.
 
     Attributes
     ----------
@@ -124,15 +114,16 @@ class Replicas(RowReplicas):
         has come.
     """
 
-    def __init__(self, common, left_out, trajectory):
-        super().__init__(common.design, left_out, trajectory)
-        self.coef, self.gradient = trajectory.coef, common.gradient
-        self.target, self.n_rows = common.target[left_out.rows], left_out.n_rows
-        self.norms, self.largest = common.column_sizes
-        self.gram = WorkingGram(common.design, self.working, common.gram)
+    def __init__(
+        self, left_out, trajectory, design, target, gradient, column_sizes, gram
+    ):
+        super().__init__(design, left_out, trajectory)
+        self.coef, self.gradient = trajectory.coef, gradient
+        self.target, self.n_rows = target[left_out.rows], left_out.n_rows
+        self.norms, self.largest = column_sizes
+        self.gram, self._entries = WorkingGram(design, self.working, gram), None
         # Where columns are few, the rows left out are kept column by column.
-        self._entries = None
-        if common.gram is not None:
+        if gram is not None:
             self._entries = self._entries_on(np.arange(len(self.norms)))
         # At the gradient point: what the gradient is shifted by, the squared length
         # of Z d / sqrt(n), and how much of its own row a replica's gradient lacks.
@@ -185,24 +176,27 @@ class Replicas(RowReplicas):
     def _bounds(self):
         return self.shift_bound
 
+    def _moving(self, step, sizes):
+        moving = super()._moving(step, sizes)
+        if moving.size:
+            self._look_closer(moving)
+            moving = super()._moving(step, sizes)
+        return moving
+
     def _look_closer(self, index):
         """Find the largest shifts of some columns, as far as memory goes together."""
-        point, design = self.point[:, 0].T, self.gram.design
-        size = max(1, LOOKED_AT_BYTES // (design.dtype.itemsize * self.n_rows))
+        point, own = self.point[:, 0].T, self.own[0]
+        size = LOOKED_AT_BYTES // (self.rows.itemsize * self.n_rows)
         for part in slices(len(index), size):
             some = index[part]
-            entries = self._entries
-            entries = self._entries_on(some) if entries is None else entries[some]
-            self.shift_bound[some] = largest_shift(
-                *self.gram.factors(point, some),
-                self.own[0],
-                entries,
-                self.largest[some],
-            )
-        return True
+            factors, largest = self.gram.factors(point, some), self.largest[some]
+            entries = self._entries_on(some)
+            self.shift_bound[some] = largest_shift(*factors, own, entries, largest)
 
     def _entries_on(self, index):
         """The rows left out over the largest entries of columns, (k, n_replicas)."""
+        if self._entries is not None:
+            return self._entries[index]
         entries = self._left_out.dense_columns(index, self.rows.dtype).T
         return quotient(entries, self.largest[index, None]).astype(np.float32)
 
@@ -214,3 +208,133 @@ class Replicas(RowReplicas):
         self.gram.keep(places)
         self.shift = kept(self.shift, places)
         super()._keep(places)
+
+
+def whole_gram(design):
+    """Design' design / n_rows if that is cheap relative to the rest, or None."""
+    size = design.shape[1] ** 2
+    if size > GRAM_PER_ENTRY * design.n_stored:
+        return None
+    if size * design.dtype.itemsize > WHOLE_GRAM_BYTES:
+        return None
+    gram = design.gram()
+    gram /= design.shape[0]
+    return gram
+
+
+class WorkingGram:
+    """Inner products of working columns over n_rows, formed as they are needed.
+
+    Coefficients of replicas are rows here, (n_replicas, n_working).
+
+    Parameters
+    ----------
+    design : MatrixDesign of shape (n_rows, n_columns)
+    working : WorkingColumns
+        Columns of the design, which may join and be dropped.
+    whole : ndarray of shape (n_columns, n_columns) or None
+        design' design / n_rows, where it is known.
+    """
+
+    def __init__(self, design, working, whole=None):
+        self.design, self._working, self._whole = design, working, whole
+        self._n_rows = design.shape[0]
+        # The Gram matrix of the first so many working columns.
+        self._formed = np.empty((0, 0), design.dtype)
+
+    @property
+    def is_wide(self):
+        """Whether two passes over the columns take less time than the Gram matrix."""
+        return len(self._working) > 2 * self.design.n_stored / self.design.shape[1]
+
+    def times(self, coef, first=0):
+        """``coef`` times the Gram matrix, on the working columns from ``first`` on."""
+        if not self.is_wide:
+            return coef @ self._matrix()[:, first:]
+        columns = self._working
+        if first:
+            columns = self.design.selection(columns.index[first:], coef.dtype)
+        shift = columns.t_dot(self._working.dot(coef.T))
+        return np.ascontiguousarray(shift.T) / self._n_rows
+
+    def factors(self, coef, index):
+        """(n_replicas, m) and (k, m), whose product is how ``coef`` moves gradients.
+
+        Those of the columns in ``index``, shape (k,).
+        """
+        if self._whole is not None:
+            return coef, self._whole[np.ix_(index, self._working.index)]
+        columns = self.design.dense_columns(index, coef.dtype)
+        if not self.is_wide:
+            return coef, self._working.t_dot(columns).T / self._n_rows
+        return self._working.dot(coef.T).T / self._n_rows, columns.T
+
+    def keep(self, places):
+        """Keep the products of the columns at some places, as the columns are kept."""
+        places = places[places < len(self._formed)]
+        self._formed = self._formed[np.ix_(places, places)]
+
+    def _matrix(self):
+        """The Gram matrix of the working columns."""
+        n_old, n_working = len(self._formed), len(self._working)
+        if n_old < n_working:
+            matrix = np.empty((n_working, n_working), self.design.dtype)
+            matrix[:n_old, :n_old] = self._formed
+            matrix[n_old:] = self._inner_products(n_old)
+            matrix[:n_old, n_old:] = matrix[n_old:, :n_old].T
+            self._formed = matrix
+        return self._formed
+
+    def _inner_products(self, first):
+        """Products of the working columns from ``first`` on with all, over n_rows."""
+        index = self._working.index
+        if self._whole is not None:
+            return self._whole[np.ix_(index[first:], index)]
+        if first == 0:
+            return self._working.as_design().gram() / self._n_rows
+        new = self.design.dense_columns(index[first:], self.design.dtype)
+        return self._working.t_dot(new).T / self._n_rows
+
+
+def largest_shift(left, right, own, entries, sizes):
+    """How far a replica may shift the gradient on some columns, (k,).
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_replicas, m) and (k, m)
+        Their product is the shift by the deviations of replicas.
+    own : ndarray of shape (n_replicas,)
+        The multiple of the row that it leaves out that is subtracted from
+        a replica's gradient.
+    entries : ndarray of shape (k, n_replicas)
+        The rows left out over ``sizes``, in single precision.
+    sizes : ndarray of shape (k,)
+        Bounds of the sizes of their entries.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        A bound of the largest size of the shift over the replicas: found in
+        single precision, with what that may be off.
+    """
+    left_norm = np.linalg.norm(left, axis=1).max(initial=0)
+    slope_size = np.abs(own).max(initial=0)
+    # In units in which no entry and no product is more than one.
+    shift_size = left_norm * np.linalg.norm(right, axis=1)
+    own_size = slope_size * sizes
+    unit = shift_size + own_size
+    right = right * quotient(left_norm, unit)[:, None]
+    left = quotient(left, left_norm).astype(np.float32)
+    entries = entries * quotient(own_size, unit).astype(np.float32)[:, None]
+    entries *= quotient(own, slope_size).astype(np.float32)
+    shift = right.astype(np.float32) @ left.T
+    shift -= entries
+    largest = np.maximum(shift.max(axis=1), -shift.min(axis=1))
+    # |fl(x'y) - x'y| <= m eps ||x|| ||y|| for m entries; what is rounded
+    # before and after adds a few eps.
+    return unit * (largest + (left.shape[1] + 8) * np.finfo(np.float32).eps)
+
+
+def quotient(numerator, denominator):
+    """Zero where the denominator is zero."""
+    return numerator / np.where(denominator == 0, np.inf, denominator)

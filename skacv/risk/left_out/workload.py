@@ -87,8 +87,8 @@ class Workload:
         return max((update.n_batches for update, _ in self.rules), default=0)
 
     def is_elementwise(self):
-        """Whether every coefficient is updated by its own gradient."""
-        return all(update.is_elementwise for update, _ in self.rules)
+        """Whether there are columns, each updated by its own gradient."""
+        return self.has_columns and all(u.is_elementwise for u, _ in self.rules)
 
     def has_one_basis(self):
         """Whether updates are linear, and elementwise in one and the same eigenbasis.
@@ -105,10 +105,6 @@ class Workload:
         bases = [(update.preconditioner, penalty) for update, penalty in self.rules]
         is_plain = all(preconditioner is None for preconditioner, _ in bases)
         return is_plain or all(basis == bases[0] for basis in bases)
-
-    def is_decomposed(self):
-        """Whether the smaller side, or the kernel, is small enough to be decomposed."""
-        return is_decomposed(self.shape, self.has_columns)
 
     def is_decomposed_cheaply(self):
         """Whether a decomposition of the smaller side takes about as long as folds."""
@@ -136,11 +132,11 @@ class Workload:
             return False
         if not self.correction:
             return True
-        exact = self.n_updates * self.exact_work()
+        exact = self.exact_work(n_columns)
         n_steps = self.n_updates * max(self.n_batches, 1)
         linearised = n_steps * self.hessian_work(n_columns)
-        linearised += self.n_corrected() * self.exact_work()
-        return exact > WORTH_LINEARISING * linearised
+        linearised += self.n_corrected() * exact
+        return self.n_updates * exact > WORTH_LINEARISING * linearised
 
     def n_corrected(self):
         """Number of updates that are corrected if rows are left out by linearising."""
@@ -148,11 +144,9 @@ class Workload:
             return 0
         return sum(len(evaluated(n, self.n_batches > 0)) for n in self.lengths)
 
-    def exact_work(self, n_columns=None):
+    def exact_work(self, n_columns):
         """Multiplications of an exact update on ``n_columns``, per left-out row."""
-        n_rows = self.shape[0]
-        n_columns = self.shape[1] if n_columns is None else n_columns
-        return n_rows * (2 * n_columns + DERIVATIVE) * self.n_outputs
+        return self.shape[0] * (2 * n_columns + DERIVATIVE) * self.n_outputs
 
     def hessian_work(self, n_columns):
         """Multiplications with the Hessian of ``n_columns`` columns."""
@@ -179,7 +173,8 @@ class Workload:
         width = min(2 * n_active, n_columns)
         # A wide Hessian is not formed, two products with the columns do as well.
         hessian = min(self.hessian_work(width), 2 * n_rows * width * self.n_outputs)
-        each = (self.n_updates - n_exact) * hessian + n_exact * self.exact_work()
+        exact = n_exact * self.exact_work(n_columns)
+        each = (self.n_updates - n_exact) * hessian + exact
         replica = self.n_updates * self.exact_work(width)
         spent = max(WORTH_MULTIPLICATIONS, WORTH_REPLICAS * replica)
         n_worth = int(min(n_rows, spent // max(each, 1)))

@@ -5,6 +5,6 @@ whose updates take all rows; ``passes``, where every iterate is the same linear 
 through batches; and ``curved_run``, of any loss, which stands on ``curved_tangents``,
 ``signed_rows`` and ``gradient_points``. All give an ``estimate``, by temporal modes
 (``modes``) of the residuals or slopes, probes (``traces``) of how shocks move
-later iterates (``tangents``), and, for rows of uneven norm (``row_norms``), by
+later iterates (``tangents``), and, for rows of uneven norm, by
 ``row_scales``.
 """

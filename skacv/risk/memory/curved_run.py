@@ -32,7 +32,8 @@ from .estimate import RiskEstimate
 from .gradient_points import GradientPoints, points_of
 from .modes import AlongRun, modes_of, n_leading
 from .row_scales import scales_of_rows
-from .traces import FIRST_ROUND, Accuracy, LossPath, ProbedRun, by_size, is_number
+from .signed_rows import curvature_at
+from .traces import FIRST_ROUND, Accuracy, ProbedRun, by_size, is_number, n_missing
 
 # In single precision and side by side, so many tangents take as long as a replica; but
 # only one where every row has a small matrix of curvatures.
@@ -51,6 +52,7 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     Random signs of the rows are the probes. A standard error of probes is made smaller
     than that over the rows.
     """
+    points = _points_with_derivatives(problem, trajectory)
     n_rows, seen = len(problem.target), trajectory.rows_seen()
     scales, share = np.ones(n_rows), 0.0
     if row_scales:
@@ -58,20 +60,49 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     # A preconditioner has seen these rows: they say nothing of unseen ones.
     scales[seen] = 0
     inflation = n_rows / (n_rows - 1) if refit.recentres else 1.0
-    run = CurvedRun(points_of(problem, trajectory), scales, inflation)
+    run = CurvedRun(points, scales, inflation)
     modes, solution = run.solved(method, rng)
-    mean_losses = run.mean_losses(modes, solution)
+    path, row_se, mc_se = run.mean_losses(modes, solution)
     factors = run.low_rank(modes, solution)
     return RiskEstimate(
-        path=mean_losses.path,
-        se_path=np.hypot(mean_losses.row_se, mean_losses.mc_se),
-        mc_se_path=mean_losses.mc_se,
+        path=path,
+        se_path=np.hypot(row_se, mc_se),
+        mc_se_path=mc_se,
         temporal=factors.temporal,
         spatial=factors.spatial[:, np.setdiff1d(np.arange(n_rows), seen)],
         n_probes=solution.n_probes,
         row_scale_share=share,
         row_scale_error=0.0,
     )
+
+
+def _points_with_derivatives(problem, trajectory):
+    """The gradient points of a run.
+
+    Raises
+    ------
+    Unreadable
+        If there are no columns, or no derivatives of updates or losses.
+    """
+    if not problem.design.has_columns:
+        raise Unreadable(
+            "The memory matrix is too low for kernel machines, where every row has "
+            "a coefficient of its own."
+        )
+    for update, _ in trajectory.first_updates():
+        if not update.has_tangent:
+            raise Unreadable(
+                "The memory matrix needs the derivative of every update, and "
+                f"{type(update).__name__} has none here."
+            )
+    points, last = points_of(problem, trajectory), trajectory.n_updates - 1
+    ends = [trajectory.predictor[t] for t in (0, last) if last >= 0]
+    if ends and not any(curvature_at(problem, each).any() for each in ends):
+        raise Unreadable(
+            "The memory matrix needs a loss with a curvature: that of "
+            f"{type(problem.loss).__name__} is zero on every row."
+        )
+    return points
 
 
 @dataclass(frozen=True)
@@ -136,24 +167,22 @@ class CurvedRun(ProbedRun):
         is_coupled = self.problem.loss.is_coupled
         return int(spent * (COUPLED_TANGENTS if is_coupled else TANGENTS_PER_REPLICA))
 
-    def complete_basis(self):
-        """A complete basis in the place of random signs."""
-        n_rows, n_outputs = self.problem.target.shape
-        size = self.basis_size
+    def probes(self, method, rng):
+        """Random signs, or a complete basis in their place.
+
+        Shapes: returned (n_rows, n_outputs, n_probes).
+        """
+        (n_rows, n_outputs), size = self.problem.target.shape, self.basis_size
+        if method != "exact":
+            return random_signs((n_rows, n_outputs, method), rng).astype(np.float32)
         basis = np.sqrt(size) * np.eye(size)
         if size == n_rows:
             basis = np.repeat(basis[:, None], n_outputs, axis=1)
         return basis.reshape(n_rows, n_outputs, size)
 
-    def random_probes(self, n_probes, rng):
-        """Random signs."""
-        shape = *self.problem.target.shape, n_probes
-        return random_signs(shape, rng).astype(np.float32)
-
     def tangents(self, temporal, n_by_mode, probes):
-        degrees = 1 / self.inflation
         return self.points.tangents(
-            self.scales, temporal, probes, n_by_mode, degrees=degrees
+            self.scales, temporal, probes, n_by_mode, degrees=1 / self.inflation
         )
 
     def _by_cheapest(self, modes, n_carried, at_most, rng):
@@ -181,7 +210,7 @@ class CurvedRun(ProbedRun):
         return self.in_rounds(modes, n_carried, rng, first, at_most)
 
     def missing_probes(self, modes, n_carried, found):
-        return self.mean_losses(modes, found).missing_probes(found.n_probes)
+        return n_missing(found.n_probes, *self.mean_losses(modes, found))
 
     def held_out(self, modes, solution, iterates, rows):
         """U of some iterates and rows, both slices: (n_iterates, n_rows, n_outputs)."""
@@ -199,23 +228,20 @@ class CurvedRun(ProbedRun):
         return found
 
     def mean_losses(self, modes, solution):
-        """Mean held-out loss, with errors over rows and probes.
+        """Mean held-out loss of every iterate, with errors over rows and of the probes.
 
         Returns
         -------
-        LossPath
+        path, row_se, mc_se : ndarray of shape (n_iterates,)
         """
         n_iterates, n_rows, n_outputs = self.points.predictor.shape
-        size = max(1, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
-        found = [
-            self._mean_losses(modes, solution, iterates)
-            for iterates in slices(n_iterates, size)
-        ]
-        return LossPath(*map(np.concatenate, zip(*found)))
+        blocks = slices(n_iterates, ENTRIES_PER_BLOCK // (n_rows * n_outputs))
+        found = [self._mean_losses(modes, solution, iterates) for iterates in blocks]
+        return tuple(map(np.concatenate, zip(*found)))
 
     def _mean_losses(self, modes, solution, iterates):
         """Mean held-out loss of iterates, its error over rows and of the probes."""
-        problem, n_outputs = self.problem, self.problem.target.shape[1]
+        problem, points, spatial = self.problem, self.points, modes.spatial
         weights = problem.row_weights[:, 0].astype(np.float64) * (self.scales > 0)
         weights /= weights.sum()
         predictor = self.held_out(modes, solution, iterates, slice(None))
@@ -229,10 +255,8 @@ class CurvedRun(ProbedRun):
         # Derivative of the mean loss in Z, (n_iterates, n_positions, n_groups,
         # n_modes).
         moves = [
-            self.points.response_adjoint(
-                -slope[:, k].T, modes.spatial[:, :, k], iterates
-            )
-            for k in range(n_outputs)
+            points.response_adjoint(-slope[:, k].T, spatial[:, :, k], iterates)
+            for k in range(slope.shape[1])
         ]
         moves = np.stack(moves, axis=2)
         if problem.loss.is_coupled:

@@ -83,42 +83,35 @@ class CurvedTangents(Tangents):
         shocks=shocks_of_w,
         degrees=1.0,
     ):
-        n_updates, n_modes = temporal.shape
         _, n_outputs, n_probes = signs.shape
-        self._is_coupled = points.problem.loss.is_coupled
-        n_groups = (1 if self._is_coupled else n_outputs) * points.n_positions
+        n_each = 1 if points.problem.loss.is_coupled else n_outputs
         super().__init__(
             points.trajectory,
             temporal,
-            np.full(n_modes, n_probes) if n_by_mode is None else n_by_mode,
+            np.full(temporal.shape[1], n_probes) if n_by_mode is None else n_by_mode,
             points.column_sets(signs.dtype),
             signs.dtype,
             n_outputs,
-            n_groups,
+            n_each * points.n_positions,
         )
-        self._points, self._shocks_of, self._degrees = points, shocks, degrees
-        self._signs, self._row_scales = signs, row_scales.astype(signs.dtype)
-        self.at_points = np.zeros((n_updates, n_groups, n_modes))
-        self.mean_bend = np.zeros((n_updates, n_groups))
+        self._points, self._shocks_of, self._n_rows = points, shocks, len(signs)
+        # What rows have on any columns.
+        self._signed = signs, row_scales.astype(signs.dtype), self._probe, degrees
+        self.at_points = np.zeros_like(self.solution[1:])
+        self.mean_bend = np.zeros(self.at_points.shape[:2])
 
     def _rows_on(self, following):
-        rows = SignedRows(
-            following.columns,
-            self._signs,
-            self._row_scales,
-            self._probe,
-            self._degrees,
-        )
+        rows = SignedRows(following.columns, *self._signed)
         self._source = rows.source()
         return rows
 
     def _take(self, taken, point):
         t, bend = taken.t, self._bend(taken.t)
         bent, change = self._rows.pulled(bend, point)
-        reading = self._rows.reading(bend, bent, self._is_coupled)
+        reading = self._rows.reading(bend, bent)
         self._note(t, slice(None), reading.of(self._current))
         change -= self._shocks(t, slice(None), reading, point, self._source, bent)
-        self._step(taken, change / len(self._signs))
+        self._step(taken, change / self._n_rows)
 
     def _step(self, taken, change):
         """One gradient step on the tangents, that led to a recorded iterate."""
@@ -134,7 +127,7 @@ class CurvedTangents(Tangents):
     def _reading_of(self, rows, bend):
         """How Z is read by some rows; no tangent is moved."""
         bent, _ = rows.pulled(bend, self._current[:, :, :0])
-        return rows.reading(bend, bent, self._is_coupled)
+        return rows.reading(bend, bent)
 
     def _shocks(self, t, groups, reading, point, source, bent):
         """All shocks at a gradient, after Z there is read: X'(r (V + c D Z))."""
@@ -200,7 +193,7 @@ class PassTangents(CurvedTangents):
         bend = curvature_at(self._points.problem, part.predictor[:, :, 0], part.rows)
         bend = bend.astype(self._dtype)
         bent, change = rows.pulled(bend, self._current)
-        reading = rows.reading(bend, bent, self._is_coupled)
+        reading = rows.reading(bend, bent)
         change -= self._shocks(
             taken.t, self._groups(position), reading, self._current, rows.source(), bent
         )

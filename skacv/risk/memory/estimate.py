@@ -50,7 +50,7 @@ class RiskEstimate:
     row_scale_error: float = np.inf
 
     @classmethod
-    def of(cls, path, mc_se_path, factors, weights, n_samples=None, **others):
+    def of(cls, path, mc_se_path, factors, weights, n_samples, **others):
         """From factors of E whose rows are multiplied by the root of n ``weights``.
 
         Parameters
@@ -61,13 +61,12 @@ class RiskEstimate:
             ``temporal`` and ``spatial``.
         weights : ndarray of shape (n_rows, 1)
             Their sum is one.
-        n_samples : int or None
-            The rows may be a sample of so many, over which the mean is.
+        n_samples : int
+            The rows are these, or a sample of so many, over which the mean is.
         """
         temporal, spatial = factors
         row_se = standard_error_over_rows(temporal, spatial)
-        if n_samples is not None:
-            row_se *= np.sqrt(len(weights) / n_samples)
+        row_se *= np.sqrt(len(weights) / n_samples)
         se_path = np.sqrt(row_se**2 + mc_se_path**2)
         spatial = spatial / np.sqrt(len(weights) * weights)
         return cls(path, se_path, mc_se_path, temporal, spatial, **others)

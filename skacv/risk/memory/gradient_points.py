@@ -137,7 +137,7 @@ class GradientPoints:
         Modes
         """
         if accuracy is None or not self.n_updates:
-            return all_modes(self.slopes(), RESOLUTION)
+            return all_modes(self.slopes().of(slice(None)), RESOLUTION)
         return modes_of(self.slopes(), accuracy.kept, accuracy.floor)
 
     def column_sets(self, dtype):
@@ -149,7 +149,7 @@ class GradientPoints:
 
         Arguments are those of :class:`CurvedTangents`, without the points.
         """
-        return self.follower(self, *args, **kwargs).after_the_run()
+        return self.trajectory.followed_by(self.follower(self, *args, **kwargs))
 
     def response_of(self, Z, spatial, iterates, rows):
         """W V of every row, times what the row has of each mode.
@@ -252,10 +252,9 @@ class Visits:
 
     def __init__(self, problem, trajectory):
         self._fits, self._coef = Fits(problem), trajectory.coef
-        n_iterates, n_rows, n_outputs = trajectory.predictor.shape
-        shape = n_iterates - 1, n_rows, n_outputs
+        shape = trajectory.n_updates, *problem.target.shape
         self.predictor = np.empty(shape, trajectory.predictor.dtype)
-        self.position = np.zeros((n_iterates, n_rows), int)
+        self.position = np.zeros(trajectory.predictor.shape[:2], int)
 
     def take(self, taken):
         """Go through the steps of a pass."""
@@ -267,12 +266,7 @@ class Visits:
 
 
 def points_of(problem, trajectory):
-    """The gradient points of a run, by the rows that its updates take."""
-    return kind_of_points(problem, trajectory)(problem, trajectory)
-
-
-def kind_of_points(problem, trajectory):
-    """The GradientPoints subclass for the batches of the run.
+    """The gradient points of a run, by the rows that its updates take.
 
     Raises
     ------
@@ -281,18 +275,18 @@ def kind_of_points(problem, trajectory):
         batches do not take every row once.
     """
     if not all(update.is_affine for update, _ in trajectory.first_updates()):
-        return UserPoints
+        return UserPoints(problem, trajectory)
     batches = trajectory.batches()
     n_batches = {len(each) for each in batches}
     if n_batches <= {0}:
-        return GradientPoints
+        return GradientPoints(problem, trajectory)
     rows = np.arange(len(problem.target))
     if 0 not in n_batches and all(
         np.array_equal(np.sort(np.concatenate(each)), rows) for each in batches
     ):
-        return PassPoints
+        return PassPoints(problem, trajectory)
     if n_batches == {1}:
-        return BatchPoints
+        return BatchPoints(problem, trajectory)
     raise Unreadable(
         "The memory matrix is read where every update takes all rows, or one batch, or "
         "all rows once, batch by batch."

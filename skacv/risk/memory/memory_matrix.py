@@ -5,11 +5,8 @@ One function for three kinds of runs: with the squared error where updates take 
 (:mod:`.passes`), and of any loss with a curvature (:mod:`.curved_run`).
 """
 
-from ..reader import Unreadable
 from ..refit import UNCENTRED
 from . import curved_run, passes, squared
-from .gradient_points import kind_of_points
-from .signed_rows import curvature_at
 
 
 def estimate_risk(
@@ -47,38 +44,9 @@ def estimate_risk(
     Unreadable
         If the memory matrix cannot be read from a run of this kind.
     """
-    backend = _backend(problem, trajectory)
-    if backend is curved_run:
-        _check_derivatives(problem, trajectory)
-    return backend.estimate_risk(problem, trajectory, refit, method, row_scales, rng)
-
-
-def _backend(problem, trajectory):
-    """The module that reads a run."""
     for backend in (squared, passes):
         if backend.can_read(problem, trajectory):
-            return backend
-    return curved_run
-
-
-def _check_derivatives(problem, trajectory):
-    """Raise where there are no columns, or no derivatives of updates or losses."""
-    if not problem.design.has_columns:
-        raise Unreadable(
-            "The memory matrix is too low for kernel machines, where every row has "
-            "a coefficient of its own."
-        )
-    for update, _ in trajectory.first_updates():
-        if not update.has_tangent:
-            raise Unreadable(
-                "The memory matrix needs the derivative of every update, and "
-                f"{type(update).__name__} has none here."
-            )
-    kind_of_points(problem, trajectory)
-    last = trajectory.n_updates - 1
-    ends = [trajectory.predictor[t] for t in (0, last) if last >= 0]
-    if ends and not any(curvature_at(problem, each).any() for each in ends):
-        raise Unreadable(
-            "The memory matrix needs a loss with a curvature: that of "
-            f"{type(problem.loss).__name__} is zero on every row."
-        )
+            break
+    else:
+        backend = curved_run
+    return backend.estimate_risk(problem, trajectory, refit, method, row_scales, rng)

@@ -79,9 +79,9 @@ class Modes:
     spatial: np.ndarray
     squared_norms: np.ndarray
 
-    def missing(self):
-        """Squared norm of what the modes miss of F, iterate by iterate."""
-        represented = (self.temporal**2).sum(axis=1)
+    def missing(self, n_modes=None):
+        """Squared norm of what the first modes, or all, miss of F at every iterate."""
+        represented = (self.temporal[:, :n_modes] ** 2).sum(axis=1)
         return np.clip(self.squared_norms - represented, 0, None)
 
 
@@ -143,11 +143,13 @@ def modes_of(along, tolerance, floor):
     return Modes(temporal[:, :n_kept], spatial, squared_norms)
 
 
-def all_modes(along, resolution):
+def all_modes(values, resolution):
     """The factors of F by a singular value decomposition of all of it.
 
     Parameters
     ----------
+    values : ndarray of shape (n_iterates, n_rows, n_outputs)
+        F.
     resolution : float
         Modes of less size, relative to the largest, are rounding.
 
@@ -155,9 +157,8 @@ def all_modes(along, resolution):
     -------
     Modes
     """
-    n_iterates, n_rows, n_outputs = along.shape
-    whole = along.of(slice(None)).reshape(n_iterates, n_rows * n_outputs)
-    whole = whole.astype(np.float64)
+    n_iterates, n_rows, n_outputs = values.shape
+    whole = values.reshape(n_iterates, n_rows * n_outputs).astype(np.float64)
     left, size, right = np.linalg.svd(whole, full_matrices=False)
     kept = size > resolution * size[:1]
     return Modes(

@@ -24,7 +24,7 @@ from ...optim.fits import Fits
 from ...optim.run import Iterates
 from ..random_labels import jackknife, label_groups, random_signs
 from .estimate import RiskEstimate
-from .modes import AlongRun, all_modes
+from .modes import all_modes
 from .traces import is_number
 
 # Random labels.
@@ -91,9 +91,7 @@ class LabelledRun:
         self.labels, self.batches, self.n_targets = labels, batches, n_targets
         target = np.concatenate([problem.target, -labels], axis=1)
         beside = replace(problem, target=target.astype(problem.target.dtype))
-        start = trajectory.coef[0]
-        zeros = np.zeros((len(start), n_labels), start.dtype)
-        coef = np.concatenate([start, zeros], axis=1)
+        coef = np.pad(trajectory.coef[0], ((0, 0), (0, n_labels)))
         self.target, self.iterates = target, Iterates.at_rest(Fits(beside), coef)
         n_updates = trajectory.n_updates
         self.visited = np.empty((n_updates, n_rows, n_targets))
@@ -147,7 +145,8 @@ def _estimate(problem, found, others, n_labels):
     )
     weighted = found[0] * np.sqrt(len(others) * weights)
     weighted *= np.sqrt(share)[:, None, None]
-    along = AlongRun(weighted.shape, lambda rows: weighted[:, rows])
-    modes = all_modes(along, RESOLUTION)
-    factors = modes.temporal, modes.spatial
-    return RiskEstimate.of(share * paths[0], mc_se, factors, weights, n_probes=n_labels)
+    modes = all_modes(weighted, RESOLUTION)
+    factors, path = (modes.temporal, modes.spatial), share * paths[0]
+    return RiskEstimate.of(
+        path, mc_se, factors, weights, len(weights), n_probes=n_labels
+    )

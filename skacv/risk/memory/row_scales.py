@@ -25,9 +25,12 @@ no run without a row does; on the span it does not.
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from .row_norms import norm_spread
 from .traces import Solution
 
+# Rows whose inner products say what norms Gaussian rows would have.
+SAMPLED_ROWS = 200
+# Standard errors of the variance of Gaussian rows' norms that are no excess.
+NOISE = 2.0
 # Nodes that stand for the scales of all rows.
 N_NODES = 16
 # Rounds for B on the span. Some 30 to 150 do.
@@ -39,11 +42,41 @@ SINGULAR = 1e-12
 UNDETERMINED = 1.0
 
 
+def norm_spread(design):
+    """How the squared norms of the rows of a design spread.
+
+    tr(Sigma^2) is the mean squared inner product of distinct rows.
+
+    Returns
+    -------
+    relative : ndarray of shape (n_rows,)
+        Squared norm of every row over their mean.
+    gaussian : float
+        Variance of those that Gaussian rows of the same covariance have,
+        2 tr(Sigma^2) / tr(Sigma)^2.
+    excess : float
+        By how much their variance exceeds it; 0 where it does not.
+    """
+    norms = design.squared_row_norms().astype(np.float64)
+    n_rows, size = len(norms), norms.mean()
+    if size == 0:
+        return np.ones(n_rows), 0.0, 0.0
+    sample = np.linspace(0, n_rows - 1, min(n_rows, SAMPLED_ROWS))
+    sample = np.unique(sample.astype(int))
+    inner = design.rows(sample).outer_gram().astype(np.float64)
+    distinct = (inner**2).sum() - (np.diag(inner) ** 2).sum()
+    gaussian = 2 * distinct / max(len(sample) * (len(sample) - 1), 1) / size**2
+    relative = norms / size
+    return relative, gaussian, max(relative.var() - gaussian, 0.0)
+
+
 def scales_of_rows(design):
     """The scale of every row, t_i = 1 + rho (||x_i||^2 / mean - 1), and rho.
 
     rho is the share of the spread of the norms that Gaussian rows of the same
-    covariance do not have: their leverage does not follow their norms.
+    covariance do not have, beyond sampling noise: their leverage does not follow their
+    norms. The noise is the standard error of the sample variance of a chi-square over
+    its d degrees, d = 2 / gaussian, whose kurtosis is 3 + 12 / d.
 
     Returns
     -------
@@ -52,18 +85,45 @@ def scales_of_rows(design):
     share : float
         rho, in [0, 1].
     """
-    spread = norm_spread(design)
-    share = float(spread.share())
-    return 1 + share * (spread.relative - 1), share
+    relative, gaussian, excess = norm_spread(design)
+    noise = NOISE * np.sqrt((2 + 6 * gaussian) / len(relative)) * gaussian
+    variance = max(relative.var(), np.finfo(float).tiny)
+    share = float(max(excess - noise, 0.0) / variance)
+    return 1 + share * (relative - 1), share
 
 
-def with_row_scales(solved, scales):
+def uneven_rows_bias(design, risk_path, train_path):
+    """How much too low the memory matrix may be without row scales, as a share of it.
+
+    To second order its average over rows loses var(t) B^2, where t is the
+    squared norm of a row over the mean and 1 + B the ratio of held-out to
+    training residuals. Only the excess over the variance of Gaussian rows
+    counts.
+
+    Returns
+    -------
+    float
+        At the iterate of least estimated risk.
+    """
+    best = np.argmin(risk_path)
+    ratio = np.clip(train_path[best] / max(risk_path[best], np.finfo(float).tiny), 0, 1)
+    _, _, excess = norm_spread(design)
+    return float(excess * (1 - np.sqrt(ratio)) ** 2)
+
+
+def with_row_scales(solution, temporal, n_carried, spatial, scales):
     """Give every row its own residual map.
 
     Parameters
     ----------
-    solved : Solved
+    solution : Solution
         E = F + (A / n) E on the temporal modes.
+    temporal : ndarray of shape (n_iterates, n_modes)
+        F on these modes.
+    n_carried : int
+        Tangents have carried the first so many modes.
+    spatial : ndarray of shape (n_modes, n_rows, n_replicas)
+        What rows have of these modes, orthonormal.
     scales : ndarray of shape (n_rows,)
         Not negative, of mean one.
 
@@ -78,33 +138,31 @@ def with_row_scales(solved, scales):
         iterate open; infinite where it does not determine row scales, and the
         solution is the one without.
     """
-    solution, modes, n_carried = solved
-    driven = solution.temporal - modes.temporal
+    driven = solution.temporal - temporal
     # An orthonormal basis of the span, and what A/n makes of it.
-    span, size, turn = np.linalg.svd(
-        solution.temporal[:, :n_carried], full_matrices=False
-    )
+    carried = solution.temporal[:, :n_carried]
+    span, size, turn = np.linalg.svd(carried, full_matrices=False)
     kept = size > SINGULAR * size[0]
     span, turn = span[:, kept], turn[kept].T / size[kept]
     mapped = driven[:, :n_carried] @ turn
     on_span = span.T @ mapped
     mean_response = _mean_response(on_span, scales)
     if mean_response is None:
-        return solution, modes.spatial, np.inf
+        return solution, spatial, np.inf
     identity = np.eye(len(on_span))
     further = np.linalg.solve(mean_response, identity - on_span) - identity
     further = further @ (span.T @ solution.temporal)
 
     # E_i = V c_i + B V (t_i c_i), and the factors with orthonormal rows again.
-    n_modes, n_rows, n_replicas = modes.spatial.shape
-    rows = np.concatenate([modes.spatial, modes.spatial * scales[:, None]])
-    spatial, mixing = np.linalg.qr(rows.reshape(2 * n_modes, -1).T)
+    n_modes, n_rows, n_replicas = spatial.shape
+    rows = np.concatenate([spatial, spatial * scales[:, None]])
+    basis, mixing = np.linalg.qr(rows.reshape(2 * n_modes, -1).T)
 
     def scaled(change):
         return change + change[..., :n_carried] @ turn @ further
 
     def on_rows(change):
-        return np.hstack([modes.temporal, change]) @ mixing.T
+        return np.hstack([temporal, change]) @ mixing.T
 
     found = Solution(
         on_rows(scaled(driven)), scaled(solution.deviations) @ mixing.T[n_modes:]
@@ -113,8 +171,8 @@ def with_row_scales(solved, scales):
     squares = np.maximum(found.squares(), np.finfo(float).tiny)
     error = float(np.abs((projected**2).sum(axis=1) / squares - 1).max())
     if not error <= UNDETERMINED:
-        return solution, modes.spatial, np.inf
-    return found, spatial.T.reshape(-1, n_rows, n_replicas), error
+        return solution, spatial, np.inf
+    return found, basis.T.reshape(-1, n_rows, n_replicas), error
 
 
 def _mean_response(matrix, scales):

@@ -39,7 +39,7 @@ class SignedRows:
     degrees: float = 1.0
 
     def some(self, rows):
-        """The subset at ``index``."""
+        """Some of the rows."""
         return replace(
             self,
             columns=self.columns.rows(rows),
@@ -59,7 +59,7 @@ class SignedRows:
         Returns
         -------
         bent : ndarray of shape (n_working, n_outputs, n_tangents)
-            Derivatives for the signs of all tangents, also if ``tangents`` is None.
+            Derivatives for the signs of every tangent, also if there are no tangents.
         curved : ndarray of shape (n_working, n_outputs, n_tangents)
         """
         columns, signs, found = self.columns, self.signs, 0.0
@@ -75,33 +75,32 @@ class SignedRows:
         found = found.reshape(len(tangents), n_outputs, n_probes + n_tangents)
         return found[:, :, self.probe], found[:, :, n_probes:].copy()
 
-    def reading(self, bend, bent, is_coupled):
+    def reading(self, bend, bent):
         """How Z is read by these rows: by their signs alone where none bends.
 
         Parameters
         ----------
         bend : ndarray
-            D of the rows.
+            D of the rows, a matrix each where the loss couples the outputs.
         bent : ndarray of shape (n_working, n_outputs, n_tangents)
             X'(c D r).
-        is_coupled : bool
-            Whether the loss couples the outputs.
 
         Returns
         -------
         Reading
         """
-        scales, n_outputs = self.scales, self.signs.shape[1]
-        if is_coupled:
+        scales, n_alike = self.scales, 1
+        if bend.ndim == 3:
+            n_alike = bend.shape[1]
             total = np.einsum("n,nkk->", scales**2, bend)[None]
             squares = np.einsum("n,nkl,nkl->", scales**3, bend, bend)[None]
         else:
             total, squares = scales**2 @ bend, scales**3 @ bend**2
         if (total > 0).all():
             return Reading(bent, self.degrees * total, squares / total)
-        plain = self.degrees * scales.sum() * (n_outputs if is_coupled else 1)
-        by, zeros = self.source(), np.zeros(len(total))
-        return Reading(by, np.full(len(total), plain), zeros)
+        plain = self.degrees * scales.sum() * n_alike
+        zeros = np.zeros_like(total)
+        return Reading(self.source(), np.full_like(total, plain), zeros)
 
 
 @dataclass(frozen=True)

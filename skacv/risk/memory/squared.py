@@ -21,7 +21,6 @@ x_i' M_{t,s} x_i as before.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,10 +31,10 @@ from ..eigenbasis import Eigenbasis
 from ..left_out.workload import Workload, is_decomposed
 from ..random_labels import random_signs
 from .estimate import RiskEstimate
-from .modes import Modes, modes_of, n_leading, residuals_along
+from .modes import modes_of, n_leading, residuals_along
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
-from .traces import Accuracy, LossPath, ProbedRun, Solution, is_number
+from .traces import Accuracy, ProbedRun, is_number, n_missing
 
 # Sides up to this are probed by a complete basis, so that traces are exact.
 # For the sake of memory, only while tangents have so many entries a mode.
@@ -77,46 +76,37 @@ def estimate_risk(problem, trajectory, refit, method, row_scales, rng):
     n_samples, n_replicas = problem.n_samples, problem.target.shape[1]
     degrees = n_samples - 1 if refit.recentres else n_samples
     run = SquaredRun.of(problem, trajectory, degrees)
-    single = SingleRows.of(run, run.solved(method, rng))
-    (solution, modes, _), spatial = single.solved, single.solved.modes.spatial
-    n_probes, share, scale_error = solution.n_probes, 0.0, np.inf
+    solution, modes, n_carried = run.solved(method, rng)
+    n_probes = solution.n_probes
+    spatial, design, weights = run.single_rows(modes.spatial)
+    share, scale_error = 0.0, np.inf
     if row_scales:
-        scales, share = scales_of_rows(single.design)
+        scales, share = scales_of_rows(design)
         scale_error = 0.0
     if share > 0:
-        solution, spatial, scale_error = with_row_scales(single.balanced(), scales)
+        if len(weights) < len(run.problem.target):
+            spatial = _balanced(spatial)
+        solution, spatial, scale_error = with_row_scales(
+            solution, modes.temporal, n_carried, spatial, scales
+        )
     # The rows that are read need not have the mean weight of all.
     n_read, total = len(run.problem.target), run.problem.row_weights.sum()
     inflation = 1 + 1 / n_samples if refit.recentres else 1.0
     inflation *= n_samples / degrees / (n_read * total)
     mc_se = solution.squares_error() * inflation / n_replicas
     # From here in units where the mean of E^2 over the rows is the risk.
-    temporal = solution.temporal * np.sqrt(len(single.weights) * inflation)
+    temporal = solution.temporal * np.sqrt(len(weights) * inflation)
     path = (solution.squares() + modes.missing()) * inflation / n_replicas
     return RiskEstimate.of(
         path,
         mc_se,
         (temporal, spatial),
-        single.weights,
-        single.n_samples,
+        weights,
+        run.problem.n_samples,
         n_probes=n_probes,
         row_scale_share=share if np.isfinite(scale_error) else 0.0,
         row_scale_error=scale_error,
     )
-
-
-class Solved(NamedTuple):
-    """A solution, and the modes that it is on.
-
-    Attributes
-    ----------
-    n_carried : int
-        Tangents have carried the first so many modes: (A / n) E is known of these.
-    """
-
-    solution: Solution
-    modes: Modes
-    n_carried: int
 
 
 @dataclass(frozen=True)
@@ -170,12 +160,38 @@ class SquaredRun(ProbedRun):
         """Relative standard error of the estimate on Gaussian rows."""
         return np.sqrt(2 / self.degrees)
 
+    def single_rows(self, spatial):
+        """The rows that are single rows of the data: all, or a sample at the beginning.
+
+        Where other rows stand for many, traces and mean squares are those of all rows.
+        What rows are like one by one (the spread of E^2, of their norms) is read from
+        these.
+
+        Returns
+        -------
+        spatial : ndarray of shape (n_modes, n_single, n_replicas)
+            What they have of the modes, as if they were all.
+        design : Design
+        weights : ndarray of shape (n_single, 1)
+            Their sum is one.
+        """
+        n_single, weights = self.problem.n_single, self.problem.row_weights
+        if n_single == len(weights):
+            return spatial, self.design, weights / weights.sum()
+        own = weights[:n_single]
+        spatial = spatial[:, :n_single] / np.sqrt(own.sum() / weights.sum())
+        return spatial, self.design.rows(slice(n_single)), own / own.sum()
+
     def solved(self, method, rng):
         """E on the temporal modes, by the spectrum, a complete basis or random probes.
 
         Returns
         -------
-        Solved
+        solution : Solution
+        modes : Modes
+            The modes that it is on.
+        n_carried : int
+            Tangents have carried the first so many: (A / n) E is known of these.
         """
         if is_number(method):
             take = partial(self._equally_probed, n_probes=method, rng=rng)
@@ -208,7 +224,8 @@ class SquaredRun(ProbedRun):
 
         Returns
         -------
-        Solved or None
+        solution, modes, n_carried
+            As of :meth:`solved`; or None.
         """
         floor = accuracy.floor
         residuals = residuals_along(self.problem, self.trajectory)
@@ -222,24 +239,25 @@ class SquaredRun(ProbedRun):
                 return None
             is_enough = self._represents(solution, modes, n_carried, accuracy.carried)
             if is_enough or floor <= LEAST_FLOOR:
-                return Solved(solution, modes, n_carried)
+                return solution, modes, n_carried
             floor /= 10
 
     def _represents(self, solution, modes, n_carried, tolerance):
-        """Whether what is not carried is a small share of E where E is least."""
-        carried = modes.temporal[:, :n_carried]
-        missing = modes.squared_norms - (carried**2).sum(axis=1)
-        return solution.share_of(missing, 2 * self.relative_error) <= tolerance**2
+        """Whether what is not carried is a small share of E where E is least.
+
+        In root mean square over the iterates within two standard errors of the least.
+        """
+        squares = np.maximum(solution.squares(), np.finfo(float).tiny)
+        near = squares <= (1 + 2 * self.relative_error) * squares.min()
+        share = (modes.missing(n_carried) / squares)[near]
+        return np.sqrt(np.mean(share**2)) <= tolerance**2
 
     def missing_probes(self, modes, n_carried, found):
         """How many more a solution takes; none where it takes more modes first."""
         if not self._represents(found, modes, n_carried, IN_ROUNDS.carried):
             return 0
-        squares = found.squares()
-        mean_losses = LossPath(
-            squares, self.relative_error * squares, found.squares_error()
-        )
-        return mean_losses.missing_probes(found.n_probes)
+        squares, error = found.squares(), found.squares_error()
+        return n_missing(found.n_probes, squares, self.relative_error * squares, error)
 
     def _equally_probed(self, modes, n_carried, n_probes, rng):
         """The same number of random probes for every mode: the usual pooled trace."""
@@ -263,17 +281,18 @@ class SquaredRun(ProbedRun):
             replace(phase, penalty=SquaredL2(phase.penalty.common_curvature()))
             for phase in trajectory.phases
         ]
+        trajectory = replace(trajectory, phases=plain)
         index, n_updates = np.arange(len(eigenvalues)), trajectory.n_updates
         times_gram = partial(np.multiply, eigenvalues[:, None])
         tangents = SquaredTangents(
-            replace(trajectory, phases=plain),
+            trajectory,
             modes.temporal[:, :n_carried],
             np.ones(n_carried, int),
             [ColumnSet(n_updates, index, None, times_gram)],
             np.ones((len(eigenvalues), 1)),
             shares[:, None] / self.degrees,
         )
-        return self.without_error(modes, tangents.after_the_run())
+        return self.without_error(modes, trajectory.followed_by(tangents))
 
     def _shares(self, basis):
         """Mean square of the rows' coordinates in a basis, (rank,)."""
@@ -283,90 +302,42 @@ class SquaredRun(ProbedRun):
             shares = shares + (basis.rows(rows) ** 2).sum(axis=0)
         return shares / len(others)
 
-    def complete_basis(self):
-        # With that length their mean stands for the identity, as that of signs does.
-        return self._ends(np.sqrt(self.basis_size) * np.eye(self.basis_size))
-
-    def random_probes(self, n_probes, rng):
-        return self._ends(random_signs((self.basis_size, n_probes), rng))
-
-    def _ends(self, vectors):
+    def probes(self, method, rng):
         """Source and readout of vectors on the smaller side, rows or columns.
 
         tr(X M X')/n is read on the rows as r'X M X'r / n, on the columns as
         r'(X'X/n) M r.
         """
-        design = self.design
-        n_rows = design.shape[0]
-        vectors = vectors.astype(design.dtype, copy=False)
-        if design.side == "rows":
-            source = design.t_dot(vectors)
-            readout = source / n_rows
+        design, size = self.design, self.basis_size
+        if method == "exact":
+            # Of that length their mean stands for the identity, as that of signs does.
+            vectors = np.sqrt(size) * np.eye(size)
         else:
-            source = vectors
-            readout = design.t_dot(design.dot(vectors)) / n_rows
-        readout = readout / self.degrees
+            vectors = random_signs((size, method), rng)
+        source = vectors.astype(design.dtype, copy=False)
+        if design.side == "rows":
+            source = readout = design.t_dot(source)
+        else:
+            readout = design.t_dot(design.dot(source))
+        readout = readout / design.shape[0] / self.degrees
         return source.astype(np.float32), readout.astype(np.float32)
 
     def tangents(self, temporal, n_by_mode, probes):
         source, readout = probes
         design, _ = self.whole.sqrt_weighted()
         sets = column_sets(design, self.trajectory, source.dtype, n_by_mode.sum())
-        return SquaredTangents(
-            self.trajectory, temporal, n_by_mode, sets, source, readout
-        ).after_the_run()
+        return self.trajectory.followed_by(
+            SquaredTangents(self.trajectory, temporal, n_by_mode, sets, source, readout)
+        )
 
     def _temporal(self, modes, tangents, feedback):
         """V + W V."""
         return modes.temporal + super()._temporal(modes, tangents, feedback)
 
 
-@dataclass(frozen=True)
-class SingleRows:
-    """The rows of a problem that are single rows of the data: all, or a sample.
-
-    Where other rows stand for many, traces and mean squares are those of all rows. What
-    rows are like one by one (the spread of E^2, of their norms) is read from these.
-
-    Attributes
-    ----------
-    solved : Solved
-        Whose modes have these rows, as if they were all.
-    weights : ndarray of shape (n_single, 1)
-        Their sum is one.
-    n_samples : int or None
-        How many rows they are a sample of, at random; None of themselves.
-    """
-
-    solved: Solved
-    design: object
-    weights: np.ndarray
-    n_samples: int | None
-
-    @classmethod
-    def of(cls, run, solved):
-        """Those of a run that is read, and of E on its temporal modes."""
-        n_single, weights = run.problem.n_single, run.problem.row_weights
-        total = weights.sum()
-        if n_single == len(weights):
-            return cls(solved, run.design, weights / total, None)
-        own, modes = weights[:n_single], solved.modes
-        spatial = modes.spatial[:, :n_single] / np.sqrt(own.sum() / total)
-        return cls(
-            solved._replace(modes=replace(modes, spatial=spatial)),
-            run.design.rows(slice(n_single)),
-            own / own.sum(),
-            run.problem.n_samples,
-        )
-
-    def balanced(self):
-        """E on the modes, with rows that are orthonormal in the sample as in all."""
-        if self.n_samples is None:
-            return self.solved
-        modes = self.solved.modes
-        flat = modes.spatial.reshape(len(modes.spatial), -1)
-        values, vectors = np.linalg.eigh(flat @ flat.T)
-        sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
-        spatial = (vectors / sizes) @ (vectors.T @ flat)
-        spatial = spatial.reshape(modes.spatial.shape)
-        return self.solved._replace(modes=replace(modes, spatial=spatial))
+def _balanced(spatial):
+    """Modes of a sample of rows, orthonormal in it as they are in all rows."""
+    flat = spatial.reshape(len(spatial), -1)
+    values, vectors = np.linalg.eigh(flat @ flat.T)
+    sizes = np.sqrt(np.maximum(values, np.finfo(float).tiny))
+    return ((vectors / sizes) @ (vectors.T @ flat)).reshape(spatial.shape)

@@ -206,7 +206,7 @@ class Tangents(ABC):
         self, trajectory, temporal, n_by_mode, sets, dtype, n_outputs=1, n_groups=1
     ):
         self.temporal, self._dtype = temporal, dtype
-        self._trajectory, self._coef = trajectory, trajectory.coef
+        self._coef = trajectory.coef
         # The mode and the probe of every tangent, and what adds responses up by mode.
         self.mode = np.repeat(np.arange(len(n_by_mode)), n_by_mode)
         self._probe = np.concatenate([np.arange(n) for n in [0, *n_by_mode]])
@@ -217,10 +217,6 @@ class Tangents(ABC):
         self._sets, self._n_left = iter(sets), 0
         self._rows, self._index = None, np.empty(0, int)
         self._current = self._earlier = np.zeros((0, n_outputs, n_tangents), dtype)
-
-    def after_the_run(self):
-        """Themselves, after they have taken every update."""
-        return self._trajectory.followed_by(self)
 
     def take(self, taken):
         """Move all tangents on by an update."""
@@ -280,11 +276,8 @@ class SquaredTangents(Tangents):
         self._source, self._readout = source, readout
         self._total = temporal.copy()
         self.mean_bend = np.ones((len(temporal), 1))
-
-    @property
-    def at_points(self):
-        """W V where V is: at the iterates."""
-        return self.solution
+        # V is where the iterates are.
+        self.at_points = self.solution
 
     def _rows_on(self, following):
         times_gram = following.times_gram or partial(_by_columns, following.columns)

@@ -78,16 +78,6 @@ class Solution:
         change = 2 * np.einsum("tk,tjk->tj", self.temporal, self.deviations)
         return np.sqrt((change**2).sum(axis=1))
 
-    def share_of(self, quantity, within):
-        """A quantity of every row, as a share of ``squares`` where the path is read.
-
-        Root mean square over the rows whose risk is at most ``1 + within``
-        times the least.
-        """
-        squares = np.maximum(self.squares(), np.finfo(float).tiny)
-        near = squares <= (1 + within) * squares.min()
-        return np.sqrt(np.mean((quantity / squares)[near] ** 2))
-
     def pooled_with(self, other):
         """Two rounds of probes together, each with the weight of its number."""
         total = self.n_probes + other.n_probes
@@ -98,26 +88,23 @@ class Solution:
         )
 
 
-@dataclass(frozen=True)
-class LossPath:
-    """Mean held-out loss of every iterate, with errors over rows and of the probes."""
+def n_missing(n_probes, path, row_se, mc_se):
+    """How many more probes would bring their error down to that over the rows, or 0.
 
-    path: np.ndarray
-    row_se: np.ndarray
-    mc_se: np.ndarray
+    The iterates within two standard errors of the least are looked at.
 
-    def missing_probes(self, n_probes):
-        """How many more would bring their error down to that over the rows, or 0.
-
-        The iterates within two standard errors of the least are looked at.
-        """
-        least = self.path.argmin()
-        near = self.path <= self.path[least] + 2 * self.row_se[least]
-        wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(self.row_se[near] ** 2))
-        error = np.sqrt(np.mean(self.mc_se[near] ** 2))
-        if error <= wanted or wanted == 0:
-            return 0
-        return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
+    Parameters
+    ----------
+    path, row_se, mc_se : ndarray of shape (n_iterates,)
+        Mean held-out loss, with its errors over rows and of the probes.
+    """
+    least = path.argmin()
+    near = path <= path[least] + 2 * row_se[least]
+    wanted = PROBE_ERROR_SHARE * np.sqrt(np.mean(row_se[near] ** 2))
+    error = np.sqrt(np.mean(mc_se[near] ** 2))
+    if error <= wanted or wanted == 0:
+        return 0
+    return int(np.ceil(n_probes * ((error / wanted) ** 2 - 1)))
 
 
 @dataclass(frozen=True)
@@ -189,12 +176,8 @@ class ProbedRun(ABC):
         """Probes of a complete basis."""
 
     @abstractmethod
-    def complete_basis(self):
-        """A complete basis in the place of random probes."""
-
-    @abstractmethod
-    def random_probes(self, n_probes, rng):
-        """A given number of random probes."""
+    def probes(self, method, rng):
+        """A number of random probes, or with "exact" a complete basis."""
 
     @abstractmethod
     def tangents(self, temporal, n_by_mode, probes):
@@ -208,9 +191,8 @@ class ProbedRun(ABC):
         """Exact traces, by a complete basis, on some modes."""
         n_by_mode = np.full(n_carried, self.basis_size)
         carried = modes.temporal[:, :n_carried]
-        return self.without_error(
-            modes, self.tangents(carried, n_by_mode, self.complete_basis())
-        )
+        probes = self.probes("exact", None)
+        return self.without_error(modes, self.tangents(carried, n_by_mode, probes))
 
     def without_error(self, modes, tangents):
         """The Solution by tangents whose probes are exact."""
@@ -252,7 +234,7 @@ class ProbedRun(ABC):
 
     def probed(self, modes, n_by_mode, rng):
         """One round of random probes, with the error that they leave."""
-        probes = self.random_probes(int(n_by_mode.max()), rng)
+        probes = self.probes(int(n_by_mode.max()), rng)
         carried = modes.temporal[:, : len(n_by_mode)]
         tangents = self.tangents(carried, n_by_mode, probes)
         feedback = self._feedback(tangents)
