@@ -41,7 +41,7 @@ class LowRankPredictions(ArrayPath):
         Factors of the predictors; or of the residuals, which are subtracted from the
         targets to give predictions.
     prediction : callable
-        ``prediction(found)`` of a row of the factors' product.
+        ``prediction(found)`` of rows of the factors' product.
     """
 
     def __init__(self, factors, prediction):
@@ -51,11 +51,8 @@ class LowRankPredictions(ArrayPath):
 
     def _of(self, iterates):
         temporal, spatial = self._factors
-        rows = np.tensordot(temporal[iterates], spatial, axes=1)
-        found = np.empty(rows.shape, self.dtype)
-        for place, row in enumerate(rows):
-            found[place] = self._prediction(row)
-        return found
+        found = np.tensordot(temporal[iterates], spatial, axes=1)
+        return self._prediction(found).astype(self.dtype, copy=False)
 
 
 def has_memory_matrix(estimator):
