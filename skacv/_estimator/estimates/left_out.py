@@ -5,6 +5,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ...optim.array_path import ArrayPath
 from ...optim.matrix import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
@@ -18,7 +19,6 @@ from ...risk.left_out.methods import (
 )
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
-from ..data.held_out_path import HeldOutPath
 from ..parameters import plain
 from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
 
@@ -243,6 +243,31 @@ def coefficients_without_rows(estimator):
             part.problem, part.trajectory, rows, **settings
         )
         yield data.without_rows(found, shift, k)
+
+
+class HeldOutPath(ArrayPath):
+    """Predictions of held-out rows by every iterate, fold after fold.
+
+    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets). Where
+    they are computed from coefficients of the folds, X is kept as ``fit`` has had it,
+    without a copy: it must not be changed in place.
+
+    Parameters
+    ----------
+    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
+    finished : callable
+        ``finished(predictors)`` are predictions, in the place of linear predictors.
+    """
+
+    def __init__(self, paths, finished):
+        self._paths, self._finished = paths, finished
+        n_held_out = sum(path.shape[1] for path in paths)
+        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
+
+    def _of(self, iterates):
+        parts = [path[iterates] for path in self._paths]
+        return self._finished(np.concatenate(parts, axis=1))
 
 
 def read_folds(run):
