@@ -3,14 +3,14 @@
 A docstring lists names in braces, alone on a line, such as ``{cv, keep_data}``. The
 decorator :func:`documented` puts the entries of these names there when the class is
 made. Lines that are indented below it go on with the last entry. Entries are those of a
-table, or of the docstring of another class.
+table, or of the docstring of another class or method.
 """
 
 import re
 from collections.abc import Callable
 from inspect import getdoc
 from textwrap import fill, indent
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Documented = TypeVar("Documented")
 NAMES = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
@@ -21,15 +21,15 @@ ENTRY = re.compile(r"(?P<name>\w+).*\n +\S|\.\. \[\d+\] (?P<author>\w+)")
 
 
 def documented(
-    *sources: dict[str, str] | type, **values: str
+    *sources: dict[str, str] | Callable[..., Any], **values: str
 ) -> Callable[[Documented], Documented]:
     """Decorator of a class or a method that fills in the docstring.
 
     Parameters
     ----------
-    *sources : dict of str to str, or class
-        Entries by name, or a class whose docstring has them; those of later sources
-        take precedence.
+    *sources : dict of str to str, class or method
+        Entries by name, or what has them in its docstring; those of later sources take
+        precedence.
     **values : str
         What stands in entries for names in braces.
     """
@@ -364,21 +364,4 @@ ValueError
     Raised by ``fit`` if a loss, penalty or schedule does not do what it declares,
     or if two of them cannot be combined, such as a Newton step and a penalty with a
     prox. The message says which.
-""")
-
-# Methods of debiased coefficients.
-DEBIASED = entries("""
-columns : array-like of int, str or bool, default=None
-    The columns of X to return; None means all. "nodewise" fits one lasso per
-    column.
-coverage : float, default=0.95
-    Nominal probability that an interval contains the true coefficient.
-iteration : int, default=None
-    The iterate to debias; None means the one in use.
-covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-    The covariance matrix of the features, if it is known.
-X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-    Rows without a target. The covariance is then estimated from these and the
-    training rows; together they must be more than the features.
 """)
