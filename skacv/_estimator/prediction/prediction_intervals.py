@@ -187,10 +187,8 @@ def on_kept_columns(fitted, samples, X):
 def _jackknife_plus(fitted, X, residuals, ranks, spread):
     """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
     size = BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals))
-    ends = []
-    for replicas, own_residuals in zip(
-        without_rows(fitted), residuals.reshape(len(residuals), -1).T
-    ):
+    ends, targets = [], residuals.reshape(len(residuals), -1).T
+    for replicas, own_residuals in zip(without_rows(fitted), targets):
         predictions = (
             _predictions_of(fitted, replicas, X[block, :])
             for block in slices(X.shape[0], size)
