@@ -18,6 +18,7 @@ import skacv
 from skacv._any_optimiser import docstrings as of_any_optimiser
 from skacv._estimator import docstrings
 from skacv._estimator.docstrings import NAMES, VALUE, documented, entries
+from skacv._estimator.prediction.inference import CoefficientInference
 
 from .test_words import MODULES, faults
 
@@ -127,6 +128,12 @@ TABLES = {
     for name, value in vars(module).items()
     if name.isupper() and isinstance(value, dict)
 }
+# Classes and methods whose docstrings others take entries from.
+SOURCES = {
+    **vars(skacv),
+    "coef_interval": CoefficientInference.coef_interval,
+    "CoefficientInference.coef_interval": CoefficientInference.coef_interval,
+}
 
 
 class Documented:
@@ -136,12 +143,9 @@ class Documented:
         self.name, self.doc = node.name, ast.get_docstring(node)
         self.texts = {}
         for argument in call.args:
-            is_table = argument.id in TABLES
-            self.texts |= (
-                TABLES[argument.id]
-                if is_table
-                else entries(getdoc(getattr(skacv, argument.id)))
-            )
+            name = ast.unparse(argument)
+            is_table = name in TABLES
+            self.texts |= TABLES[name] if is_table else entries(getdoc(SOURCES[name]))
         self.values = {keyword.arg for keyword in call.keywords}
         listed = [found[2].split(", ") for found in NAMES.finditer(self.doc)]
         self.used = [self.texts[name] for names in listed for name in names]

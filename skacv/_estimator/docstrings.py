@@ -3,14 +3,14 @@
 A docstring lists names in braces, alone on a line, such as ``{cv, keep_data}``. The
 decorator :func:`documented` puts the entries of these names there when the class is
 made. Lines that are indented below it go on with the last entry. Entries are those of a
-table, or of the docstring of another class.
+table, or of the docstring of another class or method.
 """
 
 import re
 from collections.abc import Callable
 from inspect import getdoc
 from textwrap import fill, indent
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Documented = TypeVar("Documented")
 NAMES = re.compile(r"^( *)\{(\w+(?:, \w+)*)\}$", re.MULTILINE)
@@ -21,15 +21,15 @@ ENTRY = re.compile(r"(?P<name>\w+).*\n +\S|\.\. \[\d+\] (?P<author>\w+)")
 
 
 def documented(
-    *sources: dict[str, str] | type, **values: str
+    *sources: dict[str, str] | Callable[..., Any], **values: str
 ) -> Callable[[Documented], Documented]:
     """Decorator of a class or a method that fills in the docstring.
 
     Parameters
     ----------
-    *sources : dict of str to str, or class
-        Entries by name, or a class whose docstring has them; those of later sources
-        take precedence.
+    *sources : dict of str to str, class or method
+        Entries by name, or what has them in its docstring; those of later sources take
+        precedence.
     **values : str
         What stands in entries for names in braces.
     """
@@ -364,81 +364,4 @@ ValueError
     Raised by ``fit`` if a loss, penalty or schedule does not do what it declares,
     or if two of them cannot be combined, such as a Newton step and a penalty with a
     prox. The message says which.
-""")
-
-# Estimators that need no settings.
-SELF_STOPPING = SHARED | entries("""
-estimator : estimator that records its trajectory, list of (str, estimator), \
-default=None
-    A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
-    passed to them unscaled. None combines {linear}, boosted trees, a kernel machine
-    (up to 10,000 rows) and extra trees (up to 5000); linear models and kernels
-    standardise the columns themselves. If X has missing values or categories, only
-    trees are used.
-criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
-    The estimate to minimise, or a scorer to maximise.
-rule : {"auto", "blend", "min", "one_se"}, default="auto"
-    "blend" keeps a weighted mean of the predictions of all models, each at its best
-    iterate, "min" the best iterate of all, and "one_se" the earliest iterate within
-    one standard error of the best. "auto" is "blend" if ``estimator=None``,
-    otherwise "min".
-patience : {"auto"}, int or None, default="auto"
-    Number of updates without improvement after which a run stops.
-param_grid : dict or list of dicts, default=None
-    Values of parameters of ``estimator`` to compare.
-n_jobs : int, default=None
-    Number of runs in parallel.
-random_state : int, RandomState instance or None, default=None
-    Controls subsamples and the bootstrap of ``best_score_corrected_``.
-estimator_ : estimator
-    The chosen model, set to the chosen iterate, or the blend of several.
-members_ : dict of str to estimator
-    The models kept: all with ``rule="blend"``, otherwise the chosen one.
-weights_ : dict of str to float
-    Weight of every model in ``estimator_``.
-best_member_ : str
-    Name of the chosen model, or of the model with the largest weight in a blend.
-best_iter_ : int
-    Index of the chosen iterate of ``best_member_``.
-best_score_corrected_ : float
-    ``best_score_``, corrected for the optimism of the choice: what to expect on new
-    rows.
-best_score_se_ : float
-    Standard error of ``best_score_``.
-best_score_corrected_se_ : float
-    Standard error of ``best_score_corrected_``.
-best_params_ : dict
-    Parameters of the chosen model that were compared or that change along its run.
-criterion_ : str
-    The criterion that was used.
-task_ : {"regression", "classification"}
-    The task.
-path_ : ndarray of shape (n_iter_ + 1,)
-    The estimate of every iterate of the chosen run.
-member_paths_ : dict of str to ndarray
-    The same for every model.
-results_ : dict of lists
-    What was compared, and what was left out and why, as in
-    :class:`TrajectoryEarlyStoppingCV`.
-coef_ : ndarray of the shape of ``estimator_.coef_``
-    Coefficients of the chosen iterate in units of X, if the model is linear.
-intercept_ : float or ndarray of shape (n_outputs,)
-    Intercept of the chosen iterate, if the model is linear.
-""")
-
-# Methods of debiased coefficients.
-DEBIASED = entries("""
-columns : array-like of int, str or bool, default=None
-    The columns of X to return; None means all. "nodewise" fits one lasso per
-    column.
-coverage : float, default=0.95
-    Nominal probability that an interval contains the true coefficient.
-iteration : int, default=None
-    The iterate to debias; None means the one in use.
-covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-    The covariance matrix of the features, if it is known.
-X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
-    Rows without a target. The covariance is then estimated from these and the
-    training rows; together they must be more than the features.
 """)

@@ -6,21 +6,19 @@ import numpy as np
 
 from .._compat import Interval, StrOptions
 
+AUTO = StrOptions({"auto"})
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+ONE_OR_MORE = Interval(Integral, 1, None, closed="left")
+TWO_OR_MORE = Interval(Integral, 2, None, closed="left")
 # Parameters that all estimators have.
 RUN_CONSTRAINTS = {
     "fit_intercept": ["boolean"],
     "standardize": ["boolean"],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "step_size": [
-        Interval(Real, 0, None, closed="neither"),
-        StrOptions({"auto"}),
-    ],
-    "loo": [
-        StrOptions({"auto"}),
-        Interval(Integral, 2, None, closed="left"),
-        "boolean",
-    ],
+    "max_iter": [ONE_OR_MORE],
+    "tol": [NOT_NEGATIVE],
+    "step_size": [POSITIVE, AUTO],
+    "loo": [AUTO, TWO_OR_MORE, "boolean"],
     "cv": ["cv_object"],
     "warm_start": ["boolean"],
     "n_jobs": [Integral, None],
@@ -29,30 +27,17 @@ RUN_CONSTRAINTS = {
 }
 # And those with a memory matrix.
 RISK_CONSTRAINTS = {
-    "risk": [
-        StrOptions({"auto", "exact", "hutchinson"}),
-        Interval(Integral, 2, None, closed="left"),
-        "boolean",
-    ],
+    "risk": [StrOptions({"auto", "exact", "hutchinson"}), TWO_OR_MORE, "boolean"],
     "risk_row_scales": ["boolean"],
     "keep_data": ["boolean"],
 }
 # And those with EigenPro's preconditioner.
 EIGENPRO_CONSTRAINTS = {
-    "n_components": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-    "subsample_size": [
-        StrOptions({"auto"}),
-        Interval(Integral, 1, None, closed="left"),
-    ],
+    "n_components": [AUTO, Interval(Integral, 0, None, closed="left")],
+    "subsample_size": [AUTO, ONE_OR_MORE],
 }
 # And those whose objective has alpha times a penalty.
-ALPHA_CONSTRAINT = {
-    "alpha": [
-        Interval(Real, 0, None, closed="left"),
-        "array-like",
-        StrOptions({"path"}),
-    ],
-}
+ALPHA_CONSTRAINT = {"alpha": [NOT_NEGATIVE, "array-like", StrOptions({"path"})]}
 
 
 def plain(value):

@@ -54,7 +54,7 @@ def read_rows(estimator, trajectory, data):
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
-        "loo_prediction_path_": data.predictions(estimator, predictors),
+        "loo_prediction_path_": data.predictions(estimator)(predictors),
         "loo_indices_": rows,
         "loo_target_": data.coder.decoded(shown),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from .._estimator.docstrings import CLASSIFIERS, SELF_STOPPING, documented
+from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._typing import RandomState
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -41,7 +41,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         self.random_state = random_state
 
 
-@documented(SELF_STOPPING, linear="a path of the lasso, a path of ridge")
+@documented(SHARED)
 class SelfStoppingRegressor(OfOneTask):
     """Regression by iterative models, stopped at their best iterates and combined.
 
@@ -52,19 +52,70 @@ class SelfStoppingRegressor(OfOneTask):
 
     Parameters
     ----------
-    {estimator, criterion}
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
+        A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
+        passed to them unscaled. None combines a path of the lasso, a path of ridge,
+        boosted trees, a kernel machine (up to 10,000 rows) and extra trees (up to
+        5000); linear models and kernels standardise the columns themselves. If X has
+        missing values or categories, only trees are used.
+    criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
+        The estimate to minimise, or a scorer to maximise.
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, of whole groups
         if ``groups`` are passed to ``fit``.
-    {rule, patience, param_grid, n_jobs, random_state}
+    rule : {"auto", "blend", "min", "one_se"}, default="auto"
+        "blend" keeps a weighted mean of the predictions of all models, each at its best
+        iterate, "min" the best iterate of all, and "one_se" the earliest iterate within
+        one standard error of the best. "auto" is "blend" if ``estimator=None``,
+        otherwise "min".
+    patience : {"auto"}, int or None, default="auto"
+        Number of updates without improvement after which a run stops.
+    param_grid : dict or list of dicts, default=None
+        Values of parameters of ``estimator`` to compare.
+    n_jobs : int, default=None
+        Number of runs in parallel.
+    random_state : int, RandomState instance or None, default=None
+        Controls subsamples and the bootstrap of ``best_score_corrected_``.
 
     Attributes
     ----------
-    {estimator_, members_, weights_, best_member_, best_iter_}
+    estimator_ : estimator
+        The chosen model, set to the chosen iterate, or the blend of several.
+    members_ : dict of str to estimator
+        The models kept: all with ``rule="blend"``, otherwise the chosen one.
+    weights_ : dict of str to float
+        Weight of every model in ``estimator_``.
+    best_member_ : str
+        Name of the chosen model, or of the model with the largest weight in a blend.
+    best_iter_ : int
+        Index of the chosen iterate of ``best_member_``.
     best_score_ : float
         Estimated mean squared error of ``estimator_`` on unseen rows.
-    {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
-    {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
+    best_score_corrected_ : float
+        ``best_score_``, corrected for the optimism of the choice: what to expect on new
+        rows.
+    best_score_se_ : float
+        Standard error of ``best_score_``.
+    best_score_corrected_se_ : float
+        Standard error of ``best_score_corrected_``.
+    best_params_ : dict
+        Parameters of the chosen model that were compared or that change along its run.
+    criterion_ : str
+        The criterion that was used.
+    task_ : {"regression", "classification"}
+        The task.
+    path_ : ndarray of shape (n_iter_ + 1,)
+        The estimate of every iterate of the chosen run.
+    member_paths_ : dict of str to ndarray
+        The same for every model.
+    results_ : dict of lists
+        What was compared, and what was left out and why, as in
+        :class:`TrajectoryEarlyStoppingCV`.
+    coef_ : ndarray of the shape of ``estimator_.coef_``
+        Coefficients of the chosen iterate in units of X, if the model is linear.
+    intercept_ : float or ndarray of shape (n_outputs,)
+        Intercept of the chosen iterate, if the model is linear.
     {n_features_in_, feature_names_in_}
 
     See Also
@@ -87,7 +138,7 @@ class SelfStoppingRegressor(OfOneTask):
     task = "regression"
 
 
-@documented(CLASSIFIERS, SELF_STOPPING, linear="a path of logistic regression")
+@documented(CLASSIFIERS, SelfStoppingRegressor)
 class SelfStoppingClassifier(OfOneTask):
     """Classification by iterative models, stopped at their best iterates and combined.
 
@@ -98,7 +149,14 @@ class SelfStoppingClassifier(OfOneTask):
 
     Parameters
     ----------
-    {estimator, criterion}
+    estimator : estimator that records its trajectory, list of (str, estimator), \
+default=None
+        A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
+        passed to them unscaled. None combines a path of logistic regression, boosted
+        trees, a kernel machine (up to 10,000 rows) and extra trees (up to 5000); linear
+        models and kernels standardise the columns themselves. If X has missing values
+        or categories, only trees are used.
+    {criterion}
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.

@@ -5,6 +5,8 @@ from mmap import mmap
 import numpy as np
 from scipy import sparse
 
+from ...optim.matrix import slices
+
 # Rows that are taken at a time have so many bytes, about.
 BLOCK_BYTES = 1 << 26
 
@@ -15,9 +17,7 @@ def blocks_of(X, y, sample_weight):
     if len(lengths) > 1:
         raise ValueError(f"X and y have different numbers of rows: {sorted(lengths)}.")
     (n_rows,) = lengths
-    size = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
-    for first in range(0, n_rows, size):
-        rows = slice(first, min(first + size, n_rows))
+    for rows in slices(n_rows, BLOCK_BYTES // (8 * max(1, X.shape[1]))):
         block = [_window(X, rows), np.asarray(y[rows])]
         if sample_weight is not None:
             block.append(np.asarray(sample_weight[rows]))

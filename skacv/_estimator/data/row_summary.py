@@ -315,10 +315,9 @@ class RowSummary(BaseEstimator):
 
     def _add_moments(self, sampled):
         """Add rows that are no longer sampled to the moments."""
-        if len(sampled):
-            fold = self.fold_of(sampled["number"])
-            rows, weights = sampled["row"].copy(), sampled["weight"]
-            add_to_groups(self._moments, fold, rows, weights)
+        fold = self.fold_of(sampled["number"])
+        rows, weights = sampled["row"].copy(), sampled["weight"]
+        add_to_groups(self._moments, fold, rows, weights)
 
     def merge(self, other: Self) -> Self:
         """Add the rows of another summary to this one.

@@ -122,19 +122,14 @@ class Standardized:
         ColumnMaps
         """
         shares = (weights / weights.sum(axis=0)).astype(design.dtype)
-        mean, squares = design.t_dot(shares), design.squares_t_dot(shares)
+        sums = design.t_dot(shares), design.squares_t_dot(shares)
         n_features = len(self.scale)
-        mean, squares = (
-            part[:n_features].astype(np.float64) for part in (mean, squares)
-        )
+        mean, squares = (part[:n_features].astype(np.float64) for part in sums)
         variance = squares - mean**2
         # As of all rows, a column that is constant is not scaled, in its own units.
         is_constant = variance <= CONSTANT * np.finfo(design.dtype).eps * squares
-        spread = np.where(
-            is_constant,
-            1 / self.scale[:, None],
-            np.sqrt(np.where(is_constant, 1.0, variance)),
-        )
+        variance = np.where(is_constant, 1.0, variance)
+        spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))
         factor = np.ones((design.shape[1], shares.shape[1]))
         center = np.zeros_like(factor)
         factor[:n_features] = 1 / spread

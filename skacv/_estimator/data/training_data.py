@@ -14,7 +14,6 @@ from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
 from ...optim.problem import Problem
-from .held_out_path import HeldOutPath
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
@@ -66,26 +65,17 @@ class TrainingData:
         """Whether a prediction is one number, without an axis for outputs."""
         return self.y.ndim == 1 and self.problem.target.shape[1] == 1
 
-    def predictions(self, estimator, predictors):
-        """Held-out predictions, in the shape and the units of the target.
+    def predictions(self, estimator):
+        """The function from predictors of held-out rows to what is predicted there.
 
-        In the place of the predictors, which may be the largest array of a fit.
-
-        Parameters
-        ----------
-        estimator : estimator
-        predictors : ndarray of shape (n_iterates, n_held_out, n_outputs)
+        The predictions have the shape and the units of the target. It keeps no rows.
         """
-        return self._predicting(estimator._prediction)(predictors)
-
-    def _predicting(self, prediction):
-        """The function from predictors to these predictions; it keeps no rows."""
         return partial(
             _predictions_of,
             offset=self.offset,
             dtype=self.problem.target.dtype,
             is_flat=self.has_flat_predictions,
-            prediction=prediction,
+            prediction=estimator._prediction,
             loss=self.problem.loss,
         )
 
@@ -107,16 +97,9 @@ class TrainingData:
             return paths
         return [path.on_rows(rows < n_single) for path, (_, rows) in zip(paths, folds)]
 
-    def held_out(self, estimator, paths):
-        """Predictions of the samples that folds hold out, of every iterate."""
-        return HeldOutPath(paths, self._predicting(type(estimator)._prediction))
-
     def single_rows(self, folds):
         """The held-out rows of folds that are single samples."""
-        n_single = self.problem.n_single
-        if n_single == len(self.problem.target):
-            return [rows for _, rows in folds]
-        return [rows[rows < n_single] for _, rows in folds]
+        return [rows[rows < self.problem.n_single] for _, rows in folds]
 
     def held_out_samples(self, folds):
         """The held-out samples of every fold of rows of the problem."""
@@ -265,10 +248,6 @@ class Samples:
     def n_samples(self):
         return self.passed.shape[0]
 
-    def places_of(self, samples):
-        """Which of the rows some samples are; -1 where they are none."""
-        return places(self.rows, self.n_samples)[samples]
-
 
 def validated(estimator, X, y, sample_weight, **checks):
     """Validate, and leave out rows of zero weight.
@@ -280,16 +259,11 @@ def validated(estimator, X, y, sample_weight, **checks):
     -------
     Samples
     """
-    X, y, sample_weight = (
-        checked_place(estimator, X),
-        on_host(y),
-        on_host(sample_weight),
-    )
-    shell = copy(estimator)
+    X, shell = checked_place(estimator, X), copy(estimator)
     X, y = validate_data(
         shell,
         X,
-        y,
+        on_host(y),
         accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
         dtype=floating(X),
         ensure_min_samples=2,
@@ -299,11 +273,9 @@ def validated(estimator, X, y, sample_weight, **checks):
         raise ValueError(f"y must be numbers, got strings such as {str(y.flat[0])!r}.")
     if y.dtype.kind == "f":  # None among objects has become NaN only now
         assert_all_finite(y, input_name="y")
-    weights = np.ones(len(y))
-    if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, y, dtype=np.float64, ensure_non_negative=True
-        )
+    weights = _check_sample_weight(
+        on_host(sample_weight), y, dtype=np.float64, ensure_non_negative=True
+    )
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:
         raise ValueError(

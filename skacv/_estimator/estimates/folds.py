@@ -23,6 +23,7 @@ from sklearn.utils.metadata_routing import (
 )
 
 from ..collections import is_collection
+from ..data.training_data import places
 from .left_out import folds_of
 
 
@@ -185,8 +186,8 @@ def asked_folds(estimator, X, y, samples, params):
     splitter, split_params = splitter_of(estimator, samples.y, params)
     if splitter is None:
         return []
-    position = samples.places_of(np.arange(samples.n_samples))
-    return folds_of(splitter.split(X, y, **split_params), position)
+    splits = splitter.split(X, y, **split_params)
+    return folds_of(splits, places(samples.rows, samples.n_samples))
 
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.utils import check_array, gen_batches
+from sklearn.utils import check_array
 
 from ..._compat import on_host
+from ...optim.matrix import slices
 from ...risk.averages import mean_with_error
 
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache, with a few outputs
@@ -66,8 +67,7 @@ class HeldOutLosses:
         order = np.argsort(labels, kind="stable")
         there, first = np.unique(labels[order], return_index=True)
         found = np.zeros((self.n_iterates, n_labels))
-        size = max(1, ENTRIES_PER_BLOCK // len(labels))
-        for block in gen_batches(self.n_iterates, size):
+        for block in slices(self.n_iterates, ENTRIES_PER_BLOCK // len(labels)):
             weighted = (self.of(block) * self.weights)[:, order]
             found[block, there] = np.add.reduceat(weighted, first, axis=1)
         return found, np.bincount(labels, self.weights, n_labels)

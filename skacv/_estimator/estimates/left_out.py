@@ -5,6 +5,8 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ...optim.array_path import ArrayPath
+from ...optim.matrix import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
@@ -18,10 +20,9 @@ from ...risk.left_out.methods import (
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
 from ..parameters import plain
-from .held_out_losses import losses_of
+from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
 
 FEWEST_ROWS = 3
-ENTRIES_PER_BLOCK = 1 << 16  # fits in cache
 # Rows that are left out at most where leave-one-out is asked for as a criterion, and
 # how many is left to us: an error of some percent does not change the choice.
 ROWS_TO_CHOOSE_BY = 500
@@ -81,12 +82,11 @@ def folds_of(splits, position):
     folds = []
     for number, split in enumerate(splits):
         try:
-            fold = [_places(part, position) for part in split]
+            fitted, held_out = (_places(part, position) for part in split)
         except IndexError as error:
             raise ValueError(
                 f"Fold {number} of cv has rows beyond the {len(position)} samples."
             ) from error
-        fitted, held_out = fold
         for rows, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
             if not rows.size:
                 raise ValueError(
@@ -133,18 +133,23 @@ def read_leave_one_out(run):
         predictors = leave_one_out(
             problem, trajectory, rows, **_replaying(estimator, data)
         )
-        path, se_path = _path(predictors, rows, data)
-        predictions = data.predictions(estimator, predictors)
-    if not np.isfinite(predictions[-1]).all():
+        found = _attributes(run, rows, predictors)
+    if not np.isfinite(found["loo_prediction_path_"][-1]).all():
         raise ValueError(
             "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
-    return _in_order(path, se_path, predictions, rows, data)
+    return found
 
 
-def _in_order(path, se_path, predictions, rows, data):
-    """Fitted attributes of rows left out, in the order of the samples."""
+def _attributes(run, rows, predictors):
+    """Fitted attributes of rows left out, in the order of the samples.
+
+    In the place of their predictors, which may be the largest array of a fit.
+    """
+    data = run.data
+    path, se_path = _path(predictors, rows, data)
+    predictions = data.predictions(run.estimator)(predictors)
     order = np.argsort(data.rows[rows])
     if (np.diff(order) != 1).any():
         rows, predictions = rows[order], predictions[:, order]
@@ -159,13 +164,12 @@ def _in_order(path, se_path, predictions, rows, data):
 
 def read_labels(run):
     """Fitted attributes of leave-one-out by labels that the run has carried."""
-    data, found, rows = run.data, run.carried.left_out, run.carried.rows
-    n_iterates = len(run.trajectory.coef)
-    predictors = np.stack(found.residuals[:n_iterates]) + data.problem.target[rows]
-    path, se_path = _path(predictors, rows, data)
-    predictions = data.predictions(run.estimator, predictors)
+    found, rows = run.carried.left_out, run.carried.rows
+    n_iterates, target = len(run.trajectory.coef), run.data.problem.target[rows]
+    attributes = _attributes(run, rows, np.stack(found.residuals[:n_iterates]) + target)
+    attributes["loo_path_"] -= found.bias[:n_iterates]
     return {
-        **_in_order(path - found.bias[:n_iterates], se_path, predictions, rows, data),
+        **attributes,
         "loo_mc_se_path_": np.array(found.mc_se[:n_iterates]),
         "df_path_": np.array(found.degrees_of_freedom[:n_iterates]),
     }
@@ -241,6 +245,31 @@ def coefficients_without_rows(estimator):
         yield data.without_rows(found, shift, k)
 
 
+class HeldOutPath(ArrayPath):
+    """Predictions of held-out rows by every iterate, fold after fold.
+
+    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets). Where
+    they are computed from coefficients of the folds, X is kept as ``fit`` has had it,
+    without a copy: it must not be changed in place.
+
+    Parameters
+    ----------
+    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
+    finished : callable
+        ``finished(predictors)`` are predictions, in the place of linear predictors.
+    """
+
+    def __init__(self, paths, finished):
+        self._paths, self._finished = paths, finished
+        n_held_out = sum(path.shape[1] for path in paths)
+        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
+
+    def _of(self, iterates):
+        parts = [path[iterates] for path in self._paths]
+        return self._finished(np.concatenate(parts, axis=1))
+
+
 def read_folds(run):
     """Fitted attributes of cross-validation on the folds of ``cv``."""
     trajectory, data = run.trajectory, run.data
@@ -261,7 +290,7 @@ def read_folds(run):
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
-        "cv_prediction_path_": data.held_out(run.estimator, paths),
+        "cv_prediction_path_": HeldOutPath(paths, data.predictions(run.estimator)),
         "cv_indices_": data.held_out_samples(folds),
         "cv_target_": data.held_out_targets(folds),
     }
@@ -273,9 +302,9 @@ def _fold_record(run, folds):
     if run.carried is not None:
         run.carried.check_stable(trajectory)
         return run.carried.recorded(len(trajectory.coef))
-    settings = {"refit": estimator._spec().refit(data), **_parallel(estimator.n_jobs)}
+    refit, settings = estimator._spec().refit(data), _parallel(estimator.n_jobs)
     with np.errstate(over="ignore", invalid="ignore"):
-        return leave_folds_out(data.problem, trajectory, folds, **settings)
+        return leave_folds_out(data.problem, trajectory, folds, refit, **settings)
 
 
 def unseen_folds(folds, seen):
@@ -336,9 +365,9 @@ def _path(predictors, rows, data):
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     # So many iterates at a time that their losses stay in cache.
-    size = max(1, ENTRIES_PER_BLOCK // target.size)
-    found = []
-    for first in range(0, len(predictors), size):
-        losses = losses_of(problem.loss, target, predictors[first : first + size])
-        found.append(mean_with_error(losses, weights))
-    return tuple(np.concatenate(found, axis=1))
+    size = ENTRIES_PER_BLOCK // target.size
+    found = [
+        mean_with_error(losses_of(problem.loss, target, predictors[some]), weights)
+        for some in slices(len(predictors), size)
+    ]
+    return np.concatenate(found, axis=1)

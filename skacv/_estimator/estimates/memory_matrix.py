@@ -41,7 +41,7 @@ class LowRankPredictions(ArrayPath):
         Factors of the predictors; or of the residuals, which are subtracted from the
         targets to give predictions.
     prediction : callable
-        ``prediction(found)`` of a row of the factors' product.
+        ``prediction(found)`` of rows of the factors' product, which it may overwrite.
     """
 
     def __init__(self, factors, prediction):
@@ -51,11 +51,8 @@ class LowRankPredictions(ArrayPath):
 
     def _of(self, iterates):
         temporal, spatial = self._factors
-        rows = np.tensordot(temporal[iterates], spatial, axes=1)
-        found = np.empty(rows.shape, self.dtype)
-        for place, row in enumerate(rows):
-            found[place] = self._prediction(row)
-        return found
+        found = np.tensordot(temporal[iterates], spatial, axes=1)
+        return self._prediction(found).astype(self.dtype, copy=False)
 
 
 def has_memory_matrix(estimator):
@@ -120,8 +117,9 @@ def read_memory_matrix(run):
 
 
 def _prediction(predictor, estimator_class, offset, loss):
-    """Predictions from predictors without the mean of the target."""
-    return estimator_class._prediction(predictor + offset, loss)
+    """Predictions from predictors without the mean of the target, overwritten."""
+    predictor += offset
+    return estimator_class._prediction(predictor, loss)
 
 
 def _warn_of_row_scales(run, estimate):

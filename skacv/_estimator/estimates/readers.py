@@ -69,10 +69,9 @@ class FinishedRun:
     @cached_property
     def values(self) -> np.ndarray:
         """Loss of every iterate on the training rows, (n_iter + 1,)."""
-        predictor, values = self.trajectory.predictor, self.data.problem.path_values
-        return self.so_far.first(
-            "train", len(predictor), lambda iterates: values(predictor, iterates)
-        )
+        predictor = self.trajectory.predictor
+        values = partial(self.data.problem.path_values, predictor)
+        return self.so_far.first("train", len(predictor), values)
 
     @property
     def train_path(self) -> np.ndarray:

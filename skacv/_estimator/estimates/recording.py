@@ -269,16 +269,12 @@ class RecordsTrajectory(Protocol):
         return  # not abstract
 
 
-REQUIRED = [
-    name
-    for name in vars(RecordsTrajectory)
-    if name in RecordsTrajectory.__abstractmethods__
-]
 METHODS = [
     name
     for name, value in vars(RecordsTrajectory).items()
     if isinstance(value, FunctionType | staticmethod) and not name.startswith("__")
 ]
+REQUIRED = [name for name in METHODS if name in RecordsTrajectory.__abstractmethods__]
 
 
 # By the name of a class of other packages, the one of ours to take instead.

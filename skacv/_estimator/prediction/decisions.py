@@ -44,10 +44,9 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
     def _outputs(self, y):
         """Fitted attributes of the outputs, known before a run."""
         n_classes = len(classes_of(self, np.asarray(y))[0])
-        is_coupled = self._class_loss(n_classes).is_coupled
         return {
             "n_outputs": 1 if n_classes == 2 else n_classes,
-            "is_coupled": is_coupled,
+            "is_coupled": self._class_loss(n_classes).is_coupled,
         }
 
     @staticmethod

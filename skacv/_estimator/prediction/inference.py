@@ -10,14 +10,13 @@ from sklearn.base import is_classifier
 from ..._compat import on_host
 from ..data.training_data import new_rows
 from ..devices import of_record, of_rows
-from ..docstrings import DEBIASED, documented
+from ..docstrings import documented
 from .debiasing import check_can_debias, debiased, debiased_means, on_true_scale
 
 
 class CoefficientInference:
     """Inference about the true coefficients, for regressors with linear predictors."""
 
-    @documented(DEBIASED)
     @of_record
     def coef_interval(
         self,
@@ -44,7 +43,19 @@ class CoefficientInference:
 
         Parameters
         ----------
-        {columns, coverage, iteration, covariance, X_unlabelled}
+        columns : array-like of int, str or bool, default=None
+            The columns of X to return; None means all. "nodewise" fits one lasso per
+            column.
+        coverage : float, default=0.95
+            Nominal probability that an interval contains the true coefficient.
+        iteration : int, default=None
+            The iterate to debias; None means the one in use.
+        covariance : "nodewise" or array-like of shape (n_features, n_features), \
+default="nodewise"
+            The covariance matrix of the features, if it is known.
+        X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
+            Rows without a target. The covariance is then estimated from these and the
+            training rows; together they must be more than the features.
 
         Returns
         -------
@@ -83,7 +94,7 @@ class CoefficientInference:
         )
         return np.stack([table["lower"], table["upper"]], axis=-1)
 
-    @documented(DEBIASED)
+    @documented(coef_interval)
     @of_record
     def coef_table(
         self,
@@ -121,7 +132,7 @@ class CoefficientInference:
         )
         return as_frame(table)
 
-    @documented(DEBIASED)
+    @documented(coef_interval)
     @of_rows
     def predict_mean_interval(
         self,
@@ -190,7 +201,7 @@ class CoefficientInference:
 class LogisticInference:
     """Inference about the coefficients of a logistic model, for two classes."""
 
-    @documented(DEBIASED)
+    @documented(CoefficientInference.coef_interval)
     @of_record
     def coef_interval(
         self,
@@ -275,7 +286,7 @@ class CoefficientTests:
     of the true model, :class:`LogisticInference` estimates the factor.
     """
 
-    @documented(DEBIASED)
+    @documented(CoefficientInference.coef_interval)
     @of_record
     def coef_table(
         self,

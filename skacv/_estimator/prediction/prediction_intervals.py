@@ -2,10 +2,10 @@
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import check_in_memory
+from ...optim.matrix import slices
 from ...optim.namespaces import dtype_of, here, rows_in
 from ...risk.intervals import (
     around_predictions,
@@ -186,14 +186,12 @@ def on_kept_columns(fitted, samples, X):
 
 def _jackknife_plus(fitted, X, residuals, ranks, spread):
     """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
-    size = max(1, BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals)))
-    ends = []
-    for replicas, own_residuals in zip(
-        without_rows(fitted), residuals.reshape(len(residuals), -1).T
-    ):
+    size = BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals))
+    ends, targets = [], residuals.reshape(len(residuals), -1).T
+    for replicas, own_residuals in zip(without_rows(fitted), targets):
         predictions = (
             _predictions_of(fitted, replicas, X[block, :])
-            for block in gen_batches(X.shape[0], size)
+            for block in slices(X.shape[0], size)
         )
         blocks = [
             ends_of(jackknife_plus, found, own_residuals, ranks, spread(found))

@@ -52,13 +52,12 @@ class ArrayRows(RowsToFit):
         """Whether another fit is to the same rows."""
         if not isinstance(other, ArrayRows):
             return False
-        pairs = (
-            (self.samples.rows, other.samples.rows),
-            (self.samples.y, other.samples.y),
-            (self.coded.weights, other.coded.weights),
-            (self.samples.passed, other.samples.passed),
-        )
-        return all(are_equal(*pair) for pair in pairs)
+        return all(map(are_equal, self._arrays(), other._arrays()))
+
+    def _arrays(self):
+        """What the same rows have in common."""
+        samples = self.samples
+        return samples.rows, samples.y, self.coded.weights, samples.passed
 
     def problem(self, estimator, params, seed, resume):
         """The problem that they make, and the folds of ``cv`` as rows of it.

@@ -89,12 +89,10 @@ class Patience:
             return
         if self.improved is None or value < self._least:
             self.best, self._least = t, value
-        if self.improved is None or self._is_improvement(value, uncertainty):
-            self.improved, self._value = t, value
-
-    def _is_improvement(self, value, uncertainty):
         # Values may be below zero: those of scores, and of estimates without bias.
-        return value < self._value - self.tol * abs(self._value) - uncertainty
+        improvement = self._value - self.tol * abs(self._value) - uncertainty
+        if self.improved is None or value < improvement:
+            self.improved, self._value = t, value
 
     def follow(self, path):
         """Add the values of iterates, one after the other.
