@@ -1,11 +1,8 @@
 """Linear models that record every iterate and estimate its risk."""
 
-from .elastic_net import TrajectoryElasticNet
-from .general_classifier import TrajectoryClassifier
-from .general_regressor import TrajectoryRegressor
-from .group_lasso import TrajectoryGroupLasso
+from .general import TrajectoryClassifier, TrajectoryRegressor
 from .huber import TrajectoryHuberRegressor
-from .lasso import TrajectoryLasso
+from .lasso import TrajectoryElasticNet, TrajectoryGroupLasso, TrajectoryLasso
 from .logistic import TrajectoryLogisticRegression
 from .poisson import TrajectoryPoissonRegressor
 from .ridge import IterativeRidge

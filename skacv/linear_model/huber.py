@@ -14,7 +14,7 @@ from .._estimator.prediction.inference import CoefficientInference
 from .._estimator.run.strengths import Strengths
 from .._typing import RandomState
 from ..optim.losses import Huber
-from ._curved import SMOOTH_PATH, CurvedRegressor
+from ._bases import SMOOTH_PATH, CurvedRegressor
 
 # The standard deviation of a normal distribution over its median deviation.
 NORMAL_MAD = 1.4826

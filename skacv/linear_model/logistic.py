@@ -16,7 +16,7 @@ from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
-from ._curved import InverselyPenalized
+from ._bases import InverselyPenalized
 
 # Newton's method takes less than gradients along a path on this many rows at least. A
 # Hessian of 100 coefficients takes as long as it saves.

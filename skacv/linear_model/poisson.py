@@ -11,7 +11,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.prediction.inference import CoefficientTests
 from .._typing import RandomState
 from ..optim.losses import Poisson
-from ._curved import CurvedRegressor
+from ._bases import CurvedRegressor
 
 
 @documented(STOCHASTIC, strength="alpha", loss="half deviance", alpha="1.0")

@@ -10,7 +10,7 @@ from .._estimator.docstrings import INVERSE, documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from ..optim.losses import SmoothedHinge, SquaredHinge
-from ._curved import InverselyPenalized
+from ._bases import InverselyPenalized
 
 
 @documented(INVERSE, strength="C", loss="hinge loss", curvature="2, or 1 / smoothing")
