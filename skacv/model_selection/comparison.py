@@ -7,9 +7,8 @@ from itertools import chain
 import numpy as np
 
 from .._estimator.estimates.readers import ESTIMATES
-from .criteria import PathCriterion
+from .criteria import PathCriterion, place_of_least
 from .optimism import RecordedLosses, corrected_score
-from .rules import place_of_least
 from .splits import take_back
 from .stages import choice_of
 

@@ -20,8 +20,7 @@ from .members import (
     named,
     tags_of,
 )
-from .portfolios import PORTFOLIOS, task_of
-from .tables import Table, that_take, warn_of_columns
+from .portfolios import PORTFOLIOS, Table, task_of, that_take, warn_of_columns
 
 
 class ComposedOfMembers(Composition):

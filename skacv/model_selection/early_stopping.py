@@ -31,7 +31,7 @@ from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .composed import ComposedOfMembers
-from .criteria import PathCriterion, ScorerCriterion, automatic
+from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
 from .members import (
     are_alike,
     by_member,
@@ -42,9 +42,7 @@ from .members import (
     usual_scorer,
 )
 from .portfolios import PORTFOLIOS
-from .read_once import read_once
-from .rules import RULES, least
-from .splits import draw_once
+from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
 
 
