@@ -1,12 +1,10 @@
 """Linear models that record every iterate and estimate its risk."""
 
+from .classifiers import TrajectoryLinearSVC, TrajectoryLogisticRegression
 from .general import TrajectoryClassifier, TrajectoryRegressor
-from .huber import TrajectoryHuberRegressor
 from .lasso import TrajectoryElasticNet, TrajectoryGroupLasso, TrajectoryLasso
-from .logistic import TrajectoryLogisticRegression
-from .poisson import TrajectoryPoissonRegressor
+from .regressors import TrajectoryHuberRegressor, TrajectoryPoissonRegressor
 from .ridge import IterativeRidge
-from .svm import TrajectoryLinearSVC
 
 __all__ = [
     "IterativeRidge",

@@ -14,11 +14,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.run.fit import shape_of
 from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
-from ..linear_model import (
-    IterativeRidge,
-    TrajectoryLasso,
-    TrajectoryLogisticRegression,
-)
+from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so

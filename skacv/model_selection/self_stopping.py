@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from .._estimator.docstrings import CLASSIFIERS, SELF_STOPPING, documented
+from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -31,14 +32,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.estimator = estimator
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.patience = patience
-        self.param_grid = param_grid
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        set_parameters(self, locals())
 
 
 @documented(SELF_STOPPING, linear="a path of the lasso, a path of ridge")

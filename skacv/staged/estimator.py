@@ -27,13 +27,13 @@ from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, known_of, target_of, weights_of
+from .data import check_enough, compared_as, known_of, target_of, weights_of
 from .growing import last_of, prefix_of
 from .kinds import CAN, kind_of
-from .losses import compared_as
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
 
@@ -146,10 +146,7 @@ class Staged(
         n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this object, or of its estimator.
