@@ -15,6 +15,7 @@ PALETTE = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
 BLACK, GREY = "#000000", "#666666"
 # In longer runs the early iterates are drawn larger.
 LONG_RUN = 100
+SCALES = {"symlog": {"linthresh": 10}}
 
 
 def recorded(estimator, X=None):
@@ -95,10 +96,7 @@ class Display:
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
         n_iterates, title = self._draw(ax)
-        if self.xscale == "symlog":
-            ax.set_xscale("symlog", linthresh=10)
-        else:
-            ax.set_xscale(self.xscale)
+        ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
         ax.set_xlim(0, max(n_iterates - 1, 1))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.set_xlabel("iteration")

@@ -79,10 +79,9 @@ def _is_asked_for(estimate, candidate):
 
 def _may_compute(estimate, candidate):
     """Whether a candidate can compute an estimate, and has not switched it off."""
-    setting = estimate.setting(candidate)
-    if not estimate.is_offered_by(candidate) or setting is False:
-        return False
-    return setting is None or estimate.is_on(candidate)
+    is_left_to_us = estimate.setting(candidate) is None
+    is_possible = is_left_to_us or estimate.is_on(candidate)
+    return is_possible and estimate.is_offered_by(candidate)
 
 
 def _leaves_one_out(candidate, X, y):

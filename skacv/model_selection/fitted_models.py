@@ -163,13 +163,9 @@ def linear_svc(estimator, X, y, weights):
         positive = labels == (1 if is_binary else k)
         # Against the rest, the rest has weight one.
         scale = by_class[labels] if is_binary else np.where(positive, by_class[k], 1)
-        machine = _machine(
-            estimator,
-            line._replace(coef=coef[:, None]),
-            np.where(positive, 1.0, -1.0)[:, None],
-            weights * scale,
-        )
-        outputs.append(machine)
+        own = line._replace(coef=coef[:, None])
+        target = np.where(positive, 1.0, -1.0)[:, None]
+        outputs.append(_machine(estimator, own, target, weights * scale))
     return outputs
 
 
@@ -262,7 +258,10 @@ def recorded(estimator, X, y, weights):
     # Rows of weight zero are not among the prepared ones.
     own_weights = np.zeros(len(weights))
     own_weights[data.rows] = data.problem.row_weights[:, 0]
-    penalty = _penalty_in_force(estimator)
+    # That of the phase which led to the iterate in use.
+    ends = np.cumsum([phase.n_updates for phase in estimator._phases])
+    phase = estimator._phases[np.searchsorted(ends, estimator.iteration_)]
+    penalty = phase.penalty
     if data.is_centered:
         # The run has no coefficient for the intercept, but refits centre anew: it
         # is a coefficient that the penalty spares.
@@ -271,12 +270,6 @@ def recorded(estimator, X, y, weights):
     shares = 1 - stays * estimator._spec().refit(data).penalty_scale(stays)
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
     return output_by_output(model)
-
-
-def _penalty_in_force(estimator):
-    """That of the phase which led to the iterate in use."""
-    ends = np.cumsum([phase.n_updates for phase in estimator._phases])
-    return estimator._phases[np.searchsorted(ends, estimator.iteration_)].penalty
 
 
 FITTED_MODELS = {

@@ -1,5 +1,6 @@
 """Estimators fitted in stages, as estimators that record their trajectory."""
 
+import warnings
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -32,7 +33,7 @@ from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
 from .data import check_enough, compared_as, known_of, target_of, weights_of
-from .growing import last_of, prefix_of
+from .growing import Growing, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
@@ -183,11 +184,8 @@ class Staged(
         return found
 
     def __getattr__(self, name: str) -> Any:
-        if (
-            name.endswith("_")
-            and not name.startswith("_")
-            and "estimator_" in vars(self)
-        ):
+        is_of_fit = name.endswith("_") and not name.startswith("_")
+        if is_of_fit and "estimator_" in vars(self):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
 
@@ -347,8 +345,7 @@ class Staged(
             folds = [
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
-            most_kept = held_out.MOST_KEPT
-            evaluation = Evaluation(loss, folds, *evaluated_on, most_kept=most_kept)
+            evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
         passed = X, y, params
         return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 
@@ -395,9 +392,10 @@ class Staged(
     def _check_data(self, X, y, sample_weight=None):
         """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        known, passed = known_of(self, X, y), (X, y, weights)
-        run = StagedRun.of(self.estimator, passed, weights, None, None, known)
-        run.go_on(self._kind().n_next(1), 1)
+        known_of(self, X, y)
+        one = Growing.of(self.estimator, X, y, weights, held_out=X)
+        with warnings.catch_warnings(action="ignore"):
+            one.grown(self._kind().n_next(1))
         check_enough(y)
 
     def get_metadata_routing(self) -> Any:
