@@ -14,6 +14,8 @@ from ._figure import BLUE, PALETTE, Display, coef_path_of, iteration_scale, reco
 # As many curves as a legend can name.
 MAX_NAMED = 8
 MAX_DRAWN = 200
+NAMED = {"linewidth": 1.6, "zorder": 3}
+UNNAMED = {"color": BLUE, "alpha": 0.25, "linewidth": 0.8, "zorder": 2}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -101,16 +103,10 @@ class CoefficientPathDisplay(Display):
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
         self.lines_ = []
         for rank, j in enumerate(order[:MAX_DRAWN]):
-            named = rank < MAX_NAMED
-            (line,) = ax.plot(
-                path[:, j],
-                color=f"C{rank}" if named else BLUE,
-                alpha=1.0 if named else 0.25,
-                linewidth=1.6 if named else 0.8,
-                zorder=3 if named else 2,
-                label=self._name(j) if named else None,
-            )
-            self.lines_.append(line)
+            style = UNNAMED
+            if rank < MAX_NAMED:
+                style = NAMED | {"color": f"C{rank}", "label": self._name(j)}
+            self.lines_ += ax.plot(path[:, j], **style)
         ax.axhline(0, color="black", linewidth=0.6)
         self._mark_iteration(ax)
         ax.set_ylabel("coefficient")
@@ -278,7 +274,7 @@ default="nodewise"
         ax.fill_between(
             self.iterations, lower, upper, color=color, alpha=0.15, linewidth=0
         )
-        (line,) = ax.plot(
+        self.lines_ += ax.plot(
             self.iterations,
             self.estimate[:, k],
             marker="o",
@@ -288,7 +284,7 @@ default="nodewise"
             color=color,
             zorder=3,
         )
-        (coef_line,) = ax.plot(
+        self.coef_lines_ += ax.plot(
             self.coef_path[:, k],
             dashes=(4, 2),
             linewidth=1,
@@ -296,8 +292,6 @@ default="nodewise"
             color=color,
             zorder=3,
         )
-        self.lines_.append(line)
-        self.coef_lines_.append(coef_line)
 
 
 def _spread(n_iter, iteration, xscale):

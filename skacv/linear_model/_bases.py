@@ -7,7 +7,7 @@ import numpy as np
 
 from .._compat import Interval, StrOptions
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
-from .._estimator.prediction.decisions import RecordedClassifier
+from .._estimator.prediction.decisions import RecordedClassifier, label_of
 from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel
@@ -136,13 +136,12 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
         trajectory, data = run.trajectory, run.data
         if trajectory.phases[-1].penalty.strength > 0:
             return
-        target, predictor = data.problem.target, trajectory.predictor[-1]
         # Right on every row: the loss is lower further along the same direction.
-        if target.shape[1] == 1:
-            is_separated = ((predictor > 0) == (target > 0)).all()
-        else:
-            is_separated = (predictor.argmax(axis=1) == target.argmax(axis=1)).all()
-        if is_separated:
+        labels, predicted = (
+            label_of(self._decision(each), data.names["classes_"])
+            for each in (data.problem.target, trajectory.predictor[-1])
+        )
+        if (labels == predicted).all():
             warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an earlier iterate, or a penalty.",

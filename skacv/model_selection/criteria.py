@@ -47,10 +47,10 @@ RULES = {"min": least, "one_se": within_one_standard_error}
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
-def automatic(candidates, X, y, names=WITH_PREDICTIONS):
+def automatic(candidates, X, y):
     """The estimate that "auto" stands for, one for all candidates.
 
-    The first of ``names`` that the candidates are set to compute. If there is none,
+    The first with predictions that the candidates are set to compute. If there is none,
     leave-one-out if it takes no longer than folds, otherwise folds. Candidates without
     folds use the estimates that they have.
 
@@ -58,7 +58,7 @@ def automatic(candidates, X, y, names=WITH_PREDICTIONS):
     -------
     Estimate
     """
-    estimates = [ESTIMATES[name] for name in names]
+    estimates = [ESTIMATES[name] for name in WITH_PREDICTIONS]
     for estimate in estimates:
         if all(_is_asked_for(estimate, candidate) for candidate in candidates):
             return estimate
@@ -124,6 +124,11 @@ class Criterion:
     """
 
     samples = None
+
+    def error_among(self, estimator):
+        """The standard errors, as a function of places among the iterates kept."""
+        rows = estimator.recorded_iterations()
+        return lambda places: self.standard_error(estimator, rows[places])
 
     def on_common_rows(self, estimators):
         """The criterion on the rows that all fitted estimators have held out.

@@ -344,9 +344,7 @@ class TrajectoryEarlyStoppingCV(
         if self._is_portfolio():
             runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
-        compared = comparison(
-            candidates, runs, criterion, rule, between, left_out=left_out
-        )
+        compared = comparison(candidates, runs, criterion, rule, between, left_out)
         found = self._found(compared, losses, partial(on_device_of, X, passed_y))
         with threads_for(shape_of(X)):
             corrected = compared.corrected_score(rng)

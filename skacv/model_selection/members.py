@@ -361,11 +361,8 @@ class ComposedOfMembers(Composition):
         -------
         MetadataRouter
         """
-        mapping = (
-            MethodMapping()
-            .add(caller="fit", callee="fit")
-            .add(caller="score", callee="score")
-        )
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping.add(caller="score", callee="score")
         router = MetadataRouter(owner=self)
         members = self._members()
         if self.estimator is None and self.task == "auto":  # any that fit may take

@@ -13,11 +13,8 @@ from .early_stopping import TrajectoryEarlyStoppingCV
 class OfOneTask(TrajectoryEarlyStoppingCV):
     """A stopping estimator with one ``task``, which a subclass defines."""
 
-    _parameter_constraints = {
-        name: constraint
-        for name, constraint in TrajectoryEarlyStoppingCV._parameter_constraints.items()
-        if name != "task"
-    }
+    _parameter_constraints = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
+    del _parameter_constraints["task"]
 
     @names_keywords
     def __init__(

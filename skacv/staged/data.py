@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from .._compat import _check_sample_weight, _num_samples, check_in_memory, class_weights
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.prediction.decisions import known_labels, targets_of
 from ..optim.losses import Logistic, Loss, Multinomial, Poisson, SquaredError
 from .growing import last_of, prefix_of
 from .kind import response_of
@@ -93,7 +94,6 @@ class WrongLabel(Loss):
     """One if the label of the largest decision is wrong, else zero."""
 
     name = "share of wrong labels"
-    labels = -1.0, 1.0
     is_coupled = True
 
     def value(self, target, predictor):
@@ -241,11 +241,7 @@ def target_of(y, known):
     if "classes_" not in known:
         settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
         return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
-    classes, loss = known["classes_"], known["_loss"]
-    y = y.ravel()
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
-    other, this = loss.labels
-    own = classes if len(classes) > 2 or loss == LogLoss() else classes[1:]
-    return np.where(y[:, None] == own, this, other)
+    label, n_classes = known_labels(y, known["classes_"]), len(known["classes_"])
+    if known["_loss"] == LogLoss():  # which has the probabilities of both of two
+        return np.eye(n_classes)[label]
+    return targets_of(label, n_classes, known["_loss"])
