@@ -26,7 +26,11 @@ def _estimator_has(name):
 
 def _fitted(name: str, doc: str) -> Any:
     """A property: a fitted attribute of ``estimator_``."""
-    return property(lambda self: getattr(self._chosen(), name), doc=doc)
+
+    def value(self) -> Any:
+        return getattr(self._chosen(), name)
+
+    return property(value, doc=doc)
 
 
 class ChosenIterate:

@@ -289,12 +289,11 @@ class ScorerCriterion(Criterion):
         """
         predictions, rows = self._held_out(estimator)
         score = self.scorer_on(rows)
-        return np.array(
-            [
-                score(estimator._held_out_estimator(found, t))
-                for t, found in enumerate(predictions)
-            ]
-        )
+        scores = [
+            score(estimator._held_out_estimator(found, t))
+            for t, found in enumerate(predictions)
+        ]
+        return np.array(scores)
 
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""

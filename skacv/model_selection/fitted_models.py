@@ -1,10 +1,10 @@
 """The fitted linear models of which it is known what they minimised.
 
 To add a class, write an adapter ``(estimator, X, y, weights) -> list of
-ConvergedModel``, one for every output that was fitted on its own, beside those for
-regressors or classifiers, or take one that is there, and list it in
-``FITTED_MODELS``. Subclasses are found through their bases, all linear models of
-this package through ``TrajectoryModel``. Of a pipeline what counts is the last step.
+ConvergedModel``, one for every output that was fitted on its own, or take one that is
+there, and list it in ``FITTED_MODELS``. Subclasses are found through their bases, all
+linear models of this package through ``TrajectoryModel``. The last step of a pipeline
+is what counts.
 """
 
 from dataclasses import replace
@@ -34,6 +34,12 @@ from ..optim.penalties import L1, ElasticNet, SquaredL2
 from ..optim.problem import Problem
 from ..risk.converged.hinge import Hinge, HingeModel
 from ..risk.converged.model import ConvergedModel
+
+# LIBLINEAR stops when margins are right to its ``tol``; how much of that is
+# taken for a row on the margin.
+MARGIN_TOLERANCE = 10
+# LIBSVM puts dual coefficients at their bound exactly, but for the product.
+BOUND_TOLERANCE = 1e-9
 
 
 class Line(NamedTuple):
@@ -129,6 +135,9 @@ def dense(array):
     return array.toarray() if sparse.issparse(array) else array
 
 
+# -------------------------------------------------------------------- regressors
+
+
 def ridge(estimator, X, y, weights):
     """||y - X b||^2 + alpha ||b||^2, a penalty for every target."""
     _refuse_positive(estimator)
@@ -183,13 +192,6 @@ def poisson(estimator, X, y, weights):
 def _refuse_positive(estimator):
     if getattr(estimator, "positive", False):
         raise ValueError(f"{type(estimator).__name__}(positive=True) is not supported.")
-
-
-# LIBLINEAR stops when margins are right to its ``tol``; how much of that is
-# taken for a row on the margin.
-MARGIN_TOLERANCE = 10
-# LIBSVM puts dual coefficients at their bound exactly, but for the product.
-BOUND_TOLERANCE = 1e-9
 
 
 # ----------------------------------------------------------- logistic regression
@@ -318,6 +320,9 @@ def _penalised_intercept(estimator, line):
     return Line(np.hstack([line.X, column]), coef, None)
 
 
+# ------------------------------------------------------ what classifiers share
+
+
 def _encoded(estimator, y):
     """Which of the model's classes every label is."""
     unknown = np.setdiff1d(y, estimator.classes_)
@@ -335,6 +340,9 @@ def _n_scores(estimator):
 
 def _class_weights(estimator, y, weights):
     return class_weights(estimator.class_weight, estimator.classes_, y, weights)
+
+
+# ------------------------------------------------------ models of this package
 
 
 def recorded(estimator, X, y, weights):
@@ -369,6 +377,8 @@ def recorded(estimator, X, y, weights):
     model = line.converged(target, own_weights, estimator._loss, penalty, shares)
     return output_by_output(model)
 
+
+# --------------------------------------------------------------------- the table
 
 FITTED_MODELS = {
     linear_model.Ridge: ridge,

@@ -5,7 +5,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import joblib
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -122,8 +122,7 @@ def are_alike(losses):
 
 def usual_scorer(estimator):
     """The name of the scorer that compares members with different losses."""
-    is_classifier = get_tags(estimator).estimator_type == "classifier"
-    return "accuracy" if is_classifier else "r2"
+    return "accuracy" if is_classifier(estimator) else "r2"
 
 
 def check_losses(candidates, X, y):

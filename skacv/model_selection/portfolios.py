@@ -104,7 +104,7 @@ def _why_not(name, member, table, estimate):
     if estimate is not None and not estimate.is_computed_by(member):
         return f"it has no {estimate.path}"
     tags = get_tags(member)
-    if table.is_sparse and not tags.input_tags.sparse:
+    if table.is_sparse and (name == "kernel" or not tags.input_tags.sparse):
         return SPARSE
     if table.n_targets > 1 and not tags.target_tags.multi_output:
         return "y has several targets"
@@ -115,11 +115,8 @@ def _why_not(name, member, table, estimate):
         member.get_params()
     ):
         return CATEGORIES
-    if name == "kernel":
-        if not table.is_here:
-            return "a kernel needs rows in memory"
-        if table.is_sparse:
-            return SPARSE
+    if name == "kernel" and not table.is_here:
+        return "a kernel needs rows in memory"
     is_of_arrays = table.is_here and not table.is_foreign
     if name in ("boosted trees", "extra trees") and not is_of_arrays:
         return "trees need rows in memory, of NumPy or pandas"
