@@ -1,7 +1,6 @@
 """Displays of a recorded trajectory."""
 
-from .coefficient_interval import CoefficientIntervalDisplay
-from .coefficient_path import CoefficientPathDisplay
+from .coefficients import CoefficientIntervalDisplay, CoefficientPathDisplay
 from .risk_path import RiskPathDisplay
 
 __all__ = ["CoefficientIntervalDisplay", "CoefficientPathDisplay", "RiskPathDisplay"]

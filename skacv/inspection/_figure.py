@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
 from .._estimator.devices import in_numpy
-from ..model_selection.pipelines import last_step
+from ..model_selection.fitted_models import last_step
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -15,6 +15,7 @@ PALETTE = BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE
 BLACK, GREY = "#000000", "#666666"
 # In longer runs the early iterates are drawn larger.
 LONG_RUN = 100
+SCALES = {"symlog": {"linthresh": 10}}
 
 
 def recorded(estimator, X=None):
@@ -95,10 +96,7 @@ class Display:
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
         n_iterates, title = self._draw(ax)
-        if self.xscale == "symlog":
-            ax.set_xscale("symlog", linthresh=10)
-        else:
-            ax.set_xscale(self.xscale)
+        ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
         ax.set_xlim(0, max(n_iterates - 1, 1))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.set_xlabel("iteration")

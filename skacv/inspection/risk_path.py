@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._estimator.estimates.readers import ESTIMATES
-from ..model_selection.pipelines import last_step
+from ..model_selection.fitted_models import last_step
 from ._figure import (
     BLACK,
     BLUE,
@@ -225,19 +225,18 @@ default=None
         colors = {name: line.get_color() for name, line in self.other_lines_.items()}
         if self.criterion is not None:
             colors[self.estimator_name] = self.lines_[self.criterion].get_color()
-        names, values = list(self.weights), list(self.weights.values())
-        height = HEIGHT_OF_BAR * len(names)
-        beside = ax.inset_axes([1.06, 0.06, 0.3, height])
-        colors = [colors.get(name, GREY) for name in names]
-        bars = beside.barh(range(len(names)), values, height=0.3, color=colors)
+        n_bars = len(self.weights)
+        beside = ax.inset_axes([1.06, 0.06, 0.3, HEIGHT_OF_BAR * n_bars])
         for place, (name, value) in enumerate(self.weights.items()):
+            color = colors.get(name, GREY)
+            bars = beside.barh(place, value, height=0.3, color=color)
+            self.weight_bars_[name] = bars[0]
             beside.text(
                 0, place - 0.2, f" {name} {value:.2f}", fontsize="small", va="bottom"
             )
-        beside.set(xlim=(0, 1), ylim=(len(names) - 0.7, -0.9), xticks=[], yticks=[])
+        beside.set(xlim=(0, 1), ylim=(n_bars - 0.7, -0.9), xticks=[], yticks=[])
         beside.set_title("weights of the blend", fontsize="small", loc="left")
         beside.spines[["top", "right", "bottom"]].set_visible(False)
-        self.weight_bars_ = dict(zip(names, bars))
 
     def _draw_errors(self, ax):
         self.test_line_ = None

@@ -1,16 +1,98 @@
-"""Lasso by proximal gradient descent, with the whole path and its risk."""
+"""Lasso, elastic net and group lasso by proximal gradient descent."""
 
+from numbers import Integral, Real
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from .._compat import StrOptions
+from .._compat import Interval, StrOptions
 from .._estimator.docstrings import SQUARED, documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
-from ..optim.penalties import L1
-from ._penalties import weighted
-from ._squared import SquaredErrorRegressor
+from ..optim.families import GroupL2, Weighted
+from ..optim.penalties import L1, ElasticNet
+from ._bases import SquaredErrorRegressor
+
+
+def weighted(penalty, weights, n_features):
+    """A uniform penalty with the weights of ``penalty_weights``, if there are any.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,) or None
+
+    Returns
+    -------
+    Uniform or Weighted
+
+    Raises
+    ------
+    ValueError
+        If the weights are not as many finite numbers, none of them negative.
+    """
+    if weights is None:
+        return penalty
+    weights = checked_weights(weights, n_features, "penalty_weights", "features")
+    return Weighted(penalty, weights)
+
+
+def checked_weights(weights, n_weights, name, counted):
+    """Weights as an array of so many finite numbers, none of them negative."""
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_weights,):
+        raise ValueError(
+            f"{name} must have shape ({n_weights},), one weight for each of the "
+            f"{counted}, got {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"{name} must be finite and not negative.")
+    return weights
+
+
+def numbered_groups(groups, n_features):
+    """The group of every feature, numbered from 0.
+
+    Shapes: returned (n_features,).
+
+    Parameters
+    ----------
+    groups : int, array-like of shape (n_features,) or list of array-like of int
+        As :class:`TrajectoryGroupLasso` takes them.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label for every feature, or a feature is not in exactly
+        one of the lists.
+    """
+    if isinstance(groups, Integral):
+        return np.arange(n_features) // groups
+    if all(np.ndim(group) == 1 for group in groups):
+        return _numbered_lists(groups, n_features)
+    labels = np.asarray(groups)
+    if labels.shape != (n_features,):
+        raise ValueError(
+            f"groups must have a label for each of the {n_features} features, got an "
+            f"array of shape {labels.shape}."
+        )
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _numbered_lists(groups, n_features):
+    members = [np.asarray(group) for group in groups]
+    if not all(len(own) and np.issubdtype(own.dtype, np.integer) for own in members):
+        raise ValueError("Every list in groups must have indices of features in it.")
+    listed = np.concatenate([*members, np.empty(0, int)])
+    if not np.array_equal(np.sort(listed), np.arange(n_features)):
+        raise ValueError(
+            f"groups as lists must have each of the features 0 to {n_features - 1} in "
+            "exactly one of them."
+        )
+    numbers = np.empty(n_features, dtype=int)
+    for number, own in enumerate(members):
+        numbers[own] = number
+    return numbers
 
 
 @documented(SQUARED, strength="alpha", loss="squared error")
@@ -130,3 +212,189 @@ class TrajectoryLasso(SquaredErrorRegressor):
 
     def _penalty(self, strength, n_features):
         return weighted(L1(strength), self.penalty_weights, n_features)
+
+
+@documented(SQUARED, strength="alpha")
+class TrajectoryElasticNet(SquaredErrorRegressor):
+    """Elastic net by ISTA or FISTA that keeps every iterate and its risk.
+
+    The objective is that of :class:`sklearn.linear_model.ElasticNet`,
+
+        (1 / (2 n)) ||y - X b||^2
+        + alpha (l1_ratio ||b||_1 + (1 - l1_ratio) ||b||^2 / 2),
+
+    with (1 / sum w) sum_i w_i in place of 1 / n if rows are weighted, and the penalty
+    of b_j multiplied by v_j with ``penalty_weights`` v.
+
+    Parameters
+    ----------
+    {alpha}
+        "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
+        coefficients at zero (with ``l1_ratio`` taken as at least 1e-3) down to 1e-3 of
+        it.
+    l1_ratio : float, default=0.5
+        Share of the l1 norm, from 0 (ridge) to 1 (lasso).
+    {penalty_weights, fit_intercept, standardize, solver, max_iter, tol, step_size}
+    {risk, risk_row_scales, loo, cv, keep_data, warm_start, n_jobs, random_state}
+    {verbose}
+
+    Attributes
+    ----------
+    {coef_, coef_path_, risk_path_, loo_path_, n_iter_, n_features_in_}
+
+    All other attributes are those of :class:`TrajectoryLasso`.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    sklearn.linear_model.ElasticNet : The same model, by coordinate descent.
+
+    References
+    ----------
+    {Bellec}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skacv import TrajectoryElasticNet
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TrajectoryElasticNet(alpha=[1.0, 0.1, 0.01], max_iter=50).fit(X, y)
+    >>> bool(model.risk_path_[-1] < model.risk_path_[0])
+    True
+    """
+
+    _parameter_constraints = {
+        **TrajectoryLasso._parameter_constraints,
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        alpha: ArrayLike = 1.0,
+        *,
+        l1_ratio: float = 0.5,
+        penalty_weights: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["fista", "ista"] = "fista",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _penalty(self, strength, n_features):
+        penalty = ElasticNet(strength, float(self.l1_ratio))
+        return weighted(penalty, self.penalty_weights, n_features)
+
+
+@documented(SQUARED, strength="alpha")
+class TrajectoryGroupLasso(SquaredErrorRegressor):
+    """Group lasso by ISTA or FISTA that keeps every iterate and its risk.
+
+    The objective is that of the group lasso [2]_,
+
+        (1 / (2 n)) ||y - X b||^2 + alpha sum_g v_g ||b_g||,
+
+    with ||b_g|| the Euclidean norm of the coefficients of group g, which are either all
+    zero or all nonzero, and with (1 / sum w) sum_i w_i in place of 1 / n if rows are
+    weighted.
+
+    Parameters
+    ----------
+    {alpha}
+        "path" is a geometric grid of 30 values, from the smallest alpha that keeps all
+        penalised groups at zero down to 1e-3 of it.
+    groups : int, array-like of shape (n_features,) or list of array-like, default=1
+        The groups of features: a label for every feature; or a list of features for
+        every group; or an int, the size of consecutive groups (the last one may be
+        smaller). 1 is the lasso.
+    group_weights : array-like of shape (n_groups,), default=None
+        Nonnegative weights v_g, in the order of the sorted labels or of the lists. A
+        group with weight zero is not penalised. None: the square root of the size of
+        the group.
+    {fit_intercept, standardize, solver, max_iter, tol, step_size, risk}
+    {risk_row_scales, loo, cv, keep_data, warm_start, n_jobs, random_state, verbose}
+
+    Attributes
+    ----------
+    {coef_, coef_path_, risk_path_, loo_path_, n_iter_, n_features_in_}
+
+    All other attributes are those of :class:`TrajectoryLasso`.
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    TrajectoryLasso : The same model with every feature as a group.
+
+    References
+    ----------
+    {Bellec}
+    .. [2] Yuan and Lin (2006), "Model selection and estimation in regression with
+           grouped variables".
+
+    Examples
+    --------
+    The dummy variables of a category enter and leave together:
+
+    >>> import numpy as np
+    >>> from skacv import TrajectoryGroupLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((60, 6))
+    >>> y = X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(60)
+    >>> groups = ["size", "size", "size", "colour", "colour", "colour"]
+    >>> model = TrajectoryGroupLasso(alpha=0.2, groups=groups).fit(X, y)
+    >>> model.coef_[3:]
+    array([0., 0., 0.])
+    >>> model.loo_path_.shape == model.risk_path_.shape
+    True
+    """
+
+    _parameter_constraints = {
+        **SquaredErrorRegressor._parameter_constraints,
+        "groups": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "group_weights": ["array-like", None],
+        "solver": [StrOptions({"ista", "fista"})],
+    }
+
+    def __init__(
+        self,
+        alpha: ArrayLike = 1.0,
+        *,
+        groups: ArrayLike = 1,
+        group_weights: ArrayLike | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["fista", "ista"] = "fista",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _penalty(self, strength, n_features):
+        groups = numbered_groups(self.groups, n_features)
+        sizes = np.bincount(groups)
+        weights = self.group_weights
+        if weights is None:
+            return GroupL2(strength, groups, np.sqrt(sizes))
+        weights = checked_weights(weights, len(sizes), "group_weights", "groups")
+        return GroupL2(strength, groups, weights)

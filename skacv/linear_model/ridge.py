@@ -24,7 +24,7 @@ from ..optim.preconditioner import (
 )
 from ..optim.schedules import EigenPro, HeavyBall, fixed_batches
 from ..optim.updates import Pass, ProximalGradient
-from ._squared import SquaredErrorRegressor
+from ._bases import SquaredErrorRegressor
 
 # The automatic number of directions, of the smaller side of the subsample.
 SHARE_OF_DIRECTIONS = 1 / 10

@@ -20,8 +20,7 @@ from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
 from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
-from .fitted_models import adapter_of
-from .pipelines import last_step
+from .fitted_models import adapter_of, last_step
 
 # The fitted model is not at its minimum where its relative gradient, or what the
 # step to the minimum moves relative to leaving a row out, is larger.

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
+from .._estimator.parameters import set_parameters
 from .._estimator.prediction.decisions import label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
@@ -50,9 +51,7 @@ class Blend(Composition):
     _parts = "members"
 
     def __init__(self, members, weights, iterations=None):
-        self.members = members
-        self.weights = weights
-        self.iterations = iterations
+        set_parameters(self, locals())
 
     @classmethod
     def of_fitted(cls, members, weights, held_out=None):

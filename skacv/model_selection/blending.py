@@ -56,12 +56,13 @@ def blending_of(candidates, criterion, X, y, weights):
     if of_classes:
         _check_probabilities(candidates)
     losses = losses_of(candidates, X, y)  # what is wrong with the data is said there
+    common = _common_loss(losses)
     y = np.asarray(y, dtype=None if of_classes else np.float64)
     settings = {
         "y": y,
         "sample_weight": np.ones(len(y)) if weights is None else np.asarray(weights),
         "kind": BlendedClassifier if of_classes else BlendedRegressor,
-        "loss": None if of_classes else _common_loss(losses),
+        "loss": None if of_classes else common or SquaredError(),
     }
     if not isinstance(criterion, PathCriterion):
         return partial(ScoredBlending, **settings)
@@ -72,26 +73,20 @@ def blending_of(candidates, criterion, X, y, weights):
         )
     if of_classes:
         return partial(Blending, mixture=LogLosses, **settings)
-    _check_losses(losses)
-    mixture = SquaredErrors if settings["loss"].is_quadratic else MeanLosses
+    if common is None:
+        raise ValueError(
+            "rule='blend' needs members with the same loss, but their losses are "
+            f"{named_losses(losses)}: use members with the same loss, or a scorer, "
+            "such as criterion='r2'."
+        )
+    mixture = SquaredErrors if common.is_quadratic else MeanLosses
     return partial(Blending, mixture=mixture, **settings)
 
 
 def _common_loss(losses):
-    """The loss that all members share, otherwise the squared error."""
+    """The loss of predictions that all members share, or None."""
     loss = next(iter(losses.values()))
-    return loss if are_alike(losses) and hasattr(loss, "reported") else SquaredError()
-
-
-def _check_losses(losses):
-    """Raise if predictions have no common loss."""
-    if are_alike(losses) and all(hasattr(loss, "reported") for loss in losses.values()):
-        return
-    raise ValueError(
-        "rule='blend' needs members with the same loss, but their losses are "
-        f"{named_losses(losses)}: use members with the same loss, or a scorer, such as "
-        "criterion='r2'."
-    )
+    return loss if are_alike(losses) and hasattr(loss, "reported") else None
 
 
 def _check_probabilities(candidates):

@@ -28,11 +28,7 @@ def _fitted(name: str, doc: str) -> Any:
     """A property: a fitted attribute of ``estimator_``."""
 
     def value(self) -> Any:
-        if "estimator_" not in vars(self):
-            raise AttributeError(
-                f"{type(self).__name__} has no {name} before it is fitted."
-            )
-        return getattr(self.estimator_, name)
+        return getattr(self._chosen(), name)
 
     return property(value, doc=doc)
 

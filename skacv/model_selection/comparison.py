@@ -1,15 +1,14 @@
 """Runs side by side, and the best iterate of all."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from .._estimator.estimates.readers import ESTIMATES
-from .criteria import PathCriterion
+from .criteria import PathCriterion, place_of_least
 from .optimism import RecordedLosses, corrected_score
-from .rules import place_of_least
 from .splits import take_back
 from .stages import choice_of
 
@@ -68,8 +67,8 @@ class Comparison:
     runs: list
     criterion: object
     rule: object
-    between: object = None
-    left_out: dict = field(default_factory=dict)
+    between: object
+    left_out: dict
 
     @cached_property
     def choices(self):
@@ -208,12 +207,9 @@ class Comparison:
 
     def _recorded_losses(self, place):
         estimator = self.runs[place].estimator
-        rows = estimator.recorded_iterations()
-
-        def error(places):
-            return self.criterion.standard_error(estimator, rows[places])
-
-        return RecordedLosses(place, self.criterion.losses(estimator), rows, error)
+        losses = self.criterion.losses(estimator)
+        error = self.criterion.error_among(estimator)
+        return RecordedLosses(place, losses, estimator.recorded_iterations(), error)
 
     def results(self):
         """A row for every candidate and every criterion that it has computed.

@@ -1,7 +1,13 @@
-"""Criteria for iterates: an estimate of the table, or a scorer.
+"""Criteria for iterates, and the rules that pick one by them.
 
 Every estimate of ``ESTIMATES`` is a criterion, and so is any scikit-learn scorer, on
 the held-out predictions of one of them.
+
+A rule is ``rule(paths, standard_error)``, with paths (..., n_iterates), and returns the
+place to keep in each path; smaller is better, NaN (undefined) is worst, and
+``standard_error(places)`` has the standard errors at such places. Add a rule here and
+list it in ``RULES``. ``rule="blend"`` is none of these: it combines members
+(``blending.py``), whose iterates the least picks.
 """
 
 from dataclasses import dataclass, replace
@@ -14,15 +20,37 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 
+
+def place_of_least(values):
+    """Where the least value of every path is, the earliest of equals; NaN is worst."""
+    return np.argmax(values == np.fmin.reduce(values, axis=-1, keepdims=True), axis=-1)
+
+
+def least(paths, standard_error):
+    """The place of the least estimate, the earliest of equals."""
+    return place_of_least(paths)
+
+
+def within_one_standard_error(paths, standard_error):
+    """The earliest place within one standard error of the least estimate."""
+    best = place_of_least(paths)
+    largest = np.fmin.reduce(paths, axis=-1) + standard_error(best)
+    first = np.argmax(paths <= largest[..., None], axis=-1)
+    # If the error is undefined, no place is within it.
+    return np.where(np.isnan(largest), best, first)
+
+
+RULES = {"min": least, "one_se": within_one_standard_error}
+
 # Estimates with held-out predictions, in the order of preference among those that
 # candidates are set to compute.
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
-def automatic(candidates, X, y, names=WITH_PREDICTIONS):
+def automatic(candidates, X, y):
     """The estimate that "auto" stands for, one for all candidates.
 
-    The first of ``names`` that the candidates are set to compute. If there is none,
+    The first with predictions that the candidates are set to compute. If there is none,
     leave-one-out if it takes no longer than folds, otherwise folds. Candidates without
     folds use the estimates that they have.
 
@@ -30,7 +58,7 @@ def automatic(candidates, X, y, names=WITH_PREDICTIONS):
     -------
     Estimate
     """
-    estimates = [ESTIMATES[name] for name in names]
+    estimates = [ESTIMATES[name] for name in WITH_PREDICTIONS]
     for estimate in estimates:
         if all(_is_asked_for(estimate, candidate) for candidate in candidates):
             return estimate
@@ -51,10 +79,9 @@ def _is_asked_for(estimate, candidate):
 
 def _may_compute(estimate, candidate):
     """Whether a candidate can compute an estimate, and has not switched it off."""
-    setting = estimate.setting(candidate)
-    if not estimate.is_offered_by(candidate) or setting is False:
-        return False
-    return setting is None or estimate.is_on(candidate)
+    is_left_to_us = estimate.setting(candidate) is None
+    is_possible = is_left_to_us or estimate.is_on(candidate)
+    return is_possible and estimate.is_offered_by(candidate)
 
 
 def _leaves_one_out(candidate, X, y):
@@ -97,6 +124,11 @@ class Criterion:
     """
 
     samples = None
+
+    def error_among(self, estimator):
+        """The standard errors, as a function of places among the iterates kept."""
+        rows = estimator.recorded_iterations()
+        return lambda places: self.standard_error(estimator, rows[places])
 
     def on_common_rows(self, estimators):
         """The criterion on the rows that all fitted estimators have held out.
@@ -257,12 +289,11 @@ class ScorerCriterion(Criterion):
         """
         predictions, rows = self._held_out(estimator)
         score = self.scorer_on(rows)
-        return np.array(
-            [
-                score(estimator._held_out_estimator(found, t))
-                for t, found in enumerate(predictions)
-            ]
-        )
+        scores = [
+            score(estimator._held_out_estimator(found, t))
+            for t, found in enumerate(predictions)
+        ]
+        return np.array(scores)
 
     def score_of(self, estimator, t):
         """Score of iterate ``t`` alone."""

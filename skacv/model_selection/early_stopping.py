@@ -23,6 +23,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
@@ -30,9 +31,9 @@ from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
-from .composed import ComposedOfMembers
-from .criteria import PathCriterion, ScorerCriterion, automatic
+from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
 from .members import (
+    ComposedOfMembers,
     are_alike,
     by_member,
     check_collections,
@@ -42,9 +43,7 @@ from .members import (
     usual_scorer,
 )
 from .portfolios import PORTFOLIOS
-from .read_once import read_once
-from .rules import RULES, least
-from .splits import draw_once
+from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
 
 
@@ -281,15 +280,7 @@ class TrajectoryEarlyStoppingCV(
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.estimator = estimator
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.patience = patience
-        self.param_grid = param_grid
-        self.task = task
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        set_parameters(self, locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
@@ -353,9 +344,7 @@ class TrajectoryEarlyStoppingCV(
         if self._is_portfolio():
             runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
-        compared = comparison(
-            candidates, runs, criterion, rule, between, left_out=left_out
-        )
+        compared = comparison(candidates, runs, criterion, rule, between, left_out)
         found = self._found(compared, losses, partial(on_device_of, X, passed_y))
         with threads_for(shape_of(X)):
             corrected = compared.corrected_score(rng)

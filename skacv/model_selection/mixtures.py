@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from ..optim.losses import Loss
-from .rules import place_of_least
+from .criteria import place_of_least
 
 # The mean log loss of a mixture is that close to the least, and so many steps suffice.
 GAP, MOST_STEPS = 1e-9, 100

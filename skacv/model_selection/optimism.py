@@ -58,10 +58,8 @@ def drawn_groups(rows, rng):
     drawn = rng.randint(n_groups, size=(N_DRAWS, n_groups))
     drawn += n_groups * np.arange(N_DRAWS)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=N_DRAWS * n_groups)
-    return (
-        lambda some: group[np.searchsorted(rows, some)],
-        counts.reshape(N_DRAWS, n_groups),
-    )
+    counts = counts.reshape(N_DRAWS, n_groups)
+    return (lambda some: group[np.searchsorted(rows, some)]), counts
 
 
 def chosen_in_draws(recorded, rule, group_of, counts):
@@ -173,9 +171,8 @@ def _mean_of_others(losses, weights, counts):
     mean, standard_error : float
     """
     is_out = counts == 0
-    losses, weights = (
-        np.sum(values, axis=0, where=is_out) for values in (losses, weights)
-    )
+    losses = losses.sum(axis=0, where=is_out)
+    weights = weights.sum(axis=0, where=is_out)
     counted = weights > 0
     if not counted.any():
         return np.nan, np.nan

@@ -1,20 +1,176 @@
-"""The default members for regression and for classification."""
+"""The default members of a task, and which of them can take a table."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from sklearn import ensemble
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import type_of_target
 
+from .._compat import is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.run.fit import shape_of
+from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
-from ..linear_model import (
-    IterativeRidge,
-    TrajectoryLasso,
-    TrajectoryLogisticRegression,
-)
+from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
-from .tables import Table
+
+# A kernel machine on more rows takes more than some fifteen seconds on one core, and so
+# do extra trees.
+MOST_KERNEL_ROWS = 10_000
+MOST_FOREST_ROWS = 5000
+# What lets members take a table that they cannot take as it is.
+SPARSE = "X is sparse"
+MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
+BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Properties of a table, known before any run.
+
+    Attributes
+    ----------
+    is_here : bool
+        Whether its rows are in memory.
+    is_foreign : bool
+        Whether they are of another array library, perhaps on a device.
+    has_categories : bool
+        Whether columns of a DataFrame are categories.
+    """
+
+    n_rows: int
+    n_columns: int
+    n_targets: int
+    is_here: bool = True
+    is_foreign: bool = False
+    is_sparse: bool = False
+    has_missing: bool = False
+    has_categories: bool = False
+
+    @classmethod
+    def of(cls, X, y):
+        """The table of X and y, as passed to fit.
+
+        Raises
+        ------
+        ValueError
+            If columns of a DataFrame hold strings, dates or durations.
+        """
+        if isinstance(X, RowSummary):
+            return cls(*X.shape, X._n_targets, is_here=False)
+        if is_collection(X):  # which may not know how many rows it has
+            n_targets = 1 if y.ndim == 1 else y.shape[1]
+            return cls(1, X.shape[1], n_targets, is_here=False)
+        n_rows, *others = shape_of(X)
+        n_columns = others[0] if others else 1
+        found = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
+        if is_foreign(X):
+            return replace(found, is_foreign=True)
+        if sparse.issparse(X):
+            return replace(found, is_sparse=True)
+        return found._with_columns(X)
+
+    def _with_columns(self, X):
+        """The same with what its columns are."""
+        if not hasattr(X, "iloc") or X.ndim != 2:  # no DataFrame of pandas
+            array = np.asarray(X)
+            is_missing = array.dtype.kind == "f" and np.isnan(array).any()
+            return replace(self, has_missing=bool(is_missing))
+        # By items: columns may have the same name.
+        strings = [name for name, column in X.items() if _holds_strings(column)]
+        if strings:
+            raise ValueError(
+                f"Columns {strings} of X hold strings: as categories, by "
+                "X.astype({column: 'category'}), boosted trees can take them, and "
+                "after a OneHotEncoder, in a pipeline, all models."
+            )
+        times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
+        if times:
+            raise ValueError(
+                f"Columns {times} of X hold dates or durations: pass numbers made of "
+                "them, such as X[column].dt.dayofyear or X[column].dt.total_seconds()."
+            )
+        return replace(
+            self,
+            has_missing=bool(X.isna().any(axis=None)),
+            has_categories=any(dtype.name == "category" for dtype in X.dtypes),
+        )
+
+
+def _holds_strings(column):
+    """Whether a column of a DataFrame has values that are strings."""
+    may_hold = column.dtype.kind == "O" and column.dtype.name != "category"
+    return may_hold and any(isinstance(value, str) for value in column)
+
+
+def _why_not(name, member, table, estimate):
+    """Why a member cannot take a table; nothing if it can."""
+    if estimate is not None and not estimate.is_computed_by(member):
+        return f"it has no {estimate.path}"
+    tags = get_tags(member)
+    if table.is_sparse and (name == "kernel" or not tags.input_tags.sparse):
+        return SPARSE
+    if table.n_targets > 1 and not tags.target_tags.multi_output:
+        return "y has several targets"
+    if table.has_missing and not tags.input_tags.allow_nan:
+        return MISSING
+    # The one parameter by which scikit-learn's estimators take categories.
+    if table.has_categories and "estimator__categorical_features" not in (
+        member.get_params()
+    ):
+        return CATEGORIES
+    if name == "kernel" and not table.is_here:
+        return "a kernel needs rows in memory"
+    is_of_arrays = table.is_here and not table.is_foreign
+    if name in ("boosted trees", "extra trees") and not is_of_arrays:
+        return "trees need rows in memory, of NumPy or pandas"
+    most = {"kernel": MOST_KERNEL_ROWS, "extra trees": MOST_FOREST_ROWS}.get(name)
+    return f"X has more than {most} rows" if most and table.n_rows > most else ""
+
+
+def that_take(members, table, estimate=None):
+    """The members that can take a table, and why the others cannot.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    table : Table
+    estimate : Estimate, default=None
+        One that they must compute.
+
+    Returns
+    -------
+    taken : list of (str, estimator)
+    left_out : dict of str to str
+        By the names of the others, why they are none of these.
+    """
+    reasons = {
+        name: _why_not(name, member, table, estimate) for name, member in members
+    }
+    taken = [(name, member) for name, member in members if not reasons[name]]
+    return taken, {name: why for name, why in reasons.items() if why}
+
+
+def warn_of_columns(left_out):
+    """Say what lets members that cannot take columns as they are take them.
+
+    Parameters
+    ----------
+    left_out : dict of str to str
+        As :func:`that_take` returns it.
+    """
+    for reason, step in BEFORE.items():
+        names = [name for name, why in left_out.items() if why == reason]
+        if names:
+            warn(
+                f"{', '.join(names)} cannot be compared, since {reason}: {step} "
+                "before, in a pipeline, lets them run.",
+                UserWarning,
+            )
+
 
 SAY_WHICH = (
     "take SelfStoppingRegressor or SelfStoppingClassifier, or set task='regression' or "

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
+from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
@@ -12,11 +13,8 @@ from .early_stopping import TrajectoryEarlyStoppingCV
 class OfOneTask(TrajectoryEarlyStoppingCV):
     """A stopping estimator with one ``task``, which a subclass defines."""
 
-    _parameter_constraints = {
-        name: constraint
-        for name, constraint in TrajectoryEarlyStoppingCV._parameter_constraints.items()
-        if name != "task"
-    }
+    _parameter_constraints = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
+    del _parameter_constraints["task"]
 
     @names_keywords
     def __init__(
@@ -31,14 +29,7 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.estimator = estimator
-        self.criterion = criterion
-        self.cv = cv
-        self.rule = rule
-        self.patience = patience
-        self.param_grid = param_grid
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        set_parameters(self, locals())
 
 
 @documented(SHARED)

@@ -1,7 +1,7 @@
-"""The splits of ``cv``, drawn once for all candidates and all stages of their runs.
+"""What is drawn or read once, for all candidates and all stages of their runs.
 
-Drawn anew they would compare candidates on other rows, and the step, which is
-stable on all folds, would change in the middle of a run.
+Splits of ``cv`` drawn anew would compare candidates on other rows, and the step, which
+is stable on all folds, would change in the middle of a run.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ from sklearn import get_config
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from .._estimator.collections import is_collection
+from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.run.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +94,34 @@ def take_back(estimator):
     cv = ESTIMATES["cv"].setting(estimator)
     if isinstance(cv, DrawnSplits):
         estimator.set_params(cv=cv.cv)
+
+
+def read_once(members, X, y, params):
+    """The summary of a collection, where its moments are enough for all members.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    params : dict
+        What else ``fit`` was passed.
+
+    Returns
+    -------
+    X, y, params
+        As they were passed; or a summary, None, and no weights, which it has.
+    """
+    estimators = [member for _, member in members]
+    is_enough = is_collection(X) and all(
+        hasattr(each, "_spec") and takes_moments_of(each, X) for each in estimators
+    )
+    if not is_enough:
+        return X, y, params
+    # One asks for folds, or a number of sampled rows: all have the same.
+    n_folds = [n_folds_asked(each) for each in estimators if each.cv is not None]
+    n_sampled = max(n_sampled_asked(each) for each in estimators)
+    weights = params.get("sample_weight")
+    summary = on_workers("summary").summarised(
+        X, y, weights, max(n_folds, default=ShuffledFolds.n_splits), n_sampled
+    )
+    others = {name: params[name] for name in params if name != "sample_weight"}
+    return summary, None, others

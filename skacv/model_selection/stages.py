@@ -102,11 +102,7 @@ class Choice(NamedTuple):
 def choice_of(estimator, path, criterion, rule):
     """The choice of a rule from the path of a criterion, among the iterates kept."""
     rows = estimator.recorded_iterations()
-    kept = path[rows]
-
-    def error(place):
-        return criterion.standard_error(estimator, rows[place])
-
+    kept, error = path[rows], criterion.error_among(estimator)
     place = rule(criterion.sign * kept, error)
     return Choice(int(rows[place]), float(kept[place]), float(error(place)))
 

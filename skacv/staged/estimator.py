@@ -1,5 +1,6 @@
 """Estimators fitted in stages, as estimators that record their trajectory."""
 
+import warnings
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -27,13 +28,13 @@ from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, known_of, target_of, weights_of
-from .growing import last_of, prefix_of
+from .data import check_enough, compared_as, known_of, target_of, weights_of
+from .growing import Growing, last_of, prefix_of
 from .kinds import CAN, kind_of
-from .losses import compared_as
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
 
@@ -146,10 +147,7 @@ class Staged(
         n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of this object, or of its estimator.
@@ -186,11 +184,8 @@ class Staged(
         return found
 
     def __getattr__(self, name: str) -> Any:
-        if (
-            name.endswith("_")
-            and not name.startswith("_")
-            and "estimator_" in vars(self)
-        ):
+        is_of_fit = name.endswith("_") and not name.startswith("_")
+        if is_of_fit and "estimator_" in vars(self):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
 
@@ -350,8 +345,7 @@ class Staged(
             folds = [
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
-            most_kept = held_out.MOST_KEPT
-            evaluation = Evaluation(loss, folds, *evaluated_on, most_kept=most_kept)
+            evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
         passed = X, y, params
         return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 
@@ -398,9 +392,10 @@ class Staged(
     def _check_data(self, X, y, sample_weight=None):
         """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        known, passed = known_of(self, X, y), (X, y, weights)
-        run = StagedRun.of(self.estimator, passed, weights, None, None, known)
-        run.go_on(self._kind().n_next(1), 1)
+        known_of(self, X, y)
+        one = Growing.of(self.estimator, X, y, weights, held_out=X)
+        with warnings.catch_warnings(action="ignore"):
+            one.grown(self._kind().n_next(1))
         check_enough(y)
 
     def get_metadata_routing(self) -> Any:

@@ -64,8 +64,12 @@ class HeldOutStages(ArrayPath):
         while self._n <= n_stages:
             first, last = self._n, min(self._n + size, n_stages + 1)
             found = self._made(slice(first, last))
-            self._keep(found, first)
             self._n = last
+            if self._kept is None or last * self._constant.size > self._most_kept:
+                self._kept = None
+            else:
+                self._kept = with_room(self._kept, first, last)
+                self._kept[first:last] = found
             yield found
 
     def first_stages(self, n_stages):
@@ -73,14 +77,6 @@ class HeldOutStages(ArrayPath):
         found = copy(self)
         found._n, found._last = n_stages + 1, (None, None)
         return found
-
-    def _keep(self, found, first):
-        n_rows = first + len(found)
-        if self._kept is None or n_rows * self._constant.size > self._most_kept:
-            self._kept = None
-            return
-        self._kept = with_room(self._kept, first, n_rows)
-        self._kept[first:n_rows] = found
 
     def _of(self, iterates):
         if self._kept is not None:

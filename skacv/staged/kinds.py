@@ -17,13 +17,7 @@ from sklearn import ensemble
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
 
-from .._compat import (
-    Resumed,
-    class_weights,
-    predicted_by,
-    staged_sums,
-    with_stages,
-)
+from .._compat import Resumed, class_weights, predicted_by, staged_sums, with_stages
 from .._estimator.estimates.recording import RecordsTrajectory
 from .boosters import CatBoost, LightGBM, XGBoost
 from .kind import NEVER, PASSES, Kind, response_of

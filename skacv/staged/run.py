@@ -11,9 +11,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._compat import _num_samples, _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
 from ..risk.averages import mean_with_error
+from .data import WrongLabel
 from .growing import Growing, rows_of
 from .held_out import HeldOutStages
-from .losses import WrongLabel
 
 
 @dataclass
@@ -64,8 +64,7 @@ class Evaluation:
     def _constant(self, fitted):
         """The prediction of a fold without any stage."""
         if self.loss == WrongLabel():
-            n_decisions = self.target.shape[1]
-            return np.zeros(n_decisions)
+            return np.zeros(self.target.shape[1])
         return np.average(self.target[fitted], axis=0, weights=self.weights[fitted])
 
     def best(self):
@@ -123,8 +122,8 @@ class StagedRun:
     whole : Growing
         The model on all rows.
     folds : list of Growing
-    training : Evaluation or None
-        Evaluation on the training rows; None if it is not needed.
+    training : Evaluation
+        Evaluation on the training rows.
     evaluation : Evaluation or None
         None without folds.
     names : dict
@@ -137,7 +136,7 @@ class StagedRun:
     y: object
     whole: Growing
     folds: list
-    training: Evaluation | None
+    training: Evaluation
     evaluation: Evaluation | None
     names: dict
     n_stages: int = 0
@@ -189,8 +188,7 @@ class StagedRun:
                 delayed(each.grown)(n_stages) for each in (self.whole, *self.folds)
             )
         self.n_stages = self.whole.stages.n_stages
-        if self.training is not None:
-            self.training.read([self.whole], self.n_stages)
+        self.training.read([self.whole], self.n_stages)
         if self.folds:
             self.evaluation.read(self.folds, self.n_stages)
 
@@ -215,9 +213,7 @@ class StagedRun:
         """All fitted attributes, with ``n_stages`` stages, all in use."""
         found = self.at(n_stages)
         found |= {"n_iter_": n_stages, "_model": self.whole.without_rows()}
-        if self.training is not None:
-            path, _ = self.training.path_and_error(n_stages)
-            found["train_path_"] = path
+        found["train_path_"], _ = self.training.path_and_error(n_stages)
         if self.evaluation is not None:
             found |= self.evaluation.attributes(self.y, n_stages)
         return found

@@ -25,7 +25,7 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv.kernel.scales import FACTORS, MOST_ROWS
-from skacv.model_selection import tables
+from skacv.model_selection import portfolios
 
 pytestmark = pytest.mark.usefixtures("few_trees")
 
@@ -134,7 +134,7 @@ def test_a_nonlinear_member_beyond_the_former_limit():
 
 
 def test_what_is_left_out_is_said(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_KERNEL_ROWS", 400)
+    monkeypatch.setattr(portfolios, "MOST_KERNEL_ROWS", 400)
     X, y = make_friedman1(500, noise=0.5, random_state=0)
     model = SelfStoppingRegressor(random_state=0).fit(pd.DataFrame(X), y)
     table = pd.DataFrame(model.results_).set_index("member")

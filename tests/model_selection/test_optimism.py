@@ -18,8 +18,8 @@ from skacv import (
     TrajectoryPoissonRegressor,
 )
 from skacv._compat import class_weights
+from skacv.model_selection.criteria import RULES
 from skacv.model_selection.optimism import MOST_GROUPS, N_DRAWS
-from skacv.model_selection.rules import RULES
 
 from .cases import NestedLeastSquares
 

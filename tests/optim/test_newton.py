@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from skacv import TrajectoryEarlyStoppingCV, TrajectoryLogisticRegression
-from skacv.linear_model import logistic
+from skacv.linear_model import classifiers
 from skacv.optim import fits as engine
 from skacv.optim.arrays import design_of
 from skacv.optim.column_maps import ColumnMaps
@@ -95,7 +95,7 @@ FOLDS = KFold(3, shuffle=True, random_state=0)
 
 @pytest.fixture
 def tall(rng, monkeypatch):
-    monkeypatch.setattr(logistic, "LEAST_ROWS", 300)
+    monkeypatch.setattr(classifiers, "LEAST_ROWS", 300)
     X = rng.standard_normal((400, 3)) @ np.diag([1.0, 2.0, 0.1]) + 1
     return X, (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
 
@@ -159,7 +159,7 @@ def test_the_path_and_its_choice_are_those_of_gradients(tall):
 
 
 def test_it_is_left_to_few_coefficients(tall, monkeypatch):
-    monkeypatch.setattr(logistic, "MOST_COEFFICIENTS", 2)
+    monkeypatch.setattr(classifiers, "MOST_COEFFICIENTS", 2)
     model = TrajectoryLogisticRegression("path", max_iter=3, tol=0).fit(*tall)
     assert type(model._phases[0].schedule).__name__ == "Nesterov"
 

@@ -55,11 +55,7 @@ class RecordedClassifier(ClassifierMixin, RecordedModel):
         return predictor
 
     def _target(self, y):
-        y = y.ravel()
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
-        label = np.searchsorted(self.classes_, y)
+        label = known_labels(y, self.classes_)
         return self._loss_and_target(label, len(self.classes_))[1]
 
     @staticmethod
@@ -247,6 +243,21 @@ def label_of(decision, classes):
     if decision.ndim == 1:
         return classes[(decision > 0).astype(int)]
     return classes[decision.argmax(axis=1)]
+
+
+def known_labels(y, classes):
+    """The number of every row's class, of classes that are known.
+
+    Raises
+    ------
+    ValueError
+        If y has other labels.
+    """
+    y = y.ravel()
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y has labels unseen in fit: {unknown.tolist()}.")
+    return np.searchsorted(classes, y)
 
 
 def targets_of(label, n_classes, loss):

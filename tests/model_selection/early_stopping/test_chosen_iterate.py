@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.model_selection.rules import RULES
+from skacv.model_selection.criteria import RULES
 from skacv.optim.matrix import MatrixDesign
 
 

@@ -12,9 +12,14 @@ from sklearn.metrics import log_loss
 from sklearn.utils import get_tags
 
 from skacv import SelfStoppingRegressor, TrajectoryEarlyStoppingCV
-from skacv.model_selection import tables
-from skacv.model_selection.portfolios import MOST_DECOMPOSED, PORTFOLIOS, task_of
-from skacv.model_selection.tables import Table, that_take
+from skacv.model_selection import portfolios
+from skacv.model_selection.portfolios import (
+    MOST_DECOMPOSED,
+    PORTFOLIOS,
+    Table,
+    task_of,
+    that_take,
+)
 
 from .cases import members
 
@@ -78,8 +83,8 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
 @pytest.mark.parametrize(
     ("name", "most", "side"),
     [
-        ("kernel", tables.MOST_KERNEL_ROWS, "n_rows"),
-        ("extra trees", tables.MOST_FOREST_ROWS, "n_rows"),
+        ("kernel", portfolios.MOST_KERNEL_ROWS, "n_rows"),
+        ("extra trees", portfolios.MOST_FOREST_ROWS, "n_rows"),
     ],
 )
 def test_members_that_would_take_long_are_left_out(name, most, side):

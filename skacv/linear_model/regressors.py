@@ -1,4 +1,4 @@
-"""Huber regression by gradient descent, with leave-one-out along the path."""
+"""Huber and Poisson regression by gradient descent."""
 
 from dataclasses import replace
 from numbers import Real
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from .._compat import Interval, StrOptions
 from .._estimator.docstrings import STOCHASTIC, documented
 from .._estimator.parameters import set_parameters
-from .._estimator.prediction.inference import CoefficientInference
+from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.run.strengths import Strengths
 from .._typing import RandomState
-from ..optim.losses import Huber
-from ._curved import SMOOTH_PATH, CurvedRegressor
+from ..optim.losses import Huber, Poisson
+from ._bases import SMOOTH_PATH, CurvedRegressor
 
 # The standard deviation of a normal distribution over its median deviation.
 NORMAL_MAD = 1.4826
@@ -162,3 +162,103 @@ def weighted_median(values, weights):
     # Where half of the weight ends with a value, up to rounding, it and the next.
     ends = half * (1 + np.array([-1, 1]) * len(values) * np.finfo(float).eps)
     return float(values[order[np.searchsorted(below, ends)]].mean())
+
+
+@documented(STOCHASTIC, strength="alpha", loss="half deviance", alpha="1.0")
+class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
+    """Poisson regression that keeps every iterate and estimates its error.
+
+    The objective is that of :class:`sklearn.linear_model.PoissonRegressor`,
+
+        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha ||b||^2 / 2,
+
+    with l half the Poisson deviance under a log link.
+
+    Parameters
+    ----------
+    {alpha, fit_intercept, standardize}
+    solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
+        Accelerated gradient descent, gradient descent, Newton's method (for few columns
+        and small counts: starting at zero it needs about as many updates as the mean
+        count), or stochastic gradient descent in batches.
+    {max_iter, tol}
+    step_size : float or "auto", default="auto"
+        "auto" is 1 / L, where L is the largest eigenvalue of X'WX times the largest
+        count (the curvature is the mean, which is otherwise unbounded), plus the
+        curvature of the penalty; with a margin of 2% if X has more than 128 rows and
+        columns. With "sgd" it is half of 1 / L, where L is the expected smoothness of
+        batches [3]_; with "newton" it is 1.
+    {batch_size, power_t, risk}
+        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
+        error.
+    {risk_row_scales, loo, loo_correction, cv, keep_data, warm_start, n_jobs}
+    {random_state, verbose}
+
+    Attributes
+    ----------
+    {coef_, intercept_, coef_path_, intercept_path_, alpha_path_, objective_path_}
+    {train_path_, risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_}
+    {risk_indices_, risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
+    {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
+    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_, iteration_}
+    {step_size_, n_features_in_, feature_names_in_}
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    sklearn.linear_model.PoissonRegressor : The same model, by L-BFGS.
+
+    References
+    ----------
+    {Luo, Tan, Gower}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skacv import TrajectoryPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 5))
+    >>> y = rng.poisson(np.exp(X[:, 0]))
+    >>> model = TrajectoryPoissonRegressor(alpha=0.01, max_iter=100).fit(X, y)
+    >>> best = model.at_iteration(model.loo_path_.argmin())
+    >>> best.predict(X[:2]).shape
+    (2,)
+    """
+
+    _parameter_constraints = {
+        **CurvedRegressor._parameter_constraints,
+        "solver": [StrOptions({"gd", "nesterov", "newton", "sgd"})],
+    }
+    _positive_only = True
+
+    def __init__(
+        self,
+        alpha: ArrayLike = 1.0,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        solver: Literal["gd", "nesterov", "newton", "sgd"] = "nesterov",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _loss_of(self, target, weights):
+        return Poisson(), {}
+
+    def _trial_estimator(self, y):
+        """An example of :meth:`_held_out_estimator`, with positive predictions."""
+        return super()._trial_estimator(np.asarray(y) + 1.0)

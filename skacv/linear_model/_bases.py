@@ -1,20 +1,59 @@
-"""Base classes of linear models with losses other than the squared error."""
+"""Base classes of linear models."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
 
+import numpy as np
+
 from .._compat import Interval, StrOptions
 from .._estimator.parameters import ALPHA_CONSTRAINT, RISK_CONSTRAINTS, RUN_CONSTRAINTS
-from .._estimator.prediction.decisions import RecordedClassifier
-from .._estimator.prediction.inference import CoefficientTests
+from .._estimator.prediction.decisions import RecordedClassifier, label_of
+from .._estimator.prediction.inference import CoefficientInference, CoefficientTests
 from .._estimator.prediction.predictions import RecordedRegressor
 from .._estimator.run.fit import TrajectoryModel
 from .._estimator.run.plan import ModelSpec, Solver, ridge_penalty
+from .._estimator.run.streaming import TakesSummaries
 from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, InverseStrengths, Strengths
 from .._warnings import warn
 from ..exceptions import SeparationWarning
 from ..optim.schedules import StochasticGradient
 from ..optim.updates import Pass, ProximalGradient
+
+
+class SquaredErrorRegressor(
+    TakesSummaries, CoefficientInference, RecordedRegressor, TrajectoryModel
+):
+    """Base class of regressors with the squared error.
+
+    They have a memory matrix. The intercept absorbs the means of X and y. A subclass
+    defines ``_penalty(strength, n_features)``.
+    """
+
+    _parameter_constraints: dict = {
+        **RUN_CONSTRAINTS,
+        **ALPHA_CONSTRAINT,
+        **RISK_CONSTRAINTS,
+    }
+
+    def _spec(self):
+        strengths, solver = Strengths(self.alpha), Solver.named(self.solver)
+        return ModelSpec.of(self, self._penalty, strengths, solver, is_quadratic=True)
+
+    @property
+    def risk_gram_(self) -> np.ndarray:
+        """Mean products of held-out residuals, of shape (n_iter_ + 1, n_iter_ + 1).
+
+        An affine combination of iterates with weights w has the estimated risk w'
+        risk_gram_ w. Means are over rows, with their weights, and over targets.
+        Residuals are those of ``risk_residual_path_``: the diagonal is ``risk_path_``
+        without the small contribution of modes dropped from these.
+        """
+        if not hasattr(self, "risk_residual_path_"):
+            raise AttributeError("risk_gram_ needs an estimator fitted with risk on.")
+        # Its weighted rows are orthonormal, with row scales as well.
+        temporal, spatial = self.risk_residual_path_
+        return temporal @ temporal.T / spatial[0].size
+
 
 CURVED_CONSTRAINTS = {
     **RUN_CONSTRAINTS,
@@ -97,13 +136,12 @@ class CurvedClassifier(CoefficientTests, RecordedClassifier, TrajectoryModel):
         trajectory, data = run.trajectory, run.data
         if trajectory.phases[-1].penalty.strength > 0:
             return
-        target, predictor = data.problem.target, trajectory.predictor[-1]
         # Right on every row: the loss is lower further along the same direction.
-        if target.shape[1] == 1:
-            is_separated = ((predictor > 0) == (target > 0)).all()
-        else:
-            is_separated = (predictor.argmax(axis=1) == target.argmax(axis=1)).all()
-        if is_separated:
+        labels, predicted = (
+            label_of(self._decision(each), data.names["classes_"])
+            for each in (data.problem.target, trajectory.predictor[-1])
+        )
+        if (labels == predicted).all():
             warn(
                 "The classes are separated and there is no penalty: the coefficients "
                 "grow without bound. Use an earlier iterate, or a penalty.",

@@ -1,4 +1,4 @@
-"""Logistic regression by gradient descent, with leave-one-out along the path."""
+"""Logistic regression and support vector classification by gradient descent."""
 
 from dataclasses import replace
 from numbers import Real
@@ -13,10 +13,10 @@ from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
 from .._estimator.prediction.inference import LogisticInference
 from .._estimator.run.plan import Solver
 from .._typing import RandomState
-from ..optim.losses import Logistic, Multinomial
+from ..optim.losses import Logistic, Multinomial, SmoothedHinge, SquaredHinge
 from ..optim.penalties import ElasticNet, SquaredL2
 from ..optim.schedules import SimplifiedNewton
-from ._curved import InverselyPenalized
+from ._bases import InverselyPenalized
 
 # Newton's method takes less than gradients along a path on this many rows at least. A
 # Hessian of 100 coefficients takes as long as it saves.
@@ -168,3 +168,104 @@ default="auto"
         if self.l1_ratio == 0:
             return SquaredL2(strength)
         return ElasticNet(strength, float(self.l1_ratio))
+
+
+@documented(INVERSE, strength="C", loss="hinge loss", curvature="2, or 1 / smoothing")
+class TrajectoryLinearSVC(InverselyPenalized):
+    """Linear SVM that keeps every iterate and estimates its error.
+
+    The objective is that of :class:`sklearn.svm.LinearSVC`,
+
+        C sum_i w_i l(y_i, x_i'b) + ||b||^2 / 2,
+
+    with l the squared or the smoothed hinge, for every class against the rest if there
+    are more than two. The intercept is not penalised (LinearSVC penalises it, the less
+    the larger its ``intercept_scaling``). The plain hinge is not offered: it has no
+    curvature, which leave-one-out along the run needs.
+
+    Parameters
+    ----------
+    {C}
+        "path" is a geometric grid of 10 values, from the C at which the curvature of
+        the penalty equals that of the loss, up to 100,000 times that.
+    loss : {"squared_hinge", "smoothed_hinge"}, default="squared_hinge"
+        With m = 1 - y x'b for labels y of -1 and 1: max(0, m)^2; or the hinge
+        max(0, m), rounded where 0 < m < ``smoothing``.
+    smoothing : float, default=0.5
+        Length over which the smoothed hinge is rounded.
+    {fit_intercept, standardize, class_weight}
+        With several classes a row has the same weight in all one-vs-rest problems,
+        whereas LinearSVC weights only the class against the rest.
+    {solver, max_iter, tol, step_size, batch_size, power_t, risk, risk_row_scales, loo}
+    {loo_correction, cv, keep_data, warm_start, n_jobs, random_state, verbose}
+
+    Attributes
+    ----------
+    {classes_, coef_, intercept_, coef_path_, intercept_path_, C_path_, objective_path_}
+    {train_path_}
+        The hinge is squared or smoothed, according to ``loss``.
+    {risk_path_, risk_se_path_, risk_mc_se_path_, risk_prediction_path_, risk_indices_}
+    {risk_target_, n_probes_, row_scale_share_, loo_path_, loo_se_path_}
+    {loo_prediction_path_, loo_indices_, loo_target_, cv_path_, cv_se_path_}
+    {cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_, iteration_}
+    {step_size_, n_features_in_, feature_names_in_}
+
+    See Also
+    --------
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+    sklearn.svm.LinearSVC : The same model, by coordinate descent.
+
+    References
+    ----------
+    {Luo, Tan, Gower}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from skacv import TrajectoryLinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TrajectoryLinearSVC(max_iter=50, cv=5).fit(scale(X), y)
+    >>> best = model.at_iteration(model.cv_path_.argmin())
+    >>> best.decision_function(scale(X)[:2]).shape
+    (2,)
+    """
+
+    _parameter_constraints = {
+        **InverselyPenalized._parameter_constraints,
+        "loss": [StrOptions({"squared_hinge", "smoothed_hinge"})],
+        "smoothing": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        C: ArrayLike = 1.0,
+        *,
+        loss: Literal["smoothed_hinge", "squared_hinge"] = "squared_hinge",
+        smoothing: float = 0.5,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        solver: Literal["gd", "nesterov", "sgd"] = "nesterov",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        batch_size: int = 32,
+        power_t: float = 0.0,
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _class_loss(self, n_classes):
+        if self.loss == "squared_hinge":
+            return SquaredHinge()
+        return SmoothedHinge(float(self.smoothing))

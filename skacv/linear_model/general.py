@@ -1,0 +1,376 @@
+"""Regression and classification with any loss, penalty and schedule."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from .._compat import HasMethods, StrOptions
+from .._estimator.docstrings import CLASSIFIERS, CURVED, PARTS, SQUARED, documented
+from .._estimator.parameters import ALPHA_CONSTRAINT, set_parameters
+from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
+from .._estimator.run.plan import ModelSpec, Solver
+from .._estimator.run.strengths import N_SMOOTH_STRENGTHS, N_STRENGTHS, Strengths
+from .._typing import RandomState
+from ..optim.losses import (
+    Huber,
+    Logistic,
+    Loss,
+    Multinomial,
+    Poisson,
+    SmoothedHinge,
+    SquaredError,
+    SquaredHinge,
+)
+from ..optim.penalties import L1, MCP, SCAD, ElasticNet, Penalty, SquaredL2, Zero
+from ..optim.schedules import GradientDescent, HeavyBall, Nesterov, Newton
+from ._bases import CURVED_STRENGTH_RATIO, CurvedClassifier, SquaredErrorRegressor
+
+REGRESSION = {
+    "squared_error": SquaredError(),
+    "huber": Huber(),
+    "poisson": Poisson(),
+}
+# The log loss besides, which is another one with several classes.
+CLASSIFICATION = {
+    "squared_hinge": SquaredHinge(),
+    "smoothed_hinge": SmoothedHinge(),
+}
+PENALTIES = {
+    "l1": L1(1.0),
+    "l2": SquaredL2(1.0),
+    "elasticnet": ElasticNet(1.0),
+    "mcp": MCP(1.0),
+    "scad": SCAD(1.0),
+}
+SCHEDULES = {
+    "gd": GradientDescent(1.0),
+    "nesterov": Nesterov(1.0),
+    "heavy_ball": HeavyBall(1.0),
+    "newton": Newton(1.0),
+}
+PARTS_CONSTRAINTS = {
+    "penalty": [StrOptions(set(PENALTIES)), Penalty, None],
+    "schedule": [
+        StrOptions(set(SCHEDULES)),
+        HasMethods(["updates", "largest_stable_step"]),
+    ],
+}
+
+
+def named(part, table):
+    """The part with this name; other parts are returned unchanged."""
+    return table[part] if isinstance(part, str) else part
+
+
+@dataclass(frozen=True)
+class TimesStrength(Strengths):
+    """alpha, if it multiplies the strength of a given penalty.
+
+    Attributes
+    ----------
+    own : float
+        Zero where there is no penalty, and nothing that alpha multiplies.
+    """
+
+    own: float = 1.0
+
+    def strength_of(self, value, data):
+        return float(value * self.own)
+
+    def value_of(self, strength, data):
+        return float(strength / (self.own or 1.0))
+
+
+def spec_of_parts(estimator, ratio=Strengths.ratio, **others):
+    """The specification of a run from ``alpha``, ``penalty`` and ``schedule``.
+
+    Parameters
+    ----------
+    ratio : float
+        Where a "path" of strengths ends.
+    **others
+        As :class:`ModelSpec` takes them.
+
+    Returns
+    -------
+    ModelSpec
+    """
+    penalty = Zero() if estimator.penalty is None else estimator.penalty
+    penalty = named(penalty, PENALTIES)
+    n_path = N_SMOOTH_STRENGTHS if penalty.is_linear else N_STRENGTHS
+    strengths = TimesStrength(
+        estimator.alpha, n_path=n_path, ratio=ratio, own=penalty.strength
+    )
+    solver = Solver(replace(named(estimator.schedule, SCHEDULES), step_size=1.0))
+
+    def of_strength(strength, n_features):
+        return penalty.with_strength(strength)
+
+    return ModelSpec.of(estimator, of_strength, strengths, solver, **others)
+
+
+@documented(
+    SQUARED, PARTS, strength="alpha", alpha="1.0", smallest="1e-3", penalty="l1"
+)
+class TrajectoryRegressor(SquaredErrorRegressor):
+    """Linear regression with any loss, penalty and schedule, every iterate kept.
+
+    The objective is
+
+        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
+
+    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
+    updates, each from the package or your own (see "How to add a loss, a penalty, a
+    schedule, an estimate" in the documentation). Their properties are checked before
+    the run; leave-one-out and folds are then valid for every combination, and the
+    memory matrix [1]_ is valid if updates have derivatives.
+
+    Parameters
+    ----------
+    {alpha}
+    loss : {"squared_error", "huber", "poisson"} or Loss, default="squared_error"
+        Half the squared error; the Huber loss, linear beyond residuals of 1.35 (in
+        units of y); or half the Poisson deviance with a log link. Or a loss from
+        ``skacv.optim.losses`` or one of your own.
+    {penalty, schedule}
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. With the squared error X and y are centred by their
+        (weighted) means; otherwise it is the unpenalised coefficient of a column of
+        ones that is added to X.
+    {standardize, max_iter, tol, step_size, risk}
+        For losses other than the squared error: with probes, and with "auto" only if
+        that takes about as long as folds. It needs gradient steps and a loss with a
+        second derivative: for other runs "auto" computes no ``risk_path_`` and the
+        other values raise an error.
+    {risk_row_scales, loo}
+    loo_correction : bool, default=True
+        Whether to correct, at some iterates, the error of linearising the iterates
+        without a row around the recorded ones [2]_. Iterates are linearised if the loss
+        is not the squared error and there are more rows than columns. False is the
+        published method.
+    {cv, keep_data, warm_start, n_jobs, random_state, verbose}
+
+    Attributes
+    ----------
+    {coef_, coef_path_, objective_path_}
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss on the training rows; with the squared error the whole of it, not
+        half.
+    alpha_path_ : ndarray of shape (n_iter_ + 1,)
+        Value of alpha used at every iterate; zeros if there is no penalty.
+    risk_path_ : ndarray of shape (n_iter_ + 1,)
+        Estimated mean loss on unseen rows, with the loss of ``train_path_`` [1]_, from
+        the memory matrix of that loss [3]_.
+    loo_path_ : ndarray of shape (n_iter_ + 1,)
+        Leave-one-out error of every iterate, with the loss of ``train_path_``. Exact
+        with the squared error, and with other losses if linearising would save little
+        time (see ``loo_correction``).
+    {n_iter_, n_features_in_}
+
+    All other attributes are those of :class:`TrajectoryLasso`.
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    TrajectoryClassifier : The classifier.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+
+    References
+    ----------
+    {Bellec}
+    .. [2] Luo, Ren and Barber (2023), "Iterative approximate cross-validation",
+           ICML, arXiv:2303.02732.
+    .. [3] Tan and Bellec (2024), "Estimating generalization performance along the
+           trajectory of proximal SGD in robust regression", NeurIPS,
+           arXiv:2410.02629, equations 8 to 11.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from skacv import TrajectoryRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TrajectoryRegressor(alpha=2.0, penalty="mcp").fit(scale(X), y)
+    >>> model.risk_path_.shape == model.loo_path_.shape == (model.n_iter_ + 1,)
+    True
+    >>> from skacv.optim.losses import Huber
+    >>> robust = TrajectoryRegressor("path", loss=Huber(50.0), max_iter=5, cv=5)
+    >>> robust.fit(scale(X), y).cv_path_.shape
+    (151,)
+    """
+
+    _parameter_constraints = {
+        **SquaredErrorRegressor._parameter_constraints,
+        **PARTS_CONSTRAINTS,
+        "loss": [StrOptions(set(REGRESSION)), Loss],
+        "loo_correction": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        alpha: ArrayLike = 1.0,
+        *,
+        loss: Literal["huber", "poisson", "squared_error"] | Loss = "squared_error",
+        penalty: str | Penalty | None = "l1",
+        schedule: Any = "nesterov",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _chosen_loss(self):
+        return named(self.loss, REGRESSION)
+
+    def _loss_of(self, target, weights):
+        return self._chosen_loss(), {}
+
+    def _spec(self):
+        return spec_of_parts(self, is_quadratic=self._chosen_loss().is_quadratic)
+
+    @property
+    def _positive_only(self):
+        return self._chosen_loss() == Poisson()
+
+
+@documented(
+    CURVED,
+    CLASSIFIERS,
+    PARTS,
+    strength="alpha",
+    loss="loss",
+    alpha="0.01",
+    smallest="1e-5",
+    penalty="l2",
+)
+class TrajectoryClassifier(RecordedProbabilisticClassifier, CurvedClassifier):
+    """Linear classification with any loss, penalty and schedule, every iterate kept.
+
+    The objective is
+
+        (1 / sum w) sum_i w_i l(y_i, x_i'b) + alpha g(b),
+
+    with a loss l, a penalty g whose strength alpha multiplies, and a schedule of
+    updates, each from the package or your own (see "How to add a loss, a penalty, a
+    schedule, an estimate" in the documentation). Their properties are checked before
+    the run; leave-one-out and folds are then valid for every combination. The
+    intercept, the coefficient of a column of ones, is not penalised.
+
+    Parameters
+    ----------
+    {alpha}
+    loss : {"log", "squared_hinge", "smoothed_hinge"} or Loss, default="log"
+        The log loss, multinomial for more than two classes; the squared hinge; or the
+        hinge rounded over a length of 0.5. Or a loss from ``skacv.optim.losses`` or one
+        of your own: the two numbers in its ``labels`` encode the two classes, or each
+        class against the rest if there are more than two. A loss with coupled outputs
+        has one target per class, and needs at least three classes.
+    {penalty, schedule, fit_intercept, standardize, class_weight, max_iter, tol}
+    {step_size, risk}
+        With "newton", "auto" computes no ``risk_path_`` and the other values raise an
+        error.
+    {risk_row_scales, loo, loo_correction, cv, keep_data}
+    warm_start : bool, default=False
+        Whether fitting again continues the recorded trajectory: with a larger
+        ``max_iter`` as one longer run; with another alpha, loss, penalty or schedule
+        from the last iterate on.
+    {n_jobs}
+    random_state : int, RandomState instance or None, default=None
+        Controls the choice of left-out rows.
+    {verbose}
+
+    Attributes
+    ----------
+    {classes_, coef_, intercept_, coef_path_, intercept_path_, alpha_path_}
+    {objective_path_, train_path_, risk_path_, risk_se_path_, risk_mc_se_path_}
+    {risk_prediction_path_, risk_indices_, risk_target_, n_probes_, row_scale_share_}
+    {loo_path_, loo_se_path_, loo_prediction_path_, loo_indices_, loo_target_, cv_path_}
+    {cv_se_path_, cv_fold_path_, cv_prediction_path_, cv_indices_, cv_target_, n_iter_}
+    {iteration_, step_size_, n_features_in_, feature_names_in_}
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    TrajectoryRegressor : The regressor.
+    TrajectoryEarlyStoppingCV : Selects the iterate of least estimated risk.
+
+    References
+    ----------
+    {Luo, Tan}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from skacv import TrajectoryClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = TrajectoryClassifier(0.02, penalty="scad", max_iter=20)
+    >>> model.fit(scale(X), y).loo_path_.shape
+    (21,)
+    """
+
+    _parameter_constraints = {
+        **CurvedClassifier._parameter_constraints,
+        **ALPHA_CONSTRAINT,
+        **PARTS_CONSTRAINTS,
+        "loss": [StrOptions({"log", *CLASSIFICATION}), Loss],
+    }
+
+    def __init__(
+        self,
+        alpha: ArrayLike = 0.01,
+        *,
+        loss: Literal["log", "smoothed_hinge", "squared_hinge"] | Loss = "log",
+        penalty: str | Penalty | None = "l2",
+        schedule: Any = "nesterov",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        step_size: float | Literal["auto"] = "auto",
+        risk: Literal["auto", "exact", "hutchinson"] | int = "auto",
+        risk_row_scales: bool = True,
+        loo: Literal["auto"] | int = "auto",
+        loo_correction: bool = True,
+        cv: Any = None,
+        keep_data: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _spec(self):
+        return spec_of_parts(self, CURVED_STRENGTH_RATIO, outputs=self._outputs)
+
+    def _class_loss(self, n_classes):
+        if self.loss == "log":
+            return Logistic() if n_classes == 2 else Multinomial()
+        loss = named(self.loss, CLASSIFICATION)
+        if loss.is_coupled and n_classes == 2:
+            raise ValueError(
+                f"{type(loss).__name__} has a score for every class and needs at least "
+                "three classes, but y has two."
+            )
+        return loss
