@@ -76,7 +76,11 @@ def _along_a_direction(X):
     direction = np.random.default_rng(0).standard_normal(X.shape[1])
     found = np.empty(len(X))
     for rows in gen_batches(len(X), ROWS_PER_BLOCK):
-        found[rows] = np.nan_to_num(X[rows].astype(np.float64)) @ direction
+        block = X[rows].astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found[rows] = block @ direction
+        if not np.isfinite(found[rows]).all():
+            found[rows] = np.nan_to_num(block) @ direction
     return found
 
 

@@ -32,9 +32,10 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, compared_as, known_of, target_of, weights_of
+from .data import check_enough, known_of, target_of, weights_of
 from .growing import Growing, last_of, prefix_of
 from .kinds import CAN, kind_of
+from .losses import compared_as
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
 

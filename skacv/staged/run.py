@@ -11,9 +11,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._compat import _num_samples, _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
 from ..risk.averages import mean_with_error
-from .data import WrongLabel
 from .growing import Growing, rows_of
 from .held_out import HeldOutStages
+from .losses import WrongLabel
 
 
 @dataclass

@@ -5,7 +5,7 @@ from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
 
 from skacv import Staged
 from skacv.optim.losses import Poisson, SquaredError
-from skacv.staged.data import AbsoluteError, HalfDeviance, Pinball, regression_loss
+from skacv.staged.losses import AbsoluteError, HalfDeviance, Pinball, regression_loss
 
 from .cases import booster, named, table
 

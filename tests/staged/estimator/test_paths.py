@@ -27,8 +27,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 
 from skacv import Staged
 from skacv.optim.losses import Poisson
-from skacv.staged import data as staged_data
-from skacv.staged import held_out
+from skacv.staged import held_out, losses
 
 from .cases import SMALL, assert_same_fits, boosted
 
@@ -236,17 +235,17 @@ def test_losses_by_their_names():
             return self.params
 
     for params, expected in [
-        ({"loss_function": "Quantile:alpha=0.3"}, staged_data.Pinball(0.3)),
-        ({"objective": "reg:tweedie"}, staged_data.HalfDeviance(1.5)),
+        ({"loss_function": "Quantile:alpha=0.3"}, losses.Pinball(0.3)),
+        ({"objective": "reg:tweedie"}, losses.HalfDeviance(1.5)),
         (
             {"objective": "tweedie", "tweedie_variance_power": 1.2},
-            staged_data.HalfDeviance(1.2),
+            losses.HalfDeviance(1.2),
         ),
         ({"objective": "count:poisson"}, Poisson()),
-        ({"objective": "reg:squarederror"}, staged_data.SquaredError()),
-        ({"objective": None}, staged_data.SquaredError()),
+        ({"objective": "reg:squarederror"}, losses.SquaredError()),
+        ({"objective": None}, losses.SquaredError()),
     ]:
-        assert staged_data.regression_loss(Named(**params)) == expected
+        assert losses.regression_loss(Named(**params)) == expected
 
 
 def test_half_deviances_are_those_of_metrics(rng):
@@ -254,6 +253,6 @@ def test_half_deviances_are_those_of_metrics(rng):
 
     y, mean = rng.gamma(2.0, size=(2, 30)) + 0.1
     for power in (1.2, 1.5, 2.0):
-        cost = staged_data.HalfDeviance(power).reported(y[:, None], mean[:, None])
+        cost = losses.HalfDeviance(power).reported(y[:, None], mean[:, None])
         expected = mean_tweedie_deviance(y, mean, power=power) / 2
         np.testing.assert_allclose(cost.mean(), expected)

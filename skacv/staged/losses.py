@@ -1,0 +1,171 @@
+"""Losses of rows as a function of predictions: those that estimators minimise.
+
+Stages are evaluated by the loss that their trees or passes reduce, if the parameters of
+the estimator name one, otherwise by the squared error for a regressor.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..optim.losses import Logistic, Loss, Multinomial, Poisson, SquaredError
+
+
+@dataclass(frozen=True)
+class AbsoluteError(Loss):
+    """The absolute error."""
+
+    name = "absolute error"
+
+    def value(self, target, predictor):
+        return np.abs(target - predictor)
+
+
+@dataclass(frozen=True)
+class Pinball(Loss):
+    """The pinball loss of a quantile."""
+
+    quantile: float = 0.5
+    name = "pinball loss"
+
+    def value(self, target, predictor):
+        error = target - predictor
+        return np.maximum(self.quantile * error, (self.quantile - 1) * error)
+
+
+@dataclass(frozen=True)
+class HalfDeviance(Loss):
+    """Half the Tweedie deviance of a mean, of power above 1 and at most 2.
+
+    Attributes
+    ----------
+    power : float
+        2 is the gamma deviance.
+    """
+
+    power: float = 2.0
+    name = "half Tweedie deviance"
+    target_range = 0.0, np.inf
+
+    def value(self, target, predictor):
+        p = self.power
+        if p == 2:
+            return target / predictor - np.log(target / predictor) - 1
+        constant = np.power(target, 2 - p) / ((1 - p) * (2 - p))
+        of_mean = predictor ** (2 - p) / (2 - p) - target * predictor ** (1 - p) / (
+            1 - p
+        )
+        return constant + of_mean
+
+    def spread(self, mean):
+        return np.maximum(mean, np.finfo(mean.dtype).tiny) ** (self.power / 2)
+
+
+@dataclass(frozen=True)
+class LogLoss(Loss):
+    """Minus the logarithm of the probability of a row's class.
+
+    Predictions are the probabilities of all classes. As in
+    :func:`sklearn.metrics.log_loss`, they are clipped at the precision of floats.
+    """
+
+    name = "log loss"
+    labels = 0.0, 1.0
+    is_coupled = True
+
+    def value(self, target, predictor):
+        least = np.finfo(predictor.dtype).eps
+        chosen = np.einsum("nk...,nk...->n...", target, predictor)
+        return -np.log(np.clip(chosen, least, 1 - least))[:, None]
+
+
+@dataclass(frozen=True)
+class WrongLabel(Loss):
+    """One if the label of the largest decision is wrong, else zero."""
+
+    name = "share of wrong labels"
+    is_coupled = True
+
+    def value(self, target, predictor):
+        if target.shape[1] == 1:
+            return ((predictor > 0) != (target > 0)).astype(np.float64)
+        chosen = np.argmax(np.broadcast_to(target, predictor.shape), axis=1)
+        return (predictor.argmax(axis=1) != chosen)[:, None].astype(np.float64)
+
+
+def compared_as(loss, n_classes):
+    """The equivalent loss of other estimators, for comparisons."""
+    if loss == LogLoss():
+        return Logistic() if n_classes == 2 else Multinomial()
+    return loss
+
+
+def _first(params, *names):
+    """The value of the first of some parameters that is set."""
+    return next((params[name] for name in names if params.get(name) is not None), None)
+
+
+def _pinball(params):
+    """The pinball loss of the quantile in use."""
+    quantile = _first(params, "quantile", "quantile_alpha", "alpha")
+    if quantile is None:  # as CatBoost and LightGBM take it
+        quantile = 0.5 if "loss_function" in params else 0.9
+    try:
+        return Pinball(float(quantile))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Stages are evaluated by one quantile, not by {quantile}."
+        ) from None
+
+
+def _tweedie(params):
+    """Half the deviance of a power, 1.5 by default; the Poisson deviance for 1."""
+    power = float(_first(params, "tweedie_variance_power", "variance_power") or 1.5)
+    return Poisson() if power == 1 else HalfDeviance(power)
+
+
+# By what scikit-learn, XGBoost, LightGBM and CatBoost call the losses of regression.
+# Robust losses are evaluated as absolute errors.
+ABSOLUTE = (
+    "absolute_error",
+    "huber",
+    "epsilon_insensitive",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "mae",
+    "l1",
+    "mean_absolute_error",
+    "regression_l1",
+    "fair",
+    "logcosh",
+    "mape",
+    "mean_absolute_percentage_error",
+)
+NAMED = {
+    **dict.fromkeys(ABSOLUTE, lambda params: AbsoluteError()),
+    **dict.fromkeys(("poisson", "count:poisson"), lambda params: Poisson()),
+    **dict.fromkeys(("gamma", "reg:gamma"), lambda params: HalfDeviance(2.0)),
+    **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
+    **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
+}
+PARAMETERS = "loss", "objective", "loss_function", "criterion"
+
+
+def regression_loss(estimator):
+    """The loss that a regressor's parameters name, otherwise the squared error."""
+    params = estimator.get_params(deep=False)
+    for name in (params.get(parameter) for parameter in PARAMETERS):
+        if isinstance(name, str):
+            name, settings = _parted(name.lower())
+            if name in NAMED:
+                return NAMED[name](params | settings)
+    return SquaredError()
+
+
+def _parted(name):
+    """A name and its settings, as in CatBoost's "Quantile:alpha=0.9"."""
+    if name in NAMED:  # XGBoost says "reg:gamma"
+        return name, {}
+    name, _, settings = name.partition(":")
+    pairs = (each.split("=") for each in settings.split(";") if "=" in each)
+    return name, dict(pairs)
