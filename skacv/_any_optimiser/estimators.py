@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from math import ceil
 from numbers import Integral
 from types import SimpleNamespace
@@ -11,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.estimates.folds import routing_of, splitter_of
-from .._estimator.estimates.held_out_losses import HeldOutLosses
+from .._estimator.estimates.held_out_losses import held_out_losses_of
+from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import plain
 from .._estimator.prediction.decisions import (
@@ -94,6 +94,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         run, found = self._run(X, target, n_outputs, seed, batches)
         names |= {**found, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
+        names["_row_weights"] = np.ones(len(y))
         if splitter is not None:
             names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)))
         rows = self._rows_left_out(len(y), rng)
@@ -101,8 +102,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             names |= _attributes("loo", run.loo_path(rows))
         for name in [name for name in vars(self) if name.startswith(("cv_", "loo_"))]:
             delattr(self, name)
-        for name, value in names.items():
-            setattr(self, name, value)
+        vars(self).update(names)
         self._take_coefficients(run.n_steps)
         return self
 
@@ -175,21 +175,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _held_out_losses(self, name, y):
         """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
-        predictions = getattr(self, f"{name}_prediction_path_", None)
-        if predictions is None:
-            return None
-        indices = getattr(self, f"{name}_indices_")
-        rows = np.hstack(indices)
-        folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        losses = partial(self._row_losses, self._target(y)[rows])
-        return HeldOutLosses(
-            rows,
-            folds,
-            np.ones(len(rows)),
-            len(predictions),
-            lambda iterates: losses(predictions[iterates]),
-        )
+        return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
 def _attributes(name, found):
