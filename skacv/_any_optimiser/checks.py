@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._compat import check_in_memory
-from .batches import checked_batches
+from .data import checked_batches
 from .folds import Folds
 
 # Predictions of a row alone, and among others, agree up to rounding.

@@ -25,7 +25,7 @@ from .._estimator.prediction.decisions import (
 )
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
-from .batches import shuffled_batches
+from .data import shuffled_batches
 
 DTYPES = [np.float64, np.float32]
 LARGEST_SEED = 2**31 - 1

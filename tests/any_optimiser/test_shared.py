@@ -5,12 +5,12 @@ import pytest
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
 from skacv._any_optimiser.alongside import FollowedLoop
-from skacv._any_optimiser.batches import (
+from skacv._any_optimiser.data import (
+    Rows,
     checked_batches,
     padded_batches,
     shuffled_batches,
 )
-from skacv._any_optimiser.data import Rows
 from skacv._any_optimiser.estimates import PathEstimate
 from skacv._any_optimiser.folds import Folds
 
