@@ -36,10 +36,6 @@ class LeftOut:
     numbers: np.ndarray
     are_rows: bool = False
 
-    @property
-    def n_fits(self):
-        return len(self.numbers)
-
     def stays(self, block, rows):
         """Which of some rows every fit has, 1.0 or 0.0, (n, n_fits)."""
         own = block.fold[rows]
@@ -100,48 +96,38 @@ def _predictors(block, coef, intercept):
         yield rows, part, (part @ coef).reshape(-1, *shape[1:]) + intercept
 
 
-def values_of(block, coef, intercept, loss, left_out):
-    """Losses of every iterate times the weights of the rows, summed over the rows.
+def values_of(block, coef, intercept, loss, folds, of_others):
+    """Losses of iterates times the weights of the rows, summed over rows of every fit.
 
     Shapes: coef (n_features, n_outputs, n_iterates, n_fits); intercept (n_outputs,
     n_iterates, n_fits).
 
+    Parameters
+    ----------
+    folds : ndarray of int, shape (n_fits,)
+        The fold that every fit leaves out; -1 for the run, whose rows are all of them.
+    of_others : bool
+        Whether the rows are those that a fit has, or those of its fold.
+
     Returns
     -------
     ndarray of shape (n_iterates, n_fits), float64
-        Over the rows of every fit.
     """
-    found = np.zeros(coef.shape[2:])
-    for rows, _, predictor in _predictors(block, coef, intercept):
-        value = loss.value(block.y[rows, :, None, None], predictor).sum(axis=1)
-        weight = block.weight[rows, None] * left_out.stays(block, rows)
-        found += np.einsum("rkf,rf->kf", value, weight)
-    return found
-
-
-def path_values_of(block, coef, intercept, loss, n_folds):
-    """Weighted sums of the losses of the run, and of folds on their held-out rows.
-
-    Shapes: coef (n_features, n_outputs, n_iterates, 1 + n_folds); intercept (n_outputs,
-    n_iterates, 1 + n_folds).
-
-    Returns
-    -------
-    ndarray of shape (n_iterates, 1 + n_folds), float64
-        The first over all rows, the others over the rows of each fold.
-    """
-    X, n_fits = block.X, 1 + n_folds
-    found = np.zeros((coef.shape[2], n_fits))
-    of_fit = [np.ascontiguousarray(coef[..., fit], X.dtype) for fit in range(n_fits)]
+    X, found = block.X, np.zeros(coef.shape[2:])
+    of_fit = [np.ascontiguousarray(each, X.dtype) for each in np.moveaxis(coef, 3, 0)]
     intercept = intercept.astype(X.dtype)
     for rows in slices(X, of_fit[0][0].size):
         place = np.arange(rows.start, rows.stop)
-        for fit in range(n_fits):
-            own = rows if fit == 0 else place[block.fold[rows] == fit - 1]
+        for fit, fold in enumerate(folds):
+            is_left_out = block.fold[rows] == fold
+            own, weight = rows, block.weight[rows] * ~is_left_out
+            if fold >= 0 and not of_others:
+                own = place[is_left_out]
+                weight = block.weight[own]
             predictor = X[own] @ of_fit[fit].reshape(X.shape[1], -1)
             predictor = predictor.reshape(-1, *coef.shape[1:3]) + intercept[..., fit]
             value = loss.value(block.y[own, :, None], predictor).sum(axis=1)
-            found[:, fit] += block.weight[own] @ value
+            found[:, fit] += weight @ value
     return found
 
 

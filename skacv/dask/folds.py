@@ -46,73 +46,51 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Consecutive:
-    """Folds of consecutive rows, of every label by itself.
+class FoldsByBlock:
+    """Folds of every label by itself: of consecutive rows, or drawn in every block.
 
     Attributes
     ----------
     labels : Labels
+    seed : int or None
+        With the number of a block it draws the folds of its rows. None: consecutive.
     """
 
     labels: Labels
     n_folds: int
+    seed: int | None
 
     def numbers(self, block):
         """The fold that holds out every row of a block."""
         label, counts = self.labels.numbers(block), self.labels.counts
-        ends = np.cumsum(self._sizes(), axis=0)
-        before = counts[: block.number].sum(axis=0)
         found = np.empty(len(label), np.int32)
+        if self.seed is None:
+            ends, before = self._ends(), counts[: block.number].sum(axis=0)
+        else:
+            rng = np.random.default_rng([self.seed, block.number])
         for k in range(counts.shape[1]):
             own = np.flatnonzero(label == k)
-            place = before[k] + np.arange(len(own))
-            found[own] = np.searchsorted(ends[:, k], place, side="right")
+            place = np.arange(len(own))
+            if self.seed is None:
+                found[own] = np.searchsorted(ends[:, k], before[k] + place, "right")
+            else:
+                own = rng.permutation(own)
+                found[own] = (rng.integers(self.n_folds) + place) % self.n_folds
         return found
 
-    def _sizes(self):
-        """Rows that every fold has of each label, (n_folds, n_labels).
+    def _ends(self):
+        """Where consecutive folds end among the rows of a label, (n_folds, n_labels).
 
         With labels in the order in which they come, and rows sorted by them, fold k has
         the rows k, k + n_folds, ...: so says ``StratifiedKFold``.
         """
         totals, order = self.labels.counts.sum(axis=0), np.argsort(self.labels.first)
-        ends = np.cumsum(totals[order])
-        folds = np.arange(self.n_folds)[:, None]
+        rows, folds = np.cumsum(totals[order]), np.arange(self.n_folds)[:, None]
         # How many of the first m rows are of fold k.
-        until = (ends - folds + self.n_folds - 1) // self.n_folds
-        begun = np.concatenate(
-            [np.zeros((self.n_folds, 1), int), until[:, :-1]], axis=1
-        )
-        found = np.empty_like(until)
-        found[:, order] = until - begun
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnByBlock:
-    """Folds drawn at random in every block, of every label by itself.
-
-    Attributes
-    ----------
-    labels : Labels
-    seed : int
-        With the number of a block it draws the folds of its rows.
-    """
-
-    labels: Labels
-    n_folds: int
-    seed: int
-
-    def numbers(self, block):
-        """The fold that holds out every row of a block."""
-        label = self.labels.numbers(block)
-        rng = np.random.default_rng([self.seed, block.number])
-        found = np.empty(len(label), np.int32)
-        for k in range(self.labels.counts.shape[1]):
-            own = rng.permutation(np.flatnonzero(label == k))
-            begin = rng.integers(self.n_folds)
-            found[own] = (begin + np.arange(len(own))) % self.n_folds
-        return found
+        until = (rows - folds + self.n_folds - 1) // self.n_folds
+        sizes = np.empty_like(until)
+        sizes[:, order] = np.diff(until, axis=1, prepend=0)
+        return np.cumsum(sizes, axis=0)
 
 
 def folds_of(cv, labels, sizes):
@@ -129,7 +107,7 @@ def folds_of(cv, labels, sizes):
 
     Returns
     -------
-    Consecutive, DrawnByBlock or None
+    FoldsByBlock or None
 
     Raises
     ------
@@ -138,7 +116,8 @@ def folds_of(cv, labels, sizes):
     """
     if cv is None:
         return None
-    splitter = _splitter(cv, labels is not None)
+    has_classes = labels is not None  # for which a number of folds stratifies
+    splitter = check_cv(cv, [0, 1] if has_classes else None, classifier=has_classes)
     is_drawn = isinstance(splitter, ShuffledFolds)
     # A subclass may split otherwise.
     is_known = is_drawn or type(splitter) in (KFold, StratifiedKFold)
@@ -150,19 +129,10 @@ def folds_of(cv, labels, sizes):
             "of folds, KFold or StratifiedKFold, with an integer random_state if they "
             "shuffle."
         )
-    stratifies = isinstance(splitter, StratifiedKFold) or (
-        is_drawn and splitter.stratified
-    )
+    stratifies = splitter.stratified if is_drawn else type(splitter) is StratifiedKFold
     n_folds, n_rows = splitter.get_n_splits(), int(np.sum(sizes))
     if n_folds > n_rows:
         raise ValueError(f"There are {n_rows} rows, too few for {n_folds} folds.")
     if labels is None or not stratifies:
         labels = Labels.alike(sizes)
-    if shuffles:
-        return DrawnByBlock(labels, n_folds, int(seed))
-    return Consecutive(labels, n_folds)
-
-
-def _splitter(cv, is_classifier):
-    """As scikit-learn takes it; a number of folds stratifies for a classifier."""
-    return check_cv(cv, [0, 1] if is_classifier else None, classifier=is_classifier)
+    return FoldsByBlock(labels, n_folds, int(seed) if shuffles else None)

@@ -19,16 +19,10 @@ from ..optim.design import (
     top_eigenvalue_by_lanczos,
 )
 from ..optim.fits import Iterate
+from ..optim.matrix import slices
 from ..optim.problem import SINGULAR, Problem
 from ..risk.refit import Refit
-from .block_sums import (
-    HalfSquare,
-    LeftOut,
-    added,
-    path_values_of,
-    slopes_of,
-    values_of,
-)
+from .block_sums import HalfSquare, LeftOut, added, slopes_of, values_of
 from .rows import RowGroups
 
 # Coefficients that go to the workers in one round, in bytes.
@@ -182,7 +176,7 @@ class FitsOnWorkers:
 
     @property
     def n_fits(self):
-        return self.left_out.n_fits
+        return len(self.left_out.numbers)
 
     def start(self, coef):
         """Coefficients (n_columns, n_outputs), the same for every fit."""
@@ -195,10 +189,6 @@ class FitsOnWorkers:
     def gradient_at(self, point):
         """Gradients of all fits at a point, by a round."""
         return self.gradient(point.coef)
-
-    def features_and_intercept(self, coef):
-        """Coefficients of features, and what is added to their products with rows."""
-        return self._parts(coef, self.means.target)
 
     def gradient(self, point):
         """Gradients of all fits, (n_columns, n_outputs, n_fits), by a round."""
@@ -234,7 +224,7 @@ class FitsOnWorkers:
         -------
         ndarray of shape (n_iterates, n_fits)
         """
-        return self._over_iterates(values_of, coef, self.left_out) / self.means.weight
+        return self._values(coef, True) / self.means.weight
 
     def path_values(self, coef):
         """Losses of the run on all rows, and of folds on the rows that they leave out.
@@ -243,22 +233,20 @@ class FitsOnWorkers:
 
         Parameters and what is returned are as of :meth:`values`.
         """
-        found = self._over_iterates(path_values_of, coef, self.n_fits - 1)
-        return found / self.problem.means.weight[0]
+        return self._values(coef, False) / self.problem.means.weight[0]
 
-    def _over_iterates(self, function, coef, *args):
+    def _values(self, coef, of_others):
         """Sums over rows for every iterate; as many iterates as fit go in one round."""
         n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
-        size, found = max(1, ROUND_BYTES // n_bytes), []
-        for first in range(0, coef.shape[2], size):
-            part = coef[:, :, first : first + size]
-            part, intercept = self._parts(part, self.means.target[:, None])
-            args_of_part = intercept, self.problem.loss, *args
-            found.append(self._sum(function, part, *args_of_part, combine=add))
+        args = self.problem.loss, self.left_out.numbers, of_others
+        target, found = self.means.target[:, None], []
+        for some in slices(coef.shape[2], ROUND_BYTES // n_bytes):
+            of_some = self.features_and_intercept(coef[:, :, some], target)
+            found.append(self._sum(values_of, *of_some, *args, combine=add))
         return np.concatenate(found)
 
-    def _parts(self, coef, target):
-        """Coefficients of the features, and what is added to their products."""
+    def features_and_intercept(self, coef, target):
+        """Coefficients of features, and what is added to their products with rows."""
         if self.problem.has_constant:
             return coef[:-1], coef[-1]
         if not self.problem.refit.recentres:
@@ -270,7 +258,7 @@ class FitsOnWorkers:
 
     def _round(self, coef, target, loss):
         """Slopes of a loss, times X and summed, as a gradient of the mean."""
-        coef, intercept = self._parts(coef, target)
+        coef, intercept = self.features_and_intercept(coef, target)
         args = coef, intercept, loss, self.left_out
         slopes, total = self._sum(slopes_of, *args, combine=added)
         if self.problem.refit.recentres:
