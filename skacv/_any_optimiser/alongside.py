@@ -7,8 +7,9 @@ import numpy as np
 
 from .._estimator.run.stopping import Patience
 from .._warnings import warn
-from .checks import checked, folds_of
+from .checks import checked
 from .estimates import PathEstimate
+from .folds import Folds
 
 # A replica on all rows makes every update as the loop does, from the loop's own
 # parameters, so that rounding does not add up. It may be off by that share of its
@@ -51,7 +52,8 @@ class FollowedLoop(ABC):
     def _of(cls, model, start, X, y, folds, every):
         """The replicas of a loop that begins now, from data that are checked first."""
         data = checked(model, start, X, y)
-        return cls(model, start, data, folds_of(folds, model, data), every)
+        folds = Folds.of(folds, model.to_numpy(data.y))
+        return cls(model, start, data, folds, every)
 
     @abstractmethod
     def _keep(self, params):

@@ -11,10 +11,10 @@ class Backend(ABC):
     """A model, a loss of single rows, a penalty and an optimiser, in some library.
 
     A subclass has ``predict(params, X)``, ``loss(y, prediction)`` and ``penalty``, a
-    function of params or None; ``functions``, those of the library that linearising
-    needs (:class:`~skacv._any_optimiser.linearised.Functions`); and what is abstract
-    below. Parameters are arrays in a collection of the library's own kind; a path has
-    those of all iterates, along the first axes. ``data`` is a
+    function of params or None; ``functions``, a module that linearising needs
+    (:mod:`~skacv._any_optimiser.linearised`); and what is abstract below. Parameters
+    are arrays in a collection of the library's own kind; a path has those of all
+    iterates, along the first axes. ``data`` is a
     :class:`~skacv._any_optimiser.data.Rows`.
 
     A carry is a run between two updates: parameters, and the state of the optimiser.

@@ -3,8 +3,7 @@
 import numpy as np
 
 from .._compat import check_in_memory
-from .batches import checked_batches
-from .folds import Folds
+from .data import checked_batches
 
 # Predictions of a row alone, and among others, agree up to rounding.
 AGREES = 1e-3
@@ -27,11 +26,6 @@ def checked(model, params, X, y, batches=None):
     alone = model.predict(params, model.rows_of(X, np.arange(half)))
     _check_rows_are_independent(*map(model.to_numpy, (alone, prediction[:half])))
     return model.data(X, y, batches)
-
-
-def folds_of(folds, model, data):
-    """The folds that a user has named, of some data."""
-    return Folds.of(folds, np.zeros((data.n_rows, 0)), model.to_numpy(data.y))
 
 
 def _check_parameters(named):

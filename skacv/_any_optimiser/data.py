@@ -1,6 +1,8 @@
-"""The rows of a run, and which of them an update is on."""
+"""The rows of a run, and those of every update: drawn once, also for all replicas."""
 
 from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Rows(NamedTuple):
@@ -38,3 +40,63 @@ class Rows(NamedTuple):
         if rows is None:
             return self.X, self.y, weights
         return self.of_batch(rows, weights)
+
+
+def shuffled_batches(
+    n_rows: int, batch_size: int, n_epochs: int, seed: int = 0
+) -> list[np.ndarray]:
+    """Batches for a run that shuffles the rows in every epoch.
+
+    Parameters
+    ----------
+    n_rows : int
+    batch_size : int
+        Number of rows in a batch; the last batch of an epoch may be smaller.
+    n_epochs : int
+    seed : int, default=0
+
+    Returns
+    -------
+    list of ndarray of int
+        One batch for each update, for ``batches`` of a run.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in shuffled_batches(10, 4, n_epochs=2)]
+    [4, 4, 2, 4, 4, 2]
+    """
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(n_rows) for _ in range(n_epochs)]
+    firsts = range(0, n_rows, batch_size)
+    return [order[first : first + batch_size] for order in orders for first in firsts]
+
+
+def checked_batches(batches, n_rows):
+    """Rows of every update, as a list of arrays; None, which takes all rows, stays.
+
+    They are gone through once here, so that an iterator which draws its batches has
+    them the same for the run and for all its replicas.
+    """
+    if batches is None:
+        return None
+    found = [np.asarray(rows) for rows in batches]
+    if not found:
+        raise ValueError("batches must have one at least; None takes all rows.")
+    for number, rows in enumerate(found):
+        is_whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+        if not (is_whole and rows.size):
+            raise ValueError(
+                f"Batch {number} must have row numbers, integers in one dimension."
+            )
+        if rows.min() < 0 or rows.max() >= n_rows:
+            raise ValueError(
+                f"Batch {number} has rows beyond the {n_rows} of the data."
+            )
+    return found
+
+
+def padded_batches(batches, n_rows):
+    """Batches as one array, (n_batches, most of them); ``n_rows`` fills up."""
+    size = max(len(rows) for rows in batches)
+    fill = {"constant_values": n_rows}
+    return np.stack([np.pad(rows, (0, size - len(rows)), **fill) for rows in batches])

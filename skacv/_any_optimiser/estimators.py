@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from math import ceil
 from numbers import Integral
 from types import SimpleNamespace
@@ -11,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import Interval, _fit_context, on_host
 from .._estimator.estimates.folds import routing_of, splitter_of
-from .._estimator.estimates.held_out_losses import HeldOutLosses
+from .._estimator.estimates.held_out_losses import held_out_losses_of
+from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
 from .._estimator.parameters import plain
 from .._estimator.prediction.decisions import (
@@ -25,7 +25,7 @@ from .._estimator.prediction.decisions import (
 )
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
-from .batches import shuffled_batches
+from .data import shuffled_batches
 
 DTYPES = [np.float64, np.float32]
 LARGEST_SEED = 2**31 - 1
@@ -34,9 +34,40 @@ LARGEST_SEED = 2**31 - 1
 class IteratedModel(RecordedModel, RecordsTrajectory):
     """Base class of estimators whose fit is a recorded run of some library.
 
-    A subclass has the parameters ``loss``, ``max_iter``, ``batch_size``, ``cv``,
-    ``loo`` and ``random_state``, a ``_default_loss`` and the library's ``_model_type``,
-    and implements the two methods below.
+    A subclass has these parameters and ``random_state``, a ``_default_loss`` and the
+    library's ``_model_type``, and implements the two methods below.
+
+    Parameters
+    ----------
+    loss : callable, default=None
+        ``loss(y, prediction)``, one number per row. None is (y - prediction)^2.
+    max_iter : int, default=200
+        Number of updates.
+    batch_size : int, default=None
+        Number of rows in every update; rows are shuffled in every epoch. None uses all
+        rows.
+    cv : int, cross-validation splitter or iterable, default=None
+        Cross-validation folds, for ``cv_path_``. None: no folds;
+        :class:`skacv.TrajectoryEarlyStoppingCV` then uses 5 random ones.
+    loo : bool or int, default=False
+        Whether to leave out every row, one at a time, for ``loo_path_``; or the number
+        of rows drawn at random to leave out.
+
+    Attributes
+    ----------
+    train_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on the training rows.
+    cv_path_, loo_path_, cv_se_path_, loo_se_path_ : ndarray of shape (n_iter_ + 1,)
+        Mean loss of every iterate on the held-out rows, and its standard error.
+    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
+(n_iter_ + 1, n_held_out)
+        Held-out predictions of every iterate.
+    cv_indices_ : list of ndarray of int
+        Indices of the rows that every fold holds out.
+    loo_indices_ : ndarray of int
+        Indices of the rows left out one at a time.
+    n_iter_, iteration_ : int
+        Index of the last iterate, and of the one in use.
     """
 
     _parameter_constraints = {
@@ -94,6 +125,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         run, found = self._run(X, target, n_outputs, seed, batches)
         names |= {**found, "train_path_": run.train_path}
         names |= {"n_iter_": run.n_steps, "iteration_": run.n_steps}
+        names["_row_weights"] = np.ones(len(y))
         if splitter is not None:
             names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)))
         rows = self._rows_left_out(len(y), rng)
@@ -101,8 +133,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
             names |= _attributes("loo", run.loo_path(rows))
         for name in [name for name in vars(self) if name.startswith(("cv_", "loo_"))]:
             delattr(self, name)
-        for name, value in names.items():
-            setattr(self, name, value)
+        vars(self).update(names)
         self._take_coefficients(run.n_steps)
         return self
 
@@ -175,21 +206,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _held_out_losses(self, name, y):
         """Loss of the held-out predictions, of "cv" or "loo"; None without them."""
-        predictions = getattr(self, f"{name}_prediction_path_", None)
-        if predictions is None:
-            return None
-        indices = getattr(self, f"{name}_indices_")
-        rows = np.hstack(indices)
-        folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        losses = partial(self._row_losses, self._target(y)[rows])
-        return HeldOutLosses(
-            rows,
-            folds,
-            np.ones(len(rows)),
-            len(predictions),
-            lambda iterates: losses(predictions[iterates]),
-        )
+        return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
 def _attributes(name, found):
@@ -261,6 +278,20 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     """A classifier: outputs are decisions for the second of two, or every class.
 
     Losses see classes as 0, 1, ..., in the order of ``classes_``.
+
+    Parameters
+    ----------
+    loss : callable, default=None
+        ``loss(y, decision)``, one number per row, with the classes as 0, 1, ... None is
+        the log loss, which gives probabilities.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes.
+    cv_prediction_path_, loo_prediction_path_ : ndarray of shape \
+(n_iter_ + 1, n_held_out) or (n_iter_ + 1, n_held_out, n_classes)
+        Held-out decision functions of every iterate.
     """
 
     _named = Logistic()

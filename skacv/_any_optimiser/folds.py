@@ -31,8 +31,8 @@ class Folds:
     fitted: tuple | None = None
 
     @classmethod
-    def of(cls, folds, X, y):
-        """The folds that a user has asked for; splitters may use X and y.
+    def of(cls, folds, y):
+        """The folds that a user has asked for; splitters may use y.
 
         A number of random folds with a fixed seed; a splitter of scikit-learn; or pairs
         of training rows and held-out rows.
@@ -52,7 +52,9 @@ class Folds:
             folds = ShuffledFolds(stratified=False, n_splits=int(folds))
         pairs = [
             tuple(_checked(part, n_rows, number) for part in pair)
-            for number, pair in enumerate(check_cv(folds).split(X, y))
+            for number, pair in enumerate(
+                check_cv(folds).split(np.zeros((n_rows, 0)), y)
+            )
         ]
         if not pairs:
             raise ValueError("There are no folds.")

@@ -10,11 +10,22 @@ with gradients and Hessians of all rows and of the row left out at the recorded 
 = 1 / (1 - w_i), and C_i what this misses, evaluated now and then over all rows
 (:mod:`skacv.risk.left_out.correction`). The gradient of the penalty is exact, and the
 optimiser is run as it is: only gradients of the loss are expanded.
+
+How a library differentiates functions, and applies them many times, is said by a module
+of its own, the ``functions`` of a model, with
+
+``grad(function)``, by its first argument;
+``jvp(function, points, changes)``, its value, and what that changes by;
+``each(function)``, along the first axes of its arguments;
+``in_parts(function, points, size)``, the same applied, so many at a time;
+``cond(which, one, other)``, what one of two functions gives;
+``ravel(params)``, as one vector, and the function that has them from it;
+``hessian(model, unravel, theta, X, y, weights)``, that of the mean loss.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -70,25 +81,6 @@ def due_updates(n_steps):
     """At which updates what linearising misses is evaluated, (n_steps,) of bool."""
     numbers = evaluated(n_steps)
     return np.isin(np.arange(1, n_steps + 1), list(numbers))
-
-
-class Functions(NamedTuple):
-    """How a library differentiates functions, and applies them many times."""
-
-    # grad(function), by its first argument
-    grad: Callable
-    # jvp(function, points, changes): its value, and what that changes by
-    jvp: Callable
-    # each(function), along the first axes of its arguments
-    each: Callable
-    # in_parts(function, points, size): the same applied, so many at a time
-    in_parts: Callable
-    # cond(which, one, other): what one of two functions gives
-    cond: Callable
-    # ravel(params): as one vector, and the function that has them from it
-    ravel: Callable
-    # hessian(model, unravel, theta, X, y, weights), that of the mean loss
-    hessian: Callable
 
 
 def hessian_of(model, params, data):

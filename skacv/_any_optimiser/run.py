@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .backend import Backend
-from .checks import checked, folds_of
+from .checks import checked
 from .data import Rows
 from .estimates import PathEstimate
 from .folds import Folds
@@ -92,7 +92,8 @@ class RecordedRun:
             If folds are invalid, a replica diverges, or an optimiser of torch does not
             work entry by entry.
         """
-        return self._left_out(folds_of(folds, self._model, self._data), block_size)
+        y = self._model.to_numpy(self._data.y)
+        return self._left_out(Folds.of(folds, y), block_size)
 
     def loo_path(
         self,

@@ -30,7 +30,7 @@ from ..risk.refit import Refit
 from .block_sums import joined_moments, moments_of, slices
 from .folds import Labels, folds_of
 from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
-from .rows import RowGroups
+from .rows import RowGroups, delayed_rows
 
 # Rows that show how large the columns are, and entries of X that they may have.
 SHOWN_ROWS, SHOWN_ENTRIES = 500, 1 << 24
@@ -242,7 +242,7 @@ class TargetCoder:
             raise ValueError(f"Block {block.number} of y is not numbers.") from error
         if not np.isfinite(target).all():
             raise ValueError(f"Block {block.number} of y contains NaN or infinity.")
-        return target.reshape(len(target), -1), _weights(block)
+        return target.reshape(len(target), -1), block.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,11 +272,7 @@ class ClassCoder:
         # The label of a row with weight zero may be none of the classes.
         label = np.minimum(label, len(self.classes) - 1)
         target = targets_of(label, len(self.classes), self.loss)
-        return target, _weights(block) * self.class_weight[label]
-
-
-def _weights(block):
-    return np.ones(len(block.y)) if block.weight is None else block.weight
+        return target, block.weight * self.class_weight[label]
 
 
 def _coded(block, coder, folds):
@@ -304,12 +300,11 @@ def _targets(estimator, groups):
             f"what {type(estimator).__name__} has."
         )
     coder = TargetCoder(is_flat=len(shape) == 1 or not estimator._multi_output)
-    target, weights = np.zeros((2, 1)), np.ones(2)
+    parts = [(np.zeros((2, 1)), np.ones(2))]
     if estimator._loss_reads_targets:
         parts = groups.sum(_gathered, coder, combine=add)
-        target, weights = (np.concatenate(part) for part in zip(*parts))
-        target, weights = target[weights > 0], weights[weights > 0]
-    loss, names = estimator._loss_of(target, weights)
+    target, weights = (np.concatenate(part) for part in zip(*parts))
+    loss, names = estimator._loss_of(target[weights > 0], weights[weights > 0])
     return coder, None, loss, names
 
 
@@ -327,7 +322,7 @@ def loss_on(estimator, y):
 
 def _parts(y):
     """Blocks of y, delayed."""
-    return np.ravel(y.to_delayed()) if is_collection(y) else [y]
+    return delayed_rows(y) if is_collection(y) else [y]
 
 
 def _gathered(block, coder):
@@ -362,7 +357,7 @@ def _labels_of(block):
         y, return_index=True, return_inverse=True, return_counts=True
     )
     check_classification_targets(np.repeat(values, REPEATS))
-    weight = np.bincount(label, _weights(block), len(values))
+    weight = np.bincount(label, block.weight, len(values))
     return [(block.number, values, block.first + first, counts, weight)]
 
 

@@ -11,10 +11,8 @@ from .._estimator.run.conditioning import warn_of_uneven_columns
 from .._estimator.run.fit_run import FitRun, RowsToFit
 from ..optim.growing import SoFar
 from ..optim.updates import ProximalGradient
-from ..risk.averages import mean_with_error
 from .data import data_of
-from .left_out import read_rows
-from .memory_matrix import read_risk
+from .estimates import read_folds, read_risk, read_rows
 from .run import FoldsBeside, RunOnWorkers
 
 
@@ -35,7 +33,7 @@ class FitRunOnWorkers(FitRun):
         self.so_far.first("train", len(values), lambda iterates: values[iterates, 0])
         self.known = {name: {} for name in ESTIMATES}
         if len(self.data.fold_weights):
-            self.known["cv"] = _folds_read(losses[:, 1:], self.data.fold_weights)
+            self.known["cv"] = read_folds(losses[:, 1:], self.data.fold_weights)
         if _is_asked("loo", estimator):
             self.known["loo"] = read_rows(estimator, self.trajectory, self.data)
         if _is_asked("risk", estimator):
@@ -91,21 +89,6 @@ class RowsOnWorkers(RowsToFit):
         data = data_of(estimator, *self.passed)
         check_loo(estimator.loo, data.n_samples)
         return data, []
-
-
-def _folds_read(losses, weights):
-    """Fitted attributes of cross-validation.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_iterates, n_folds)
-        Over the rows of every fold, times weights whose sum over all rows is one.
-    weights : ndarray of shape (n_folds,)
-        Weights of the folds.
-    """
-    by_fold = losses / weights
-    path, se_path = mean_with_error(by_fold, weights)
-    return {"cv_path_": path, "cv_se_path_": se_path, "cv_fold_path_": by_fold}
 
 
 # ------------------------------------------------------------------- refusals

@@ -6,6 +6,8 @@ import dask.array as da
 import numpy as np
 from dask import delayed
 
+from .rows import delayed_rows
+
 # What a fitted estimator has kept, and does not predict with.
 KEPT = ("_live", "_data", "_replicas")
 
@@ -24,22 +26,16 @@ def mapped(estimator, method, X):
     dask array of shape (n_samples, ...)
         In the blocks of X; nothing is computed yet.
     """
-    if not hasattr(X, "columns"):
-        X = X.rechunk({1: -1})
     example = getattr(estimator, method)(_example(X))
-    light, apply = delayed(_light(estimator)), delayed(_applied, pure=True)
+    apply = getattr(delayed(_light(estimator)), method)
     sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
     parts = [
         da.from_delayed(
-            apply(light, method, block), (size, *example.shape[1:]), example.dtype
+            apply(block, pure=True), (size, *example.shape[1:]), example.dtype
         )
-        for size, block in zip(sizes, np.ravel(X.to_delayed()))
+        for size, block in zip(sizes, delayed_rows(X))
     ]
     return da.concatenate(parts, allow_unknown_chunksizes=True)
-
-
-def _applied(estimator, method, block):
-    return getattr(estimator, method)(block)
 
 
 def _example(X):

@@ -35,7 +35,7 @@ class Block(NamedTuple):
         Number of its first row among all rows.
     X : {ndarray, CSR matrix} of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,) or (n_rows, n_targets)
-    weight : ndarray of shape (n_rows,) or None
+    weight : ndarray of shape (n_rows,)
     fold : ndarray of int, shape (n_rows,), or None
         Fold that holds out every row.
     """
@@ -44,15 +44,13 @@ class Block(NamedTuple):
     first: int
     X: np.ndarray | sparse.csr_matrix
     y: np.ndarray
-    weight: np.ndarray | None
+    weight: np.ndarray
     fold: np.ndarray | None = None
 
     def part(self, places):
         """Some of its rows, without their folds."""
-        weight = None if self.weight is None else self.weight[places]
-        return self._replace(
-            X=self.X[places], y=self.y[places], weight=weight, fold=None
-        )
+        parts = (part[places] for part in (self.X, self.y, self.weight))
+        return Block(self.number, self.first, *parts)
 
 
 class RowGroups:
@@ -167,8 +165,7 @@ class RowGroups:
         parts = self.sum(_taken, np.asarray(rows), combine=add)
         _, _, X, y, weight, _ = zip(*parts)
         X = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
-        weight = None if weight[0] is None else np.concatenate(weight)
-        return Block(0, 0, X, np.concatenate(y), weight)
+        return Block(0, 0, X, np.concatenate(y), np.concatenate(weight))
 
 
 def _size(block):
@@ -263,9 +260,9 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"There are no rows in {where}: leave empty blocks out, such as by "
             "repartition or rechunk."
         )
-    weight = None if weight is None else np.asarray(weight, np.float64)
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
     for name, part in (("y", y), ("sample_weight", weight)):
-        if part is not None and len(part) != X.shape[0]:
+        if len(part) != X.shape[0]:
             raise ValueError(
                 f"There are {X.shape[0]} rows in {where} and {len(part)} in that of "
                 f"{name}: both need the same blocks."
@@ -273,7 +270,7 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
     for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
         if not _is_finite(part):
             raise ValueError(f"Block {number} of {name} contains NaN or infinity.")
-    if weight is not None and (weight.ndim != 1 or weight.min() < 0):
+    if weight.ndim != 1 or weight.min() < 0:
         raise ValueError(
             f"Block {number} of sample_weight must be numbers that are not negative, "
             "one for each row."
@@ -290,7 +287,7 @@ def _rows(X, dtype):
 
 def _is_finite(part):
     values = part.data if sparse.issparse(part) else part
-    if values is None or values.dtype.kind != "f":
+    if values.dtype.kind != "f":
         return True
     # A sum without a copy; entry by entry only where it overflows.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -320,9 +317,7 @@ def _kind_of(X):
 
 def aligned(X, y, sample_weight):
     """Blocks of rows as delayed (X, y, weight), the last None without weights."""
-    if not hasattr(X, "columns"):
-        X = X.rechunk({1: -1})
-    rows = list(np.ravel(X.to_delayed()))
+    rows = delayed_rows(X)
     columns = [rows]
     for name, part in (("y", y), ("sample_weight", sample_weight)):
         parts = [None] * len(rows) if part is None else _blocks_as(X, rows, part, name)
@@ -347,9 +342,14 @@ def _blocks_as(X, rows, part, name):
             if len(part) != len(X):
                 raise _other_length(len(X), len(part), name)
             part = part.rechunk({0: X.chunks[0]})
-        if part.ndim > 1:
-            part = part.rechunk({1: -1})
-    return list(np.ravel(part.to_delayed()))
+    return delayed_rows(part)
+
+
+def delayed_rows(collection):
+    """Blocks of rows of a collection, delayed, each of all columns."""
+    if hasattr(collection, "chunks") and collection.ndim > 1:
+        collection = collection.rechunk({1: -1})
+    return list(np.ravel(collection.to_delayed()))
 
 
 def sizes_of(X, rows):

@@ -7,10 +7,9 @@ if find_spec("optax") is None:
         "skacv.jax needs jax and optax: pip install 'skacv[jax]'.", name="optax"
     )
 
-from .._any_optimiser.batches import shuffled_batches
+from .._any_optimiser.data import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate
-from .acv import Run, TrajectoryACV
-from .alongside import Alongside
+from .acv import Alongside, Run, TrajectoryACV
 from .estimators import OptaxClassifier, OptaxRegressor
 from .replicas import cv_path
 

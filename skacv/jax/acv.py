@@ -1,4 +1,4 @@
-"""Recorded runs of any optax optimiser, and their risk estimates."""
+"""Recorded runs of any optax optimiser, and folds beside a loop of the user."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,11 +9,64 @@ import jax.numpy as jnp
 import optax
 from numpy.typing import ArrayLike
 
+from .._any_optimiser.alongside import FollowedLoop
 from .._any_optimiser.estimates import PathEstimate
 from .._any_optimiser.run import RecordedRun
-from .alongside import Alongside
 from .memory_matrix import N_CHECKED, memory_matrix
 from .model import Model
+
+
+class Alongside(FollowedLoop):
+    """Cross-validation folds that are updated along with a training loop.
+
+    It is created by :meth:`skacv.jax.TrajectoryACV.alongside`.
+
+    Attributes
+    ----------
+    path_, se_path_ : ndarray of shape (n_evaluations,)
+        Estimated mean loss of the iterates on unseen rows, and its standard error.
+    iterations_ : ndarray of int, shape (n_evaluations,)
+        Number of updates at each entry of the path.
+    best_iteration_ : int
+        Number of updates at the minimum of the path.
+    best_params_ : pytree of arrays
+        The loop's parameters at this minimum.
+    n_steps_ : int
+        Number of updates so far.
+    """
+
+    # The start by the name that it has in JAX.
+    def __init__(
+        self, model: Any, params: Any, data: Any, folds: Any, every: int
+    ) -> None:
+        super().__init__(model, params, data, folds, every)
+
+    def step(self, params: Any, rows: ArrayLike | None = None) -> None:
+        """Follow an update of the loop: call it after every update.
+
+        Parameters
+        ----------
+        params : pytree of arrays
+            The loop's parameters after the update.
+        rows : array-like of int, default=None
+            Indices of the rows used in the update; None means all. Every new number of
+            rows triggers one compilation.
+
+        Raises
+        ------
+        ValueError
+            If one of the first ten updates differs from the update of the loop, or if a
+            fold diverges.
+
+        Warns
+        -----
+        UserWarning
+            Once, if a later update differs.
+        """
+        self._follow(params, rows)
+
+    def _keep(self, params):
+        self.best_params_ = params
 
 
 @dataclass(frozen=True)
@@ -68,7 +121,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return Model(self.predict, self.loss, self.optimizer, self.penalty)
+        return Model(**vars(self))
 
     def run(
         self,

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from .._any_optimiser.linearised import Functions
+grad, jvp, each = jax.grad, jax.jvp, jax.vmap
+cond, ravel = jax.lax.cond, ravel_pytree
 
 
 def in_parts(function, points, size):
@@ -32,8 +33,3 @@ def hessian(model, unravel, theta, X, y, weights):
     others = list(range(1, jacobian.ndim))
     curved = jnp.tensordot(jax.vmap(bend)(jacobian), jacobian, (others, others))
     return curved + jax.hessian(lambda at: (slopes * predict(at)).sum())(theta)
-
-
-FUNCTIONS = Functions(
-    jax.grad, jax.jvp, jax.vmap, in_parts, jax.lax.cond, ravel_pytree, hessian
-)

@@ -72,8 +72,8 @@ def memory_matrix(run, n_probes, n_checked, seed):
 
     predictions = held_out(np.mean(solutions, axis=0))
     losses = partial(row_losses, model.loss, data.y)
-    every = Folds.of_rows(None, data.n_rows)
-    estimate = PathEstimate.of(losses(predictions), predictions, every)
+    own, every = losses(predictions), Folds.of_rows(None, data.n_rows)
+    estimate = PathEstimate.of(own, predictions, every)
     if len(solutions) > 1:  # random signs leave an error
         by_group = [losses(held_out(solution)).mean(axis=1) for solution in solutions]
         error = np.std(by_group, axis=0, ddof=1) / np.sqrt(len(solutions))
@@ -82,8 +82,7 @@ def memory_matrix(run, n_probes, n_checked, seed):
         rng = np.random.default_rng(seed)
         n_checked = min(n_checked, data.n_rows)
         rows = np.sort(rng.choice(data.n_rows, n_checked, replace=False))
-        own = row_losses(model.loss, data.y[rows], predictions[:, rows])
-        check_against_exact(own.mean(axis=1), run.loo_path(rows).path)
+        check_against_exact(own[:, rows].mean(axis=1), run.loo_path(rows).path)
     return estimate
 
 

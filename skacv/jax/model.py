@@ -11,9 +11,9 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from .._any_optimiser.backend import Backend
-from .._any_optimiser.batches import padded_batches
+from .._any_optimiser.data import padded_batches
+from . import linearised
 from .data import Data, as_arrays, row_losses, rows_of
-from .linearised import FUNCTIONS
 
 compiled = partial(jax.jit, static_argnums=0)
 # Compiled for a model and a number of steps, the first two arguments.
@@ -46,7 +46,7 @@ class Model(Backend):
     optimizer: optax.GradientTransformation
     penalty: Callable | None = None
 
-    functions = FUNCTIONS
+    functions = linearised
 
     def begin(self, start):
         return start, self.optimizer.init(start)

@@ -109,7 +109,7 @@ def cv_path(
     (6,)
     """
     X, y = as_arrays((X, y))
-    folds = Folds.of(folds, np.zeros((len(y), 0)), np.asarray(y))
+    folds = Folds.of(folds, np.asarray(y))
     model, start, data = Steps(step, predict), Partial(start), Data(X, y, None)
 
     def held_out(weights, rows):

@@ -33,7 +33,6 @@ from ..risk.left_out.methods import Spectral, method_for
 from ..risk.left_out.workload import Workload
 from ._predictions import RecordedKernelModel
 from ._stopping import StoppingModel
-from .checks import check_precomputed
 from .data import kernel_data, rows_of
 from .eigenpro import KernelSolver, run_attributes
 from .kernels import (
@@ -43,6 +42,7 @@ from .kernels import (
     OfDistances,
     Precomputed,
     SquaredDistance,
+    check_precomputed,
     check_squares,
     scale_gamma,
 )
@@ -145,7 +145,7 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         basis |= {"X_fit_": samples.passed, "_kernel": kernel}
         basis["_columns"] = samples.columns
         if self._distances is not None:
-            return basis, OfDistances(kernel, self._distances), numbers
+            return basis, OfDistances(self._distances, kernel), numbers
         return basis, kernel, rows_of(samples.X)
 
     def _on_columns(self, samples):
@@ -216,9 +216,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         """Trace of the map from targets to predictions, where a basis is at hand."""
         problem, trajectory = run.data.problem, run.trajectory
         kind = Workload.recorded(problem, trajectory)
-        if plain(self.loo) is False or method_for(kind) is not Spectral:
-            return {}
-        if kind.has_ridge_under_P():
+        is_off = plain(self.loo) is False or method_for(kind) is not Spectral
+        if is_off or kind.has_ridge_under_P():
             return {}
         values, _ = problem.row_basis(trajectory.preconditioner())
         shares = Shares(values)
@@ -258,8 +257,8 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         optimistic, the more so the fewer rows there are.
         """
         is_left_to_us = isinstance(self.gamma, str) and self.gamma == "auto"
-        has_scale = isinstance(self.kernel, str) and not self._is_precomputed()
-        if not (is_left_to_us and has_scale) or is_collection(X):
+        # Kernels that follow X are those with a scale.
+        if not (is_left_to_us and self._follows_X) or is_collection(X):
             return [{}]
         samples = rows_to_fit(self, X, y, sample_weight).samples
         if len(samples.y) > MOST_ROWS:

@@ -13,7 +13,7 @@ from ..optim.phases import first_updates
 from ..optim.predictors import StoredPredictors
 from ..optim.trajectory import Trajectory
 from ..risk.left_out.methods import Replicated, Request, Spectral, method_for
-from .data import working_dtype
+from .data import rows_of, working_dtype
 
 
 class RecordedKernelModel(RecordedModel):
@@ -44,9 +44,8 @@ class RecordedKernelModel(RecordedModel):
         # All from one pass over the kernel between X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
-        for found, intercept in zip(
-            np.moveaxis(self._product(X, path), -1, 0), intercepts
-        ):
+        products = np.moveaxis(self._product(X, path), -1, 0)
+        for found, intercept in zip(products, intercepts):
             yield found + intercept
 
     def _product(self, X, dual_coef):
@@ -65,8 +64,7 @@ class RecordedKernelModel(RecordedModel):
     def _run_without_rows(self):
         """Dual coefficients and intercepts without each row left out, by output."""
         away, n_rows = self._data, len(self._data.rows)
-        X = self._columns.applied(rows_in(self.X_fit_, away.rows))
-        X = as_dtype(X, working_dtype(n_rows))
+        X = rows_of(self._columns.applied(rows_in(self.X_fit_, away.rows)))
         matrix = KernelMatrix(
             self._kernel, X, working_dtype(n_rows), self._budget(), self._map
         )

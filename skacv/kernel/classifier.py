@@ -12,7 +12,10 @@ from .._estimator.devices import of_record
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._estimator.prediction.calibration import scale_of
-from .._estimator.prediction.decisions import RecordedProbabilisticClassifier
+from .._estimator.prediction.decisions import (
+    RecordedProbabilisticClassifier,
+    label_of,
+)
 from .._typing import RandomState
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from ._model import KernelModel
@@ -183,13 +186,8 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         """Share of the left-out rows that each iterate misclassifies."""
         if not hasattr(self, "loo_prediction_path_"):
             raise AttributeError("loo_error_path_ needs an estimator fitted with loo.")
-        label = np.searchsorted(self.classes_, self.loo_target_)
-        decisions = self.loo_prediction_path_
-        if decisions.ndim == 2:
-            chosen = (decisions > 0).astype(int)
-        else:
-            chosen = decisions.argmax(axis=2)
-        return np.mean(chosen != label, axis=1)
+        labels = [label_of(row, self.classes_) for row in self.loo_prediction_path_]
+        return np.mean(np.array(labels) != self.loo_target_, axis=1)
 
 
 def shares(decision):

@@ -10,7 +10,7 @@ from ..optim.kernel import KernelDesign
 from ..optim.kernel_matrix import KernelMatrix
 from ..optim.namespaces import as_dtype, here, is_away, is_writeable, rows_in
 from ..optim.problem import Problem
-from .checks import check_kernel
+from .kernels import check_kernel
 
 # Up to so many rows the kernel is kept in double precision.
 DOUBLE_ROWS = 3000
@@ -42,7 +42,7 @@ class KernelData(TrainingData):
         return replace(self, problem=replace(self.problem, design=None))
 
     def on(self, matrix):
-        """The data that were put away, on the kernel matrix of their rows."""
+        """Data without a design, on the kernel matrix of their rows."""
         design = KernelDesign(matrix, has_constant=self.has_constant)
         if self.is_centered:
             design = design.centered(self.problem.row_weights)
@@ -59,10 +59,7 @@ class KernelData(TrainingData):
         elif self.is_centered:
             values = self.problem.design.center.values[:, 0]
             intercept = self.offset - np.einsum("i,tik->tk", values, coef)
-        return self._flat(dual), intercept[:, 0] if self.is_flat else intercept
-
-    def _flat(self, dual):
-        return dual[..., 0] if self.is_flat else dual
+        return (dual[..., 0], intercept[:, 0]) if self.is_flat else (dual, intercept)
 
     def iterates(self, dual_coef_path, intercept_path):
         """The coefficients of the run, from scikit-learn's shapes."""
@@ -119,14 +116,11 @@ def kernel_data(estimator, samples, coded, kernel, rows, seed):
     weights = coded.weights[order]
     row_weights = (weights / weights.sum())[:, None]
     target, is_quadratic = coded.target[order], coded.loss.is_quadratic
-    offset = np.zeros((1, target.shape[1]))
     is_centered = estimator.fit_intercept and is_quadratic
     has_constant = estimator.fit_intercept and not is_quadratic
-    design = KernelDesign(matrix, has_constant=has_constant)
-    if is_centered:
-        design, offset = design.centered(row_weights), row_weights.T @ target
-    return KernelData(
-        problem=Problem(design, target - offset, row_weights, coded.loss),
+    offset = row_weights.T @ target if is_centered else np.zeros((1, target.shape[1]))
+    data = KernelData(
+        problem=Problem(None, target - offset, row_weights, coded.loss),
         y=samples.y[order],
         total_weight=weights.sum(),
         rows=samples.rows[order],
@@ -137,6 +131,7 @@ def kernel_data(estimator, samples, coded, kernel, rows, seed):
         is_centered=is_centered,
         has_constant=has_constant,
     )
+    return data.on(matrix)
 
 
 def check_device(X):

@@ -70,7 +70,6 @@ class KernelSolver(Solver):
         Bytes that the kernel matrix may take.
     """
 
-    schedule: None
     name: str
     n_components: int | str
     subsample_size: int | str

@@ -1,4 +1,4 @@
-"""Kernel functions of two sets of rows.
+"""Kernel functions of two sets of rows, and checks of those of users.
 
 Add a kernel here: a frozen dataclass that is called with rows (n, d) and (m, d)
 and returns (n, m) in their dtype, and that knows its diagonal and whether it is
@@ -13,12 +13,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from ..optim.kernel_matrix import blocks
 from ..optim.namespaces import as_dtype, dtype_of, here, is_away, namespace_of
 
 # Rows at a time where a diagonal has to be read off square blocks.
 DIAGONAL_ROWS = 64
 # Roundings that a squared distance may be off by.
 N_ROUNDINGS = 8
+# A kernel matrix is taken to be one up to this share of its largest entry.
+ASYMMETRY = 1e-5
+# Eigenvalues may be negative by this share of the largest: rounding.
+NEGATIVE = 1e-5
 
 
 def squared_distances(X, Z):
@@ -175,18 +180,14 @@ class SquaredDistance:
 
 
 @dataclass(frozen=True)
-class OfDistances:
-    """A radial kernel of squared distances that are kept.
-
-    Rows are their numbers in the matrix of distances, (n, 1).
-    """
+class OfDistances(Precomputed):
+    """A radial kernel of squared distances that are kept."""
 
     kernel: RadialKernel
-    squared: np.ndarray
     is_positive = True
 
     def __call__(self, X, Z):
-        return self.kernel.profile(self.squared[np.ix_(X[:, 0], Z[:, 0])])
+        return self.kernel.profile(super().__call__(X, Z))
 
     def diagonal(self, X):
         """k(x, x) of every row, (n,)."""
@@ -201,6 +202,54 @@ KERNELS = {
     },
     "polynomial": Polynomial,
 }
+
+
+def check_precomputed(matrix):
+    """Raise unless a matrix that a user passes as kernel is square and symmetric."""
+    n_rows, n_columns = matrix.shape
+    if n_rows != n_columns:
+        raise ValueError(
+            'kernel="precomputed" needs the square kernel matrix of the training '
+            f"rows, got one of shape {matrix.shape}."
+        )
+    parts = blocks(matrix, n_columns, matrix.dtype)
+    largest = max(np.abs(matrix[rows]).max() for rows in parts)
+    for rows in parts:
+        if np.abs(matrix[rows] - matrix[:, rows].T).max() > ASYMMETRY * largest:
+            raise ValueError(
+                'kernel="precomputed" needs a symmetric kernel matrix, but entries '
+                "(i, j) and (j, i) differ."
+            )
+
+
+def check_kernel(values):
+    """Raise unless a square part of a kernel matrix is valid.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n), float64
+
+    Raises
+    ------
+    ValueError
+        If it is not finite, not symmetric, or has negative eigenvalues.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError("kernel must give finite numbers.")
+    largest = np.abs(values).max()
+    if np.abs(values - values.T).max() > ASYMMETRY * largest:
+        raise ValueError("kernel must be symmetric: k(x, z) = k(z, x).")
+    shifted = values.copy()
+    # The trace bounds the largest eigenvalue, the largest row sum does better.
+    shift = NEGATIVE * np.abs(values).sum(axis=1).max()
+    shifted[np.diag_indices_from(shifted)] += shift if shift > 0 else 1.0
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "kernel must be positive semi-definite: its matrix on "
+            f"{len(values)} of the training rows has negative eigenvalues."
+        ) from None
 
 
 def check_squares(X):

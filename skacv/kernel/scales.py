@@ -103,11 +103,7 @@ def _folds_of(rows, folds, n_rows, rng):
     place = np.full(n_rows, -1)
     place[rows] = np.arange(len(rows))
     parts = [[place[part][place[part] >= 0] for part in fold] for fold in folds]
-    return [
-        (fitted, held_out)
-        for fitted, held_out in parts
-        if len(fitted) and len(held_out)
-    ]
+    return [fold for fold in parts if all(map(len, fold))]
 
 
 def _share_distances(candidates, estimator, X, y, samples):

@@ -7,12 +7,11 @@ if find_spec("torch") is None:
         "skacv.torch needs torch: pip install 'skacv[torch]'.", name="torch"
     )
 
-from .._any_optimiser.batches import shuffled_batches
+from .._any_optimiser.data import shuffled_batches
 from .._any_optimiser.estimates import PathEstimate
-from .acv import Run, TrajectoryACV
-from .alongside import Alongside
+from .acv import Alongside, Run, TrajectoryACV
+from .data import draw
 from .estimators import TorchClassifier, TorchRegressor
-from .loaders import draw
 
 __all__ = [
     "Alongside",

@@ -1,4 +1,4 @@
-"""Recorded runs of torch optimisers, and their risk estimates."""
+"""Recorded runs of torch optimisers, and folds beside a loop of the user."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -8,9 +8,63 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
+from .._any_optimiser.alongside import FollowedLoop
 from .._any_optimiser.run import RecordedRun
-from .alongside import Alongside
 from .model import Model
+
+
+class Alongside(FollowedLoop):
+    """Cross-validation folds that are updated along with a training loop.
+
+    It is created by :meth:`skacv.torch.TrajectoryACV.alongside`.
+
+    Attributes
+    ----------
+    path_, se_path_ : ndarray of shape (n_evaluations,)
+        Estimated mean loss of the iterates on unseen rows, and its standard error.
+    iterations_ : ndarray of int, shape (n_evaluations,)
+        Number of updates at each entry of the path.
+    best_iteration_ : int
+        Number of updates at the minimum of the path.
+    best_parameters_ : dict of str to Tensor
+        The module's parameters at this minimum.
+    n_steps_ : int
+        Number of updates so far.
+    """
+
+    def step(self, rows: ArrayLike | None = None) -> None:
+        """Follow an update of the loop: call it after every ``optimizer.step()``.
+
+        Parameters
+        ----------
+        rows : Tensor or array-like of int, default=None
+            Indices of the rows used in the update; None means all.
+
+        Raises
+        ------
+        ValueError
+            If one of the first ten updates differs from the update of the loop, or if a
+            fold diverges.
+
+        Warns
+        -----
+        UserWarning
+            Once, if a later update differs.
+        """
+        self._follow(self._model.start(), rows)
+
+    def load_best(self) -> Any:
+        """Load the best parameters into the module.
+
+        Returns
+        -------
+        torch.nn.Module
+        """
+        self._model.module.load_state_dict(self.best_parameters_, strict=False)
+        return self._model.module
+
+    def _keep(self, params):
+        self.best_parameters_ = params
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +125,7 @@ class TrajectoryACV:
 
     @property
     def _model(self):
-        return Model(
-            self.module, self.loss, self.optimizer, self.scheduler, self.penalty
-        )
+        return Model(**vars(self))
 
     def run(
         self, X: Any, y: Any, n_steps: int, batches: Iterable[ArrayLike] | None = None

@@ -15,6 +15,7 @@ from .._any_optimiser.estimators import (
     IteratedRegressor,
 )
 from .._estimator.docstrings import documented
+from .._estimator.parameters import set_parameters
 from .._typing import RandomState
 from .acv import TrajectoryACV
 from .data import as_tensors
@@ -68,16 +69,7 @@ class TorchModel(IteratedModel):
         loo: int = False,
         random_state: RandomState = None,
     ) -> None:
-        self.module = module
-        self.loss = loss
-        self.optimizer = optimizer
-        self.scheduler = scheduler
-        self.penalty = penalty
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.cv = cv
-        self.loo = loo
-        self.random_state = random_state
+        set_parameters(self, locals())
 
     def _run(self, X, target, n_outputs, seed, batches):
         make = linear if self.module is None else self.module

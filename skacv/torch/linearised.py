@@ -1,14 +1,13 @@
 """Rows left out by linearising: functions of torch."""
 
 import torch
-from torch.func import grad, hessian, jvp, vmap
 
-from .._any_optimiser.linearised import Functions
+grad, jvp, each = torch.func.grad, torch.func.jvp, torch.func.vmap
 
 
 def in_parts(function, points, size):
     """A function of every point, so many at a time."""
-    return vmap(function, chunk_size=size)(points)
+    return each(function, chunk_size=size)(points)
 
 
 def cond(which, one, other):
@@ -28,13 +27,10 @@ def ravel(params):
     return torch.cat([value.flatten() for value in params.values()]), unravel
 
 
-def hessian_at(model, unravel, theta, X, y, weights):
+def hessian(model, unravel, theta, X, y, weights):
     """Hessian of a mean loss."""
 
     def mean_loss(theta):
         return model.mean_loss(unravel(theta), X, y, weights)
 
-    return hessian(mean_loss)(theta)
-
-
-FUNCTIONS = Functions(grad, jvp, vmap, in_parts, cond, ravel, hessian_at)
+    return torch.func.hessian(mean_loss)(theta)

@@ -8,10 +8,9 @@ from torch.func import functional_call, vmap
 from torch.utils.data import default_collate
 
 from .._any_optimiser.backend import Backend
-from .coupling import check_elementwise
+from . import linearised
 from .data import Data, as_tensors, row_losses, rows_of
-from .linearised import FUNCTIONS
-from .updates import Updates
+from .updates import Updates, check_elementwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,7 @@ class Model(Backend):
     scheduler: Callable | None = None
     penalty: Callable | None = None
 
-    functions = FUNCTIONS
+    functions = linearised
 
     def start(self):
         """The module's parameters that are trained, by their names, as they are."""
@@ -60,13 +59,9 @@ class Model(Backend):
         }
         return Updates(self, replicated, lambda *given: each(*given).sum())
 
-    def step(self, carry, X, y, weights):
-        return carry.step(X, y, weights)
-
-    step_replicas = step
-
-    def follow_replicas(self, carry, gradients):
-        return carry.follow(gradients)
+    step = step_replicas = staticmethod(Updates.step)
+    follow_replicas = staticmethod(Updates.follow)
+    reset_first = staticmethod(Updates.reset_first)
 
     def params_of(self, carry):
         return {name: value.detach().clone() for name, value in carry.params.items()}
@@ -75,9 +70,6 @@ class Model(Backend):
     def predictions(self, carry, X, first=0):
         params = {name: value[first:] for name, value in carry.params.items()}
         return vmap(self.predict)(params, X)
-
-    def reset_first(self, carry, last, now):
-        return carry, *carry.reset_first(last, now)
 
     @staticmethod
     def along(step, read, carry, n_steps):

@@ -5,12 +5,12 @@ import pytest
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
 
 from skacv._any_optimiser.alongside import FollowedLoop
-from skacv._any_optimiser.batches import (
+from skacv._any_optimiser.data import (
+    Rows,
     checked_batches,
     padded_batches,
     shuffled_batches,
 )
-from skacv._any_optimiser.data import Rows
 from skacv._any_optimiser.estimates import PathEstimate
 from skacv._any_optimiser.folds import Folds
 
@@ -18,24 +18,24 @@ X, Y = np.zeros((10, 0)), np.arange(10.0)
 
 
 def test_folds_of_a_number_are_random_and_always_the_same():
-    folds = Folds.of(3, X, Y)
+    folds = Folds.of(3, Y)
     assert sorted(folds.indices) == list(range(10))
     assert (np.diff(folds.indices) < 0).any()
-    np.testing.assert_array_equal(folds.indices, Folds.of(3, X, Y).indices)
+    np.testing.assert_array_equal(folds.indices, Folds.of(3, Y).indices)
 
 
 @pytest.mark.parametrize(
     "splitter", [KFold(3), ShuffleSplit(4, test_size=2, train_size=5, random_state=0)]
 )
 def test_weights_are_of_a_mean_over_the_rows_fitted_on(splitter):
-    folds = Folds.of(splitter, X, Y)
+    folds = Folds.of(splitter, Y)
     for own, (fitted, judged) in zip(folds.weights(), splitter.split(X)):
         np.testing.assert_allclose(own @ Y, Y[fitted].mean())
         assert not own[judged].any()
 
 
 def test_rows_one_by_one_are_the_folds_of_leave_one_out():
-    rows, splits = Folds.of_rows(None, 10), Folds.of(LeaveOneOut(), X, Y)
+    rows, splits = Folds.of_rows(None, 10), Folds.of(LeaveOneOut(), Y)
     np.testing.assert_allclose(rows.weights(), splits.weights())
     np.testing.assert_array_equal(rows.indices, splits.indices)
     np.testing.assert_array_equal(Folds.of_rows([7, 2], 10).indices, [7, 2])
@@ -43,7 +43,7 @@ def test_rows_one_by_one_are_the_folds_of_leave_one_out():
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 50])
 def test_blocks_are_alike_in_size_and_have_every_fold_once(most):
-    folds = Folds.of(KFold(4), X, Y)  # of 3, 3, 2 and 2 rows
+    folds = Folds.of(KFold(4), Y)  # of 3, 3, 2 and 2 rows
     blocks = list(folds.blocks(most))
     assert len({len(block) for block, _ in blocks}) == 1
     assert all(len(block) <= most for block, _ in blocks)
@@ -69,7 +69,7 @@ def test_batches_are_gone_through_once_and_filled_up():
 
 
 def test_an_estimate_is_the_mean_over_folds_and_its_error():
-    folds = Folds.of(KFold(2), X, Y)
+    folds = Folds.of(KFold(2), Y)
     costs = np.stack([np.arange(10.0), np.ones(10)])
     found = PathEstimate.of(costs, costs, folds)
     np.testing.assert_allclose(found.path, [4.5, 1.0])
@@ -116,7 +116,7 @@ class Model:
 class Follower(FollowedLoop):
     def __init__(self, costs, every=1, parted=0.0):
         self.kept, model = [], Model(costs)
-        folds = Folds.of(KFold(2), X, Y)
+        folds = Folds.of(KFold(2), Y)
         super().__init__(model, None, Rows(X, Y, None), folds, every)
         model.parted = parted
 

@@ -15,7 +15,7 @@ from skacv import (
     TrajectoryGroupLasso,
     TrajectoryLasso,
 )
-from skacv.dask import memory_matrix
+from skacv.dask import estimates
 
 N_ROWS, N_COLUMNS = 150, 40
 SETTINGS = {"risk": "exact", "risk_row_scales": False, "loo": False}
@@ -93,7 +93,7 @@ def test_stopping_by_it(data):
 
 
 def test_too_many_columns_moved(data, monkeypatch):
-    monkeypatch.setattr(memory_matrix, "MOST_COLUMNS", 5)
+    monkeypatch.setattr(estimates, "MOST_COLUMNS", 5)
     estimator = IterativeRidge(1.0, max_iter=5, risk=True, loo=False)
     with pytest.raises(ValueError, match="has moved 40 columns"):
         estimator.fit(*collections(*data))

@@ -312,9 +312,9 @@ LOO_PATHS = "loo_path_", "loo_se_path_", "loo_prediction_path_"
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_left_out(estimator, weighted, X, y, rng, monkeypatch):
     """Against refits in memory; in more than one chunk."""
-    from skacv.dask import left_out
+    from skacv.dask import estimates
 
-    monkeypatch.setattr(left_out, "REFIT_BYTES", 4 * 8 * 8 * (P + 1))
+    monkeypatch.setattr(estimates, "REFIT_BYTES", 4 * 8 * 8 * (P + 1))
     estimator = clone(estimator).set_params(loo=10, risk=False, random_state=3)
     if hasattr(estimator, "C"):
         y = (y > y.mean()).astype(int)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.kernel.checks import check_kernel
-from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed
+from skacv.kernel.kernels import KERNELS, FromCallable, Precomputed, check_kernel
 from skacv.optim import kernel_matrix as matrices
 from skacv.optim.kernel_matrix import KernelMatrix
 from tests.kernel.brute_force import kernel_matrix

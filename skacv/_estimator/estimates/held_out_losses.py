@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from sklearn.utils import check_array
@@ -106,7 +107,7 @@ def losses_of(loss, target, predictors):
     return (losses[:, 0] if losses.shape[1] == 1 else losses.mean(axis=1)).T
 
 
-def held_out_losses_of(estimator, estimate, y):
+def held_out_losses_of(estimator, estimate, y, by_row=None):
     """Losses of the held-out predictions of a fitted estimator.
 
     Their weighted mean equals the path: if the path has been corrected for the bias of
@@ -116,6 +117,9 @@ def held_out_losses_of(estimator, estimate, y):
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         As passed to fit.
+    by_row : callable, default=None
+        ``by_row(target, predictions)``, as :func:`row_losses` of a loss. None is
+        that of the estimator's loss.
 
     Returns
     -------
@@ -128,13 +132,14 @@ def held_out_losses_of(estimator, estimate, y):
     indices = getattr(estimator, estimate.indices)
     rows = np.hstack(indices)
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
-    weights, loss = estimator._row_weights[rows], estimator._loss
+    weights = estimator._row_weights[rows]
+    by_row = by_row or partial(row_losses, estimator._loss)
     y = check_array(on_host(y), ensure_2d=False, dtype=None, input_name="y")
     target = estimator._target(y)[rows]
     path = getattr(estimator, estimate.path)
 
     def of(iterates):
-        losses = row_losses(loss, target, predictions[iterates])
+        losses = by_row(target, predictions[iterates])
         mean = losses @ weights / weights.sum()
         return losses + (path[iterates] - mean)[:, None]
 
