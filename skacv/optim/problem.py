@@ -8,7 +8,6 @@ from scipy.linalg import eigh, lstsq
 
 from .design import Design
 from .losses import Loss, SquaredError
-from .penalties import Zero
 from .predictors import path_values
 
 # Directions of relatively less curvature are left alone by Newton's method, such
@@ -100,13 +99,13 @@ class Problem:
 
         Exact with the squared error; otherwise zeros, where a run starts.
         """
-        zeros = np.zeros_like(self.target)
         if not (self.loss.is_quadratic and len(index)):
-            return zeros
-        part = replace(self, design=self.design.columns(index, self.design.dtype))
-        start = np.zeros((len(index), self.target.shape[1]), self.design.dtype)
-        # One Newton step leads to the minimum of a quadratic.
-        return part.design.dot(-part.newton_direction(Zero(), start, zeros))
+            return np.zeros_like(self.target)
+        design = self.design.columns(index, self.design.dtype)
+        matrix = hessian(design, self.row_weights[:, :, None])[:, 0, :, 0]
+        moments = design.t_dot(self.row_weights * self.target)
+        coef, *_ = lstsq(matrix, moments, cond=SINGULAR)
+        return design.dot(coef)
 
     def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
         """The inverse Hessian of the objective times its gradient.
