@@ -191,7 +191,9 @@ class LiveRun:
             As :func:`run` takes it.
         """
         phases, n_skipped = remaining_phases(planned, self.phases)
-        self._make_room(n_planned_updates(planned, self.phases))
+        n_used, n_more = self.t + 1, n_planned_updates(planned, self.phases)
+        for name, array in self._record.items():
+            self._record[name] = with_room(array, n_used, n_used + n_more)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
@@ -203,12 +205,6 @@ class LiveRun:
                 done.append(replace(phase, n_updates=n_updates, converged=converged))
                 self._check_end(phase, first)
         self.phases = done
-
-    def _make_room(self, n_more):
-        """Room for more iterates."""
-        n_used = self.t + 1
-        for name, array in self._record.items():
-            self._record[name] = with_room(array, n_used, n_used + n_more)
 
     def _take(self, phase, first, progress):
         """Take the updates of a phase that began at ``first``; whether it converged."""
@@ -229,7 +225,8 @@ class LiveRun:
                 break
             converged = self._note(states, phase)
             if progress is not None:
-                self.is_stopped = bool(progress(*self._last(phase)))
+                objective = self._objective(self.t, phase.penalty)
+                self.is_stopped = bool(progress(self.t, coef[self.t], objective))
         return bool(converged)
 
     def _note(self, states, phase):
@@ -262,11 +259,6 @@ class LiveRun:
         converged = self.problem.design.are_converged(changes, coef, self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
 
-    def _last(self, phase):
-        """Number, coefficients and objective of the last iterate."""
-        coef = self._record["coef"][self.t]
-        return self.t, coef, self._objective(self.t, phase.penalty)
-
     def _objective(self, t, penalty):
         """The objective at an iterate, with a penalty."""
         coef = self._record["coef"][t]
@@ -281,10 +273,8 @@ class LiveRun:
         begun, ended = (self._objective(t, phase.penalty) for t in (first, self.t))
         if ended <= begun:
             return
-        if not np.isfinite(ended):
-            raise divergence(self.problem, phase)
         stable = phase.largest_stable_step(phase.smoothness(self.problem))
-        if phase.schedule.step_size > stable:
+        if not np.isfinite(ended) or phase.schedule.step_size > stable:
             raise divergence(self.problem, phase)
 
 
