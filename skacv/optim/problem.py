@@ -63,17 +63,19 @@ class Problem:
     def objectives(self, trajectory, values=None):
         """f + g of every iterate, (T + 1,); ``values`` are those of f, where known."""
         values = self.path_values(trajectory.predictor) if values is None else values
-        if not self.design.is_dual:
-            return values + trajectory.penalties()
-        # A ridge penalty, of the norm of the function. Row 0 takes the first one.
-        phases = trajectory.phases
-        curvature = np.repeat(
-            [phase.penalty.curvature for phase in [phases[0], *phases]],
-            [1, *(phase.n_updates for phase in phases)],
-        )
-        iterates = zip(trajectory.coef, trajectory.predictor)
-        norms = [self.design.squared_norm(*iterate).sum() for iterate in iterates]
-        return values + 0.5 * curvature * np.array(norms)
+        found, first = np.array(values), 0
+        for phase in trajectory.phases:
+            # Row 0 takes the first penalty. A later phase begins with the last iterate
+            # of the one before.
+            some = slice(first + (first > 0), first + phase.n_updates + 1)
+            if self.design.is_dual:  # a ridge penalty, of the norm of the function
+                iterates = zip(trajectory.coef[some], trajectory.predictor[some])
+                norms = [self.design.squared_norm(*each).sum() for each in iterates]
+                found[some] += 0.5 * phase.penalty.curvature * np.array(norms)
+            else:
+                found[some] += phase.penalty.values(trajectory.coef[some])
+            first += phase.n_updates
+        return found
 
     def reported_losses(self, values):
         """Losses as paths report them, from values summed over the outputs."""

@@ -156,19 +156,6 @@ class Trajectory:
         predictor = self.predictor.of_output(k)
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
 
-    def penalties(self):
-        """Penalty term of the objective of every iterate, (T + 1,).
-
-        Row 0 takes the first penalty.
-        """
-        found, first = np.zeros(len(self.coef)), 0
-        for phase in self.phases:
-            # A later phase begins with the last iterate of the one before.
-            some = slice(first + (first > 0), first + phase.n_updates + 1)
-            found[some] = phase.penalty.values(self.coef[some])
-            first += phase.n_updates
-        return found
-
     def preconditioner(self):
         """The preconditioner that all updates share, or None.
 
