@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from .column_maps import ColumnMaps
 from .matrix import slices
 from .problem import SINGULAR, hessian
-from .quadratic import pays, quadratic_forms
+from .quadratic import pays, quadratic_gradient
 from .threads import LARGE, in_threads
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
@@ -93,7 +93,7 @@ class Fits:
         # Second moments take the place of rows once gradients have taken as much.
         is_quadratic = target is None and problem.loss.is_quadratic
         self._may_be_summed = is_quadratic and self._has_rows
-        self._n_gradients, self._forms = 0, None
+        self._n_gradients, self._by_moments = 0, None
         # Whether iterates have their linear predictors; a run may let them.
         self.carries_predictors = problem.design.is_dual
 
@@ -124,13 +124,13 @@ class Fits:
 
     def gradient_at(self, point):
         """Gradient of every fit's loss there, (n_columns, n_outputs, n_fits)."""
-        if self._may_be_summed and self._forms is None:
+        if self._may_be_summed:
             self._n_gradients += 1
             if pays(self, self._n_gradients):
-                self._forms = quadratic_forms(self)
-                self._may_be_summed = self._forms is not None
-        if self._forms is not None:
-            return self._forms.gradient(point.coef)
+                self._may_be_summed = False
+                self._by_moments = quadratic_gradient(self)
+        if self._by_moments is not None:
+            return self._by_moments(point.coef)
         if point.predictor is None and self._goes_by_blocks:
             return self._gradient_by_blocks(point.coef)
         return self.gradient(self.predictor_at(point))
@@ -349,7 +349,7 @@ class Fits:
         """The same fits on another design of the same rows: of the columns in index."""
         fits = copy(self)
         fits.problem, fits._bases = replace(self.problem, design=design), {}
-        fits._may_be_summed, fits._forms = False, None
+        fits._may_be_summed, fits._by_moments = False, None
         fits.columns = self.columns and self.columns.of_columns(index)
         if self.recentres:
             columns, target = self._means
