@@ -65,14 +65,11 @@ class Rows:
             return len(range(self.n_training)[self.index])
         return len(self.index)
 
-    def numbers(self):
-        """The numbers of the rows among the training rows."""
-        return np.arange(self.n_training)[self.index]
-
     def part(self, index):
         """Some of them."""
-        numbers = self.numbers()[index]
-        is_all = np.array_equal(numbers, np.arange(self.n_training))
+        every = np.arange(self.n_training)
+        numbers = every[self.index][index]
+        is_all = np.array_equal(numbers, every)
         scale = None if self.scale is None else self.scale[index]
         return replace(self, index=EVERY if is_all else as_slice(numbers), scale=scale)
 
