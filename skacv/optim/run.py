@@ -6,7 +6,7 @@ plan and records it; refits that leave rows out follow the record in the same wa
 """
 
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .fits import Fits
 from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
-from .trajectory import Taken, Trajectory, iterate
+from .trajectory import Trajectory, iterate, updates_of
 from .updates import State
 
 
@@ -208,11 +208,7 @@ class LiveRun:
 
     def _take(self, phase, first, progress):
         """Take the updates of a phase that began at ``first``; whether it converged."""
-        updates = phase.updates_from(self.t - first)
-        planned = (
-            Taken(t, max(t - 1, first), update, phase.penalty)
-            for t, update in zip(count(self.t), updates)
-        )
+        planned = updates_of(phase, first, self.t - first)
         size = 1 if progress is not None else self._follower.fits.n_at_once
         coef = self._record["coef"]
         converged = self.t > first and self._n_until_converged(

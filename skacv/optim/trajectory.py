@@ -34,6 +34,15 @@ class Taken(NamedTuple):
         return self.before == self.t
 
 
+def updates_of(phase, first, n_taken=0):
+    """Updates of a phase after ``n_taken`` of them, as :class:`Taken`.
+
+    ``first`` is the row of the record from which the phase begins.
+    """
+    for t, update in enumerate(phase.updates_from(n_taken), first + n_taken):
+        yield Taken(t, max(t - 1, first), update, phase.penalty)
+
+
 def iterate(updates, follower):
     """The only loop over updates: of runs, refits, and all that follows a run.
 
@@ -99,12 +108,10 @@ class Trajectory:
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
-        t = 0
+        first = 0
         for phase in self.phases:
-            first = t
-            for update in phase.updates_from(0):
-                yield Taken(t, max(t - 1, first), update, phase.penalty)
-                t += 1
+            yield from updates_of(phase, first)
+            first += phase.n_updates
 
     def followed_by(self, follower):
         """The follower, after it has taken every update."""
