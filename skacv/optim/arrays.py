@@ -199,9 +199,8 @@ class DenseDesign(ArrayDesign):
 
     def gram(self):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        blocks = (
-            block.T for _, block in self._arrays(self._product_size(self.shape[1]))
-        )
+        parts = self._arrays(self._product_size(self.shape[1]))
+        blocks = (block.T for _, block in parts)
         return _sum_of_squares(blocks, self.shape[1], self.dtype)
 
     def outer_gram(self):

@@ -297,12 +297,9 @@ class Fits:
         They are of coefficients (n_columns, n_outputs) laid out in one vector.
         Directions of next to no curvature are left out.
         """
-        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef)).reshape(
-            -1, self.n_fits
-        )
-        ridge = ridge * self.penalty_scale
-        found = []
-        for matrix, own in zip(self._hessians(iterate.coef), ridge.T):
+        ridge = self.penalty_scale * penalty.smooth_gradient(np.ones_like(iterate.coef))
+        ridges, found = ridge.reshape(-1, self.n_fits).T, []
+        for matrix, own in zip(self._hessians(iterate.coef), ridges):
             values, vectors = eigh(matrix + np.diag(own))
             found.append((vectors * _inverse(values)) @ vectors.T)
         return np.stack(found).astype(iterate.coef.dtype)
@@ -313,12 +310,10 @@ class Fits:
         pairs = n_fits, n_outputs, n_outputs
 
         def sums(rows, design, predictor):
+            loss, target = self.problem.loss, self.target[rows, :, 0]
+            own = np.moveaxis(predictor, 2, 0)  # of every fit
             curvature = np.stack(
-                [
-                    self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
-                    for each in np.moveaxis(predictor, 2, 0)
-                ],
-                axis=1,
+                [loss.curvature_matrix(target, z) for z in own], axis=1
             )
             curvature *= self.row_weights[rows, 0, :, None, None]
             flat = curvature.reshape(len(curvature), -1)
