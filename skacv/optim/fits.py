@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 
 from .column_maps import ColumnMaps
 from .matrix import slices
@@ -254,22 +254,22 @@ class Fits:
 
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
-        scale = np.broadcast_to(self.penalty_scale, self.n_fits)
-        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef[:, :1, 0]))
-        if self.problem.loss.is_quadratic and np.ptp(ridge) == 0:
-            return self._quadratic_direction(penalty, iterate, ridge[0, 0] * scale)
-        predictor = self.predictor_at(iterate)
-        directions = [
-            self.alone(r).newton_direction(
-                penalty, iterate.coef[:, :, r], predictor[:, :, r], scale[r]
-            )
-            for r in range(self.n_fits)
-        ]
-        return np.stack(directions, axis=2)
-
-    def _quadratic_direction(self, penalty, iterate, ridges):
-        """The same where the Hessian never changes: it is decomposed once."""
         gradient = self.objective_gradient(penalty, iterate)
+        ridges = self.penalty_scale * penalty.smooth_gradient(np.ones_like(gradient))
+        if self.problem.loss.is_quadratic and np.ptp(ridges[:, 0, 0]) == 0:
+            return self._quadratic_direction(gradient, ridges[0, 0])
+        predictor, size = self.predictor_at(iterate), gradient[:, :, 0].size
+        for r in range(self.n_fits):
+            problem, own = self.alone(r), gradient[:, :, r]
+            matrix = problem.hessian(predictor[:, :, r]).reshape(size, size)
+            matrix[np.diag_indices(size)] += ridges[:, :, r].ravel()
+            # The shortest solution if the Hessian is singular.
+            direction, *_ = lstsq(matrix, own.ravel(), cond=SINGULAR)
+            gradient[:, :, r] = direction.reshape(own.shape)
+        return gradient
+
+    def _quadratic_direction(self, gradient, ridges):
+        """The same where the Hessian never changes: it is decomposed once."""
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
             along = vectors.T @ gradient[:, :, r]

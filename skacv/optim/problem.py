@@ -109,30 +109,10 @@ class Problem:
         coef, *_ = lstsq(matrix, moments, cond=SINGULAR)
         return design.dot(coef)
 
-    def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
-        """The inverse Hessian of the objective times its gradient.
-
-        Parameters
-        ----------
-        penalty : Penalty
-            Without a prox.
-        coef : ndarray of shape (n_columns, n_outputs)
-        predictor : ndarray of shape (n_rows, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_outputs)
-            The shortest solution if the Hessian is singular.
-        """
-        gradient = self.gradient(predictor)
-        gradient += penalty_scale * penalty.smooth_gradient(coef)
+    def hessian(self, predictor):
+        """Second derivatives of f, (n_columns, n_targets, n_columns, n_targets)."""
         curvature = self.loss.curvature_matrix(self.target, predictor)
-        matrix = hessian(self.design, curvature * self.row_weights[:, :, None])
-        matrix = matrix.reshape(coef.size, coef.size)
-        ridge = penalty.smooth_gradient(np.ones_like(coef))
-        matrix[np.diag_indices(coef.size)] += penalty_scale * ridge.ravel()
-        direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
-        return direction.reshape(coef.shape)
+        return hessian(self.design, curvature * self.row_weights[:, :, None])
 
     def batch(self, rows):
         """The problem of some rows, whose gradient is unbiased for all rows."""
