@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .design import ColumnDesign, scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
-from .namespaces import as_dtype, dtype_of, here, namespace_of, part_of, picked, there
+from .namespaces import as_dtype, dtype_of, here, namespace_of, part_of, there
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
@@ -35,6 +35,7 @@ DEVICE_ENTRIES = 1 << 26
 # Rows and columns of the product that is looked at, and how far off it may be, in units
 # of the precision that X claims.
 LOOKED_AT, ROUNDINGS = 64, 256
+EVERY = slice(None)
 
 
 def design_of(
@@ -84,7 +85,7 @@ class ArrayDesign(MatrixDesign):
         """The same for inner products of all columns of the block."""
         return self._block_size(width)
 
-    def _arrays(self, size=None, columns=None, dtype=None):
+    def _arrays(self, size=None, columns=EVERY, dtype=None):
         """Rows as they are meant, where X is, so many at a time, in a precision.
 
         Yields
@@ -92,16 +93,12 @@ class ArrayDesign(MatrixDesign):
         rows : slice
         block : array
         """
-        center, dtype = self.center, self.dtype if dtype is None else dtype
-        if center is not None and columns is not None:
-            center = center[columns]
+        dtype = self.dtype if dtype is None else dtype
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
-            block = self.X[rows, :]
-            if columns is not None:
-                block = picked(block, columns, axis=1)
-            block = as_dtype(block, dtype)
-            if center is not None:
-                block = block - there(center.T.astype(dtype, copy=False), self.X)
+            block = as_dtype(part_of(self.X, rows, columns), dtype)
+            if self.center is not None:
+                center = self.center[columns].T.astype(dtype, copy=False)
+                block = block - there(center, self.X)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(dtype, copy=False)
                 block = block * there(scale, self.X)
