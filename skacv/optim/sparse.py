@@ -17,10 +17,13 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
+    def _with_squares(self, weights):
+        """Weights of the rows, times the squares of their scales."""
+        return weights if self.row_scale is None else weights * self.row_scale**2
+
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
-        if self.row_scale is not None:
-            weights = weights * self.row_scale**2
+        weights = self._with_squares(weights)
         product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
         if self.center is not None:
             # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
@@ -44,14 +47,11 @@ class SparseDesign(MatrixDesign):
         norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
         if self.center is not None:
             norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
-        if self.row_scale is not None:
-            norms = norms * self.row_scale**2
-        return norms.ravel()
+        return self._with_squares(norms).ravel()
 
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
-        if self.row_scale is not None:
-            weights = weights * self.row_scale**2
+        weights = self._with_squares(weights)
         found = self.X.multiply(self.X).T @ weights
         if self.center is not None:
             found -= 2 * self.center * (self.X.T @ weights)
