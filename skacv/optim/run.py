@@ -161,11 +161,10 @@ class LiveRun:
         """All fits, at the last of the recorded iterates."""
         fits = self.carried.fits(self.problem)
         fits.carries_predictors = "predictor" in self._record
-        if not all(u.goes_on_from_iterates for u, _ in begun.first_updates()):
-            return begun.followed_by(Iterates.at_rest(fits, begun.coef[0]))
-        if self.t == 0:
+        goes_on = all(u.goes_on_from_iterates for u, _ in begun.first_updates())
+        if self.t == 0 or not goes_on:
             first = self.carried.start(fits, begun.coef[0])
-            return Iterates(fits, first, first)
+            return begun.followed_by(Iterates(fits, first, first))
         earlier, last = (fits.iterate(coef[:, :, None]) for coef in begun.coef[-2:])
         return Iterates(fits, last, earlier)
 
