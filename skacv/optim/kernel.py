@@ -80,19 +80,18 @@ class Rows:
     def place(self, slopes):
         """Dual coefficients of slopes of the rows, (n_rows, k) -> (n_columns, k)."""
         slopes = self.scaled(slopes)
-        coef = np.zeros(
-            (self.n_training + self.has_constant, slopes.shape[1]), slopes.dtype
-        )
+        n_columns = self.n_training + self.has_constant
+        coef = np.zeros((n_columns, slopes.shape[1]), slopes.dtype)
+        dual, total = coef[: self.n_training], slopes.sum(axis=0)
         if isinstance(self.index, slice):
-            coef[: self.n_training][self.index] = slopes
+            dual[self.index] = slopes
         else:  # a row may be there more than once
             ones, every = np.ones(len(self), slopes.dtype), np.arange(len(self))
             shape = self.n_training, len(self)
             placing = sparse.csr_matrix((ones, (self.index, every)), shape)
-            coef[: self.n_training] = placing @ slopes
-        total = slopes.sum(axis=0)
+            dual[:] = placing @ slopes
         if self.center is not None:
-            coef[: self.n_training] -= self.center.weights * total
+            dual -= self.center.weights * total
         if self.has_constant:
             coef[-1] = total
         return coef
