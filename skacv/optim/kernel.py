@@ -384,11 +384,8 @@ class AlongBatches:
     def predictor(self, rows=EVERY):
         """Linear predictors of some rows, (n, k)."""
         part, center = self._design.taken.part(rows), self._design.center
-        slope = np.zeros((len(part), 1))
+        found = part.has_constant * self._total - self._mean
         if center is not None:
-            slope = -center.values[part.index]
-        found = slope * self._total
-        found += part.has_constant * self._total - self._mean
-        found = part.scaled(found)
-        found += self._uncentred[rows]
+            found = found - center.values[part.index] * self._total
+        found = part.scaled(found) + self._uncentred[rows]
         return found.astype(self._uncentred.dtype, copy=False)
