@@ -26,7 +26,7 @@ class Center:
     Attributes
     ----------
     weights : ndarray of shape (n_training, 1)
-        Of sum one.
+        Weights of the rows, of sum one.
     values : ndarray of shape (n_training, 1)
         That function at the training rows.
     square : float
