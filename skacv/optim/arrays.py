@@ -1,16 +1,41 @@
-"""The design of the data that a user passes."""
+"""The design of an array: NumPy's, or one that stays on its device.
 
+An array of any namespace of the array API (PyTorch, CuPy, JAX) may be on any device.
+Products with it are taken there. What goes in and comes out (coefficients, predictors,
+slopes, inner products) is NumPy: it is small beside X, and all else runs as it does.
+"""
+
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .dense import DenseDesign
-from .design import ColumnDesign
-from .device import DeviceDesign, check_digits
+from .design import ColumnDesign, scaled_gram
+from .matrix import ROW_BLOCK, MatrixDesign, slices
+from .namespaces import as_dtype, dtype_of, here, namespace_of, part_of, there
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
+
+# More rows where they are short, as long as they keep to so many entries.
+BLOCK_ENTRIES = 1 << 16
+# A product of two blocks takes so many multiplications, so that threads are worth
+# their while, as long as a block keeps to so many entries.
+PRODUCT_MULTIPLICATIONS = 1 << 28
+PRODUCT_ENTRIES = 1 << 20
+# Rows of a Gram matrix that are added up at a time.
+STRIP = 256
+# Some libraries take half the time for products of so few multiplications, where a few
+# vectors (bytes of a row of them) meet so many rows at least.
+SMALL_PRODUCT, SMALL_ROW = 1_000_000, 48
+LEAST_ROWS = 32
+# Entries of an array on a device that are copied, centred and scaled, at a time.
+DEVICE_ENTRIES = 1 << 26
+# Rows and columns of the product that is looked at, and how far off it may be, in units
+# of the precision that X claims.
+LOOKED_AT, ROUNDINGS = 64, 256
+EVERY = slice(None)
 
 
 def design_of(
@@ -38,3 +63,298 @@ def design_of(
         return DenseDesign(X, center, row_scale)
     check_digits(X)
     return DeviceDesign(X, center, row_scale)
+
+
+class ArrayDesign(MatrixDesign):
+    """An array of any namespace, lazily centred and scaled.
+
+    Inner products are taken of the rows as they are meant, a block at a time. To
+    subtract what the centre adds from those of X would cancel all digits where means
+    are large.
+    """
+
+    @property
+    def _namespace(self):
+        return namespace_of(self.X)
+
+    @abstractmethod
+    def _block_size(self, width):
+        """Rows of a block with so many entries each."""
+
+    def _product_size(self, width):
+        """The same for inner products of all columns of the block."""
+        return self._block_size(width)
+
+    def _arrays(self, size=None, columns=EVERY, dtype=None):
+        """Rows as they are meant, where X is, so many at a time, in a precision.
+
+        Yields
+        ------
+        rows : slice
+        block : array
+        """
+        dtype = self.dtype if dtype is None else dtype
+        for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
+            block = as_dtype(part_of(self.X, rows, columns), dtype)
+            if self.center is not None:
+                center = self.center[columns].T.astype(dtype, copy=False)
+                block = block - there(center, self.X)
+            if self.row_scale is not None:
+                scale = self.row_scale[rows].astype(dtype, copy=False)
+                block = block * there(scale, self.X)
+            yield rows, block
+
+    def _centered_columns(self, columns):
+        """The columns in a slice, centred and without their scale, where X is."""
+        block = self.X[:, columns]
+        if self.center is None:
+            return block
+        return block - there(self.center[columns].T, self.X)
+
+    def weighted_gram(self, weights):
+        """The design' diag(weights) design, dense, (n_columns, n_columns)."""
+        total, weights = 0.0, weights.astype(self.dtype, copy=False)
+        for rows, block in self._arrays(self._product_size(self.shape[1])):
+            total += block.T @ (block * there(weights[rows], self.X))
+        return here(total)
+
+    def squared_row_norms(self):
+        """Squared Euclidean norm of every row, (n_rows,)."""
+        sums = [self._namespace.sum(block**2, axis=1) for _, block in self._arrays()]
+        return np.concatenate([here(each) for each in sums])
+
+    def squares_t_dot(self, weights):
+        """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
+        total, weights = 0.0, weights.astype(self.dtype, copy=False)
+        for rows, block in self._arrays():
+            total += (block**2).T @ there(weights[rows], self.X)
+        return here(total)
+
+    def _scaled_columns(self, factor):
+        return self.X * there(factor.astype(self.dtype, copy=False)[None], self.X)
+
+    def column_sizes(self):
+        """Euclidean norm and largest absolute entry of every column."""
+        squares, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for _, block in self._arrays():
+            squares += here(self._namespace.sum(block**2, axis=0))
+            size = self._namespace.max(self._namespace.abs(block), axis=0)
+            np.maximum(largest, here(size), out=largest)
+        return np.sqrt(squares), largest
+
+    def is_zero(self):
+        """Whether all entries are zero; centred, whether all columns are constant."""
+        first = 0.0 if self.center is None else self.X[:1, :]
+        return not any(
+            bool(self._namespace.any(self.X[rows, :] != first))
+            for rows in slices(self.shape[0], self._block_size(self.shape[1]))
+        )
+
+
+class DenseDesign(ArrayDesign):
+    """An array in NumPy, lazily centred and scaled.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns), float32 or float64
+    center, row_scale : ndarray or None
+        As in :class:`MatrixDesign`.
+    """
+
+    # From the left: BLAS takes half the time where a few vectors lie side by side.
+    def _times(self, coef):
+        parts = _small_products(self.X, coef)
+        if parts is None:
+            return (coef.T @ self.X.T).T
+        found = np.empty((coef.shape[1], len(self.X)), self.X.dtype)
+        for rows in parts:
+            np.matmul(coef.T, self.X[rows].T, out=found[:, rows])
+        return found.T
+
+    def _transpose_times(self, slopes):
+        parts = _small_products(self.X, slopes)
+        if parts is None or self.X.dtype != np.float32:
+            # A matmul of few results would hold up the other threads of Python.
+            return np.dot(slopes.T, self.X).T
+        return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in parts).T
+
+    def _weighted_sum(self, weights):
+        # Without a copy of X in double precision.
+        return sum(
+            self.X[rows].astype(np.float64, copy=False).T @ weights[rows]
+            for rows in slices(self.shape[0], ROW_BLOCK)
+        )
+
+    def _block_size(self, width):
+        """Rows of a block that stays in cache."""
+        return max(ROW_BLOCK, BLOCK_ENTRIES // max(width, 1))
+
+    def _product_size(self, width):
+        width = max(width, 1)
+        size = min(PRODUCT_MULTIPLICATIONS // width**2, PRODUCT_ENTRIES // width)
+        return max(ROW_BLOCK, size)
+
+    def gram(self):
+        """Inner products of the columns, dense, (n_columns, n_columns)."""
+        parts = self._arrays(self._product_size(self.shape[1]))
+        blocks = (block.T for _, block in parts)
+        return _sum_of_squares(blocks, self.shape[1], self.dtype)
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        parts = slices(self.shape[1], self._product_size(self.shape[0]))
+        blocks = (self._centered_columns(columns) for columns in parts)
+        product = _sum_of_squares(blocks, self.shape[0], self.dtype)
+        return scaled_gram(product, self.row_scale)
+
+    def weighted_grams(self, weights):
+        """:meth:`weighted_gram` for weights (n_rows, k): (k, n_columns, n_columns).
+
+        In one product, where rows side by side stay in cache.
+        """
+        n_columns, n_weights = self.shape[1], weights.shape[1]
+        found = np.zeros((n_columns, n_weights, n_columns), self.dtype)
+        for rows, block in self._arrays(self._block_size(n_columns * n_weights)):
+            scaled = weights[rows, :, None] * block[:, None]
+            found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
+        return found.transpose(1, 0, 2)
+
+    def part(self, rows, columns):
+        """The design of some rows and, of them, some columns: one copy."""
+        center = None if self.center is None else self.center[columns]
+        scale = None if self.row_scale is None else self.row_scale[rows]
+        return self._of(part_of(self.X, rows, columns), center, scale)
+
+    def selection(self, index, dtype):
+        """A separate design of the columns in ``index``, as ``dtype``.
+
+        It is a copy in any case, so centre and scale are applied to it.
+        """
+        return DenseDesign(self.dense_columns(index, dtype))
+
+    def dense_columns(self, index, dtype):
+        """The columns in ``index`` as an array, a block of rows at a time."""
+        selection = np.empty((self.shape[0], len(index)), dtype)
+        for rows, block in self._arrays(ROW_BLOCK, index, dtype):
+            selection[rows] = block
+        return selection
+
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+        return DenseDesign(np.concatenate([self.X, other.X], axis=1))
+
+    def ones_selected(self, dtype):
+        """A column of ones, scaled like the rows, to append to a selection."""
+        return DenseDesign(self.row_scales().astype(dtype, copy=False))
+
+
+class DeviceDesign(ArrayDesign):
+    """A matrix on a device, lazily centred and scaled.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns), float32 or float64
+        Array of a namespace that array-api-compat knows.
+    center, row_scale : ndarray or None
+        As in :class:`MatrixDesign`.
+    """
+
+    is_away = True
+
+    @property
+    def dtype(self):
+        return dtype_of(self.X)
+
+    @property
+    def n_stored(self):
+        return self.shape[0] * self.shape[1]
+
+    def _times(self, coef):
+        return here(self.X @ there(coef.astype(self.dtype, copy=False), self.X))
+
+    def _transpose_times(self, slopes):
+        return here(self.X.T @ there(slopes.astype(self.dtype, copy=False), self.X))
+
+    def _weighted_sum(self, weights):
+        total = 0.0
+        for rows in slices(self.shape[0], self._block_size(self.shape[1])):
+            block = as_dtype(self.X[rows, :], np.float64)
+            total += block.T @ there(weights[rows], self.X)
+        return here(total)
+
+    def _block_size(self, width):
+        return DEVICE_ENTRIES // max(width, 1)
+
+    def outer_gram(self):
+        """Inner products of the rows, dense, (n_rows, n_rows)."""
+        total = 0.0
+        for columns in slices(self.shape[1], self._block_size(self.shape[0])):
+            block = self._centered_columns(columns)
+            total += block @ block.T
+        return scaled_gram(here(total), self.row_scale)
+
+    def selection(self, index, dtype):
+        """A separate design of the columns in ``index``, as ``dtype``."""
+        blocks = [block for _, block in self._arrays(columns=index, dtype=dtype)]
+        return DeviceDesign(self._namespace.concat(blocks, axis=0))
+
+    def dense_columns(self, index, dtype):
+        """The columns in ``index`` as a NumPy array."""
+        return here(self.selection(index, dtype).X)
+
+    def beside(self, other):
+        """The columns of this selection and of ``other``, of the same rows."""
+        return DeviceDesign(self._namespace.concat([self.X, other.X], axis=1))
+
+    def ones_selected(self, dtype):
+        """A column of ones, scaled like the rows, to append to a selection."""
+        ones = self.row_scales().astype(dtype, copy=False)
+        return DeviceDesign(there(ones, self.X))
+
+
+def _sum_of_squares(blocks, side, dtype):
+    """The sum of ``block @ block.T`` over blocks with so many rows.
+
+    By NumPy: another BLAS in the same process would compete for the cores.
+    """
+    product = np.zeros((side, side), dtype)
+    strips = slices(side, STRIP)
+    for block in blocks:
+        for rows in strips:
+            product[rows, rows.start :] += block[rows] @ block[rows.start :].T
+    for rows in strips:  # the lower triangle from the upper one
+        product[rows.stop :, rows] = product[rows, rows.stop :].T
+    return product
+
+
+def _small_products(X, vectors):
+    """Slices of rows whose products with a few vectors are small ones, or None.
+
+    None where these would be too few rows, or all of them are one small product.
+    """
+    n_rows, n_vectors = len(X), vectors.shape[1]
+    is_alike = vectors.dtype == X.dtype and X.flags.c_contiguous
+    if not (is_alike and 1 < n_vectors <= SMALL_ROW // X.itemsize):
+        return None
+    size = SMALL_PRODUCT // (max(1, X.shape[1]) * n_vectors)
+    return slices(n_rows, size) if LEAST_ROWS <= size < n_rows else None
+
+
+def check_digits(X):
+    """Raise where factors are rounded before they are multiplied, as by TF32.
+
+    Raises
+    ------
+    ValueError
+        If products on the device of an array have fewer digits than it has.
+    """
+    n_rows, n_columns = (min(LOOKED_AT, size) for size in X.shape)
+    some = X[:n_rows, :n_columns]
+    known, found = here(some).astype(np.float64), here(some @ some.T)
+    size, dtype = np.abs(known) @ np.abs(known).T, dtype_of(X)
+    tolerance = ROUNDINGS * np.finfo(dtype).eps * size
+    if (np.abs(found - known @ known.T) > tolerance).any():
+        raise ValueError(
+            f"Matrix products of {dtype} on this device have fewer digits: "
+            "turn off its reduced precision (TF32), which leads to other iterates."
+        )

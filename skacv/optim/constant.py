@@ -27,10 +27,8 @@ class WithConstant(InMemoryDesign):
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
         product = self.features.dot(coef[:-1])
-        if self.features.row_scale is None:
-            product += coef[-1]
-        else:
-            product += self.features.row_scale * coef[-1]
+        scale = self.features.row_scale
+        product += coef[-1] if scale is None else scale * coef[-1]
         return product
 
     def t_dot(self, slopes):

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 
 from .column_maps import ColumnMaps
 from .matrix import slices
 from .problem import SINGULAR, hessian
-from .quadratic import pays, quadratic_forms
+from .quadratic import pays, quadratic_gradient
 from .threads import LARGE, in_threads
 
 # Larger arrays are gone through in blocks: what derivatives need on their way then is
@@ -93,7 +93,7 @@ class Fits:
         # Second moments take the place of rows once gradients have taken as much.
         is_quadratic = target is None and problem.loss.is_quadratic
         self._may_be_summed = is_quadratic and self._has_rows
-        self._n_gradients, self._forms = 0, None
+        self._n_gradients, self._by_moments = 0, None
         # Whether iterates have their linear predictors; a run may let them.
         self.carries_predictors = problem.design.is_dual
 
@@ -124,13 +124,13 @@ class Fits:
 
     def gradient_at(self, point):
         """Gradient of every fit's loss there, (n_columns, n_outputs, n_fits)."""
-        if self._may_be_summed and self._forms is None:
+        if self._may_be_summed:
             self._n_gradients += 1
             if pays(self, self._n_gradients):
-                self._forms = quadratic_forms(self)
-                self._may_be_summed = self._forms is not None
-        if self._forms is not None:
-            return self._forms.gradient(point.coef)
+                self._may_be_summed = False
+                self._by_moments = quadratic_gradient(self)
+        if self._by_moments is not None:
+            return self._by_moments(point.coef)
         if point.predictor is None and self._goes_by_blocks:
             return self._gradient_by_blocks(point.coef)
         return self.gradient(self.predictor_at(point))
@@ -254,22 +254,22 @@ class Fits:
 
     def newton_direction(self, penalty, iterate):
         """The gradient over the Hessian, fit by fit."""
-        scale = np.broadcast_to(self.penalty_scale, self.n_fits)
-        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef[:, :1, 0]))
-        if self.problem.loss.is_quadratic and np.ptp(ridge) == 0:
-            return self._quadratic_direction(penalty, iterate, ridge[0, 0] * scale)
-        predictor = self.predictor_at(iterate)
-        directions = [
-            self.alone(r).newton_direction(
-                penalty, iterate.coef[:, :, r], predictor[:, :, r], scale[r]
-            )
-            for r in range(self.n_fits)
-        ]
-        return np.stack(directions, axis=2)
-
-    def _quadratic_direction(self, penalty, iterate, ridges):
-        """The same where the Hessian never changes: it is decomposed once."""
         gradient = self.objective_gradient(penalty, iterate)
+        ridges = self.penalty_scale * penalty.smooth_gradient(np.ones_like(gradient))
+        if self.problem.loss.is_quadratic and np.ptp(ridges[:, 0, 0]) == 0:
+            return self._quadratic_direction(gradient, ridges[0, 0])
+        predictor, size = self.predictor_at(iterate), gradient[:, :, 0].size
+        for r in range(self.n_fits):
+            problem, own = self.alone(r), gradient[:, :, r]
+            matrix = problem.hessian(predictor[:, :, r]).reshape(size, size)
+            matrix[np.diag_indices(size)] += ridges[:, :, r].ravel()
+            # The shortest solution if the Hessian is singular.
+            direction, *_ = lstsq(matrix, own.ravel(), cond=SINGULAR)
+            gradient[:, :, r] = direction.reshape(own.shape)
+        return gradient
+
+    def _quadratic_direction(self, gradient, ridges):
+        """The same where the Hessian never changes: it is decomposed once."""
         for r, ridge in enumerate(ridges):
             values, vectors = self._basis(r)
             along = vectors.T @ gradient[:, :, r]
@@ -297,12 +297,9 @@ class Fits:
         They are of coefficients (n_columns, n_outputs) laid out in one vector.
         Directions of next to no curvature are left out.
         """
-        ridge = penalty.smooth_gradient(np.ones_like(iterate.coef)).reshape(
-            -1, self.n_fits
-        )
-        ridge = ridge * self.penalty_scale
-        found = []
-        for matrix, own in zip(self._hessians(iterate.coef), ridge.T):
+        ridge = self.penalty_scale * penalty.smooth_gradient(np.ones_like(iterate.coef))
+        ridges, found = ridge.reshape(-1, self.n_fits).T, []
+        for matrix, own in zip(self._hessians(iterate.coef), ridges):
             values, vectors = eigh(matrix + np.diag(own))
             found.append((vectors * _inverse(values)) @ vectors.T)
         return np.stack(found).astype(iterate.coef.dtype)
@@ -313,12 +310,10 @@ class Fits:
         pairs = n_fits, n_outputs, n_outputs
 
         def sums(rows, design, predictor):
+            loss, target = self.problem.loss, self.target[rows, :, 0]
+            own = np.moveaxis(predictor, 2, 0)  # of every fit
             curvature = np.stack(
-                [
-                    self.problem.loss.curvature_matrix(self.target[rows, :, 0], each)
-                    for each in np.moveaxis(predictor, 2, 0)
-                ],
-                axis=1,
+                [loss.curvature_matrix(target, z) for z in own], axis=1
             )
             curvature *= self.row_weights[rows, 0, :, None, None]
             flat = curvature.reshape(len(curvature), -1)
@@ -349,7 +344,7 @@ class Fits:
         """The same fits on another design of the same rows: of the columns in index."""
         fits = copy(self)
         fits.problem, fits._bases = replace(self.problem, design=design), {}
-        fits._may_be_summed, fits._forms = False, None
+        fits._may_be_summed, fits._by_moments = False, None
         fits.columns = self.columns and self.columns.of_columns(index)
         if self.recentres:
             columns, target = self._means

@@ -10,10 +10,10 @@ penalty is taken, directions are orthonormal, and ``t_dot`` is the adjoint of ``
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from .design import Design, scaled_gram
-from .kernel_matrix import EVERY, is_every
-from .kernel_rows import PlacedVectors, Rows
+from .kernel_matrix import EVERY, as_slice, is_every
 
 # A centred diagonal is zero up to so many roundings of the diagonal.
 N_ROUNDINGS = 8
@@ -25,14 +25,116 @@ class Center:
 
     Attributes
     ----------
+    weights : ndarray of shape (n_training, 1)
+        Weights of the rows, of sum one.
     values : ndarray of shape (n_training, 1)
         That function at the training rows.
     square : float
         Its squared norm.
     """
 
+    weights: np.ndarray
     values: np.ndarray
     square: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which of the training rows a design takes, and how.
+
+    Attributes
+    ----------
+    index : slice or ndarray of int
+        The rows that are taken; no copy of those in a slice is made.
+    center : Center or None
+        The mean that is taken off every row.
+    scale : ndarray of shape (n_rows, 1) or None
+        Multiplies the (centred) rows.
+    has_constant : bool
+        Whether a last coefficient is the same for all rows.
+    """
+
+    n_training: int
+    index: slice | np.ndarray
+    center: Center | None = None
+    scale: np.ndarray | None = None
+    has_constant: bool = False
+
+    def __len__(self):
+        if isinstance(self.index, slice):
+            return len(range(self.n_training)[self.index])
+        return len(self.index)
+
+    def part(self, index):
+        """Some of them."""
+        every = np.arange(self.n_training)
+        numbers = every[self.index][index]
+        is_all = np.array_equal(numbers, every)
+        scale = None if self.scale is None else self.scale[index]
+        return replace(self, index=EVERY if is_all else as_slice(numbers), scale=scale)
+
+    def scaled(self, slopes):
+        """Slopes or predictors of the rows, times their scale."""
+        return slopes if self.scale is None else slopes * self.scale
+
+    def place(self, slopes):
+        """Dual coefficients of slopes of the rows, (n_rows, k) -> (n_columns, k)."""
+        slopes = self.scaled(slopes)
+        n_columns = self.n_training + self.has_constant
+        coef = np.zeros((n_columns, slopes.shape[1]), slopes.dtype)
+        dual, total = coef[: self.n_training], slopes.sum(axis=0)
+        if isinstance(self.index, slice):
+            dual[self.index] = slopes
+        else:  # a row may be there more than once
+            ones, every = np.ones(len(self), slopes.dtype), np.arange(len(self))
+            shape = self.n_training, len(self)
+            placing = sparse.csr_matrix((ones, (self.index, every)), shape)
+            dual[:] = placing @ slopes
+        if self.center is not None:
+            dual -= self.center.weights * total
+        if self.has_constant:
+            coef[-1] = total
+        return coef
+
+    def predictor(self, values, mean, coef):
+        """Linear predictors of functions.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, k)
+            The functions at the rows, without the constant.
+        mean : ndarray of shape (1, k) or None
+            Their mean over the training rows, of the weights of ``center``.
+        coef : ndarray of shape (n_columns, k)
+            The last is the constant, where there is one.
+        """
+        if self.center is not None:
+            values = values - mean
+        if self.has_constant:
+            values = values + coef[-1]
+        return self.scaled(values)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedVectors:
+    """Columns of dual coefficients that come from slopes of few rows.
+
+    They are laid out only where they are multiplied with something.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n_rows, q)
+    """
+
+    rows: Rows
+    slopes: np.ndarray
+
+    def astype(self, dtype, copy=True):
+        """The vectors in another precision."""
+        return replace(self, slopes=self.slopes.astype(dtype, copy=copy))
+
+    def __matmul__(self, parts):
+        return self.rows.place(self.slopes @ parts)
 
 
 class KernelDesign(Design):
@@ -59,10 +161,10 @@ class KernelDesign(Design):
         self.taken = Rows(len(matrix), EVERY, has_constant=has_constant)
         self.center = None
 
-    def _with(self, taken, center):
+    def _with(self, taken):
         """A design of the same kernel whose rows are taken another way."""
         found = KernelDesign(self.matrix)
-        found.taken, found.center = taken, center
+        found.taken, found.center = taken, taken.center
         return found
 
     @property
@@ -75,12 +177,12 @@ class KernelDesign(Design):
 
     def rows(self, index):
         """The design of the rows in ``index``: coefficients stay those of all."""
-        return self._with(self.taken.part(index), self.center)
+        return self._with(self.taken.part(index))
 
     def scaled_rows(self, row_scale):
         """The same design with its rows multiplied by ``row_scale``, (n_rows, 1)."""
         scale = self.taken.scaled(row_scale).astype(self.dtype, copy=False)
-        return self._with(replace(self.taken, scale=scale), self.center)
+        return self._with(replace(self.taken, scale=scale))
 
     def centered(self, weights):
         """The same design, centred by the weighted mean of its rows instead.
@@ -96,8 +198,8 @@ class KernelDesign(Design):
         alone = Rows(self.taken.n_training, self.taken.index)
         weights = alone.place(weights / weights.sum())
         values = self.matrix.dot(EVERY, weights).astype(np.float64)
-        center = Center(values, float(np.vdot(weights, values)))
-        return self._with(replace(self.taken, center=weights), center)
+        center = Center(weights, values, float(np.vdot(weights, values)))
+        return self._with(replace(self.taken, center=center))
 
     def dot(self, coef):
         """Linear predictors, (n_columns, k) -> (n_rows, k): one pass over the rows."""
@@ -172,7 +274,7 @@ class KernelDesign(Design):
         values = self.matrix.dot(taken.index, slopes).astype(np.float64, copy=False)
         if self.center is not None:
             values -= self.center.values * total
-            values -= self.taken.center.T @ values
+            values -= self.center.weights.T @ values
         return np.concatenate([values, total]) if taken.has_constant else values
 
     def evaluate(self, covectors):
@@ -282,11 +384,8 @@ class AlongBatches:
     def predictor(self, rows=EVERY):
         """Linear predictors of some rows, (n, k)."""
         part, center = self._design.taken.part(rows), self._design.center
-        slope = np.zeros((len(part), 1))
+        found = part.has_constant * self._total - self._mean
         if center is not None:
-            slope = -center.values[part.index]
-        found = slope * self._total
-        found += part.has_constant * self._total - self._mean
-        found = part.scaled(found)
-        found += self._uncentred[rows]
+            found = found - center.values[part.index] * self._total
+        found = part.scaled(found) + self._uncentred[rows]
         return found.astype(self._uncentred.dtype, copy=False)

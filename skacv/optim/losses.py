@@ -233,20 +233,14 @@ class Huber(Loss):
 
 
 @dataclass(frozen=True)
-class PseudoHuber(Loss):
+class PseudoHuber(Huber):
     """The Huber loss without a corner in its slope.
 
     l(y, z) = threshold^2 (sqrt(1 + (r / threshold)^2) - 1), with r = y - z.
     """
 
     name = "pseudo-Huber loss"
-    is_of_residual = True
     threshold: float = 1.0
-
-    @property
-    def scale(self) -> float:
-        """The length on which the derivative rises."""
-        return self.threshold
 
     def value(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         residual = (target - predictor) / self.threshold
@@ -259,9 +253,6 @@ class PseudoHuber(Loss):
 
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         return np.hypot(1, (target - predictor) / self.threshold) ** -3.0
-
-    def curvature_bound(self, target: np.ndarray) -> float:
-        return 1.0
 
 
 @dataclass(frozen=True)

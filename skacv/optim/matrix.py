@@ -106,9 +106,7 @@ class MatrixDesign(InMemoryDesign):
 
         Shapes: factor, center (n_columns,).
         """
-        total = (
-            center[:, None] if self.center is None else center[:, None] + self.center
-        )
+        total = center[:, None] + (0 if self.center is None else self.center)
         center = (factor[:, None] * total).astype(self.dtype) if total.any() else None
         return self._of(self._scaled_columns(factor), center, self.row_scale)
 

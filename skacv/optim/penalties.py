@@ -174,33 +174,34 @@ class Uniform(Penalty):
         return self
 
 
+class _Quadratic(Uniform):
+    """A penalty that has no part besides the smooth one."""
+
+    is_linear = is_rotation_invariant = True
+
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
+        return self.smooth_gradient(coef)
+
+    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
+        return np.full_like(coef, self.curvature)
+
+
 @dataclass(frozen=True)
-class Zero(Uniform):
+class Zero(_Quadratic):
     """g(b) = 0."""
 
     strength = 0.0
-    is_linear = True
-    is_rotation_invariant = True
 
     def with_strength(self, strength: float) -> Self:
         """The penalty itself, which has no strength."""
         return self
 
-    def gradient(self, coef: np.ndarray) -> np.ndarray:
-        return np.zeros_like(coef)
-
-    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        return np.zeros_like(coef)
-
 
 @dataclass(frozen=True)
-class SquaredL2(Uniform):
+class SquaredL2(_Quadratic):
     """g(b) = strength ||b||^2 / 2, through its gradient."""
 
     strength: float
-
-    is_linear = True
-    is_rotation_invariant = True
 
     @property
     def curvature(self) -> float:
@@ -208,12 +209,6 @@ class SquaredL2(Uniform):
 
     def terms(self, coef: np.ndarray) -> np.ndarray:
         return 0.5 * self.strength * coef**2
-
-    def gradient(self, coef: np.ndarray) -> np.ndarray:
-        return self.strength * coef
-
-    def hessian_diagonal(self, coef: np.ndarray) -> np.ndarray:
-        return np.full_like(coef, self.strength)
 
     def largest_strength(self, gradient: np.ndarray, smoothness: float) -> float:
         """The curvature of the loss: no finite strength keeps zero at zero."""

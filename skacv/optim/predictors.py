@@ -130,10 +130,9 @@ def _products(design, coef, rows):
     """
     n_iterates, n_columns, n_outputs = coef.shape
     coef = coef.transpose(1, 0, 2).reshape(n_columns, -1)
-    used = coef.any(axis=1) if design.is_matrix else None
-    if used is not None and np.count_nonzero(used) <= FEW * n_columns:
-        index = np.flatnonzero(used)
-        design, coef = design.part(rows, index), coef[index]
+    used = np.flatnonzero(coef.any(axis=1)) if design.is_matrix else None
+    if used is not None and len(used) <= FEW * n_columns:
+        design, coef = design.part(rows, used), coef[used]
     else:
         design = design.rows(rows)
     found = design.dot(coef).reshape(-1, n_iterates, n_outputs)

@@ -8,7 +8,6 @@ from scipy.linalg import eigh, lstsq
 
 from .design import Design
 from .losses import Loss, SquaredError
-from .penalties import Zero
 from .predictors import path_values
 
 # Directions of relatively less curvature are left alone by Newton's method, such
@@ -64,17 +63,19 @@ class Problem:
     def objectives(self, trajectory, values=None):
         """f + g of every iterate, (T + 1,); ``values`` are those of f, where known."""
         values = self.path_values(trajectory.predictor) if values is None else values
-        if not self.design.is_dual:
-            return values + trajectory.penalties()
-        # A ridge penalty, of the norm of the function. Row 0 takes the first one.
-        phases = trajectory.phases
-        curvature = np.repeat(
-            [phase.penalty.curvature for phase in [phases[0], *phases]],
-            [1, *(phase.n_updates for phase in phases)],
-        )
-        iterates = zip(trajectory.coef, trajectory.predictor)
-        norms = [self.design.squared_norm(*iterate).sum() for iterate in iterates]
-        return values + 0.5 * curvature * np.array(norms)
+        found, first = np.array(values), 0
+        for phase in trajectory.phases:
+            # Row 0 takes the first penalty. A later phase begins with the last iterate
+            # of the one before.
+            some = slice(first + (first > 0), first + phase.n_updates + 1)
+            if self.design.is_dual:  # a ridge penalty, of the norm of the function
+                iterates = zip(trajectory.coef[some], trajectory.predictor[some])
+                norms = [self.design.squared_norm(*each).sum() for each in iterates]
+                found[some] += 0.5 * phase.penalty.curvature * np.array(norms)
+            else:
+                found[some] += phase.penalty.values(trajectory.coef[some])
+            first += phase.n_updates
+        return found
 
     def reported_losses(self, values):
         """Losses as paths report them, from values summed over the outputs."""
@@ -100,38 +101,18 @@ class Problem:
 
         Exact with the squared error; otherwise zeros, where a run starts.
         """
-        zeros = np.zeros_like(self.target)
         if not (self.loss.is_quadratic and len(index)):
-            return zeros
-        part = replace(self, design=self.design.columns(index, self.design.dtype))
-        start = np.zeros((len(index), self.target.shape[1]), self.design.dtype)
-        # One Newton step leads to the minimum of a quadratic.
-        return part.design.dot(-part.newton_direction(Zero(), start, zeros))
+            return np.zeros_like(self.target)
+        design = self.design.columns(index, self.design.dtype)
+        matrix = hessian(design, self.row_weights[:, :, None])[:, 0, :, 0]
+        moments = design.t_dot(self.row_weights * self.target)
+        coef, *_ = lstsq(matrix, moments, cond=SINGULAR)
+        return design.dot(coef)
 
-    def newton_direction(self, penalty, coef, predictor, penalty_scale=1.0):
-        """The inverse Hessian of the objective times its gradient.
-
-        Parameters
-        ----------
-        penalty : Penalty
-            Without a prox.
-        coef : ndarray of shape (n_columns, n_outputs)
-        predictor : ndarray of shape (n_rows, n_outputs)
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_outputs)
-            The shortest solution if the Hessian is singular.
-        """
-        gradient = self.gradient(predictor)
-        gradient += penalty_scale * penalty.smooth_gradient(coef)
+    def hessian(self, predictor):
+        """Second derivatives of f, (n_columns, n_targets, n_columns, n_targets)."""
         curvature = self.loss.curvature_matrix(self.target, predictor)
-        matrix = hessian(self.design, curvature * self.row_weights[:, :, None])
-        matrix = matrix.reshape(coef.size, coef.size)
-        ridge = penalty.smooth_gradient(np.ones_like(coef))
-        matrix[np.diag_indices(coef.size)] += penalty_scale * ridge.ravel()
-        direction, *_ = lstsq(matrix, gradient.ravel(), cond=SINGULAR)
-        return direction.reshape(coef.shape)
+        return hessian(self.design, curvature * self.row_weights[:, :, None])
 
     def batch(self, rows):
         """The problem of some rows, whose gradient is unbiased for all rows."""

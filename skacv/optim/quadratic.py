@@ -8,6 +8,8 @@ takes less than two products with the rows z_i, as fit f has them. Rows that hav
 same weights in all fits, but for a factor, are summed up together: folds take one pass.
 """
 
+from functools import partial
+
 import numpy as np
 
 from .moments import moments_of
@@ -20,22 +22,6 @@ MOST_FITS = 62
 ROWS_TO_ONE = 4
 # Weights of a group that differ by more roundings are not those of one pattern.
 ROUNDINGS = 8
-
-
-class QuadraticForms:
-    """Gradients of the squared error of fits side by side, from second moments.
-
-    Shapes: gram (n_fits, n_columns, n_columns); linear (n_fits, n_columns, n_outputs).
-    """
-
-    def __init__(self, gram, linear):
-        self.gram, self.linear = gram, linear
-
-    def gradient(self, coef):
-        """Gradients at coefficients (n_columns, n_outputs, n_fits), a new array."""
-        found = np.matmul(self.gram, coef.transpose(2, 0, 1))
-        found -= self.linear
-        return found.transpose(1, 2, 0).astype(coef.dtype, copy=False)
 
 
 def pays(fits, n_gradients):
@@ -53,13 +39,19 @@ def pays(fits, n_gradients):
     return n_gradients * by_rows > design.shape[0] * (n_columns + n_outputs) ** 2
 
 
-def quadratic_forms(fits):
-    """Second moments of the rows of fits, or None where rows do not come in groups.
+def quadratic_gradient(fits):
+    """How gradients of fits follow from second moments of their rows.
 
     Parameters
     ----------
     fits : Fits
         Their loss is the squared error, and their rows are in memory.
+
+    Returns
+    -------
+    callable or None
+        It takes coefficients (n_columns, n_outputs, n_fits). None where rows do not
+        come in groups.
     """
     problem, n_columns = fits.problem, fits.problem.design.shape[1]
     found = _groups(problem.row_weights, fits)
@@ -85,7 +77,17 @@ def quadratic_forms(fits):
         columns = factor[:, None] * whole[:n_columns]
         gram.append(columns[:, :n_columns] * factor)
         linear.append(columns[:, n_columns:])
-    return QuadraticForms(np.stack(gram), np.stack(linear))
+    return partial(_gradient, np.stack(gram), np.stack(linear))
+
+
+def _gradient(gram, linear, coef):
+    """Gradients at coefficients, a new array.
+
+    Shapes: gram (n_fits, n_columns, n_columns); linear (n_fits, n_columns, n_outputs).
+    """
+    found = np.matmul(gram, coef.transpose(2, 0, 1))
+    found -= linear
+    return found.transpose(1, 2, 0).astype(coef.dtype, copy=False)
 
 
 def _groups(row_weights, fits):

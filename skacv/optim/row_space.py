@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import qr
 
-from .dense import DenseDesign
+from .arrays import DenseDesign
 
 
 class RowSpaceDesign(DenseDesign):

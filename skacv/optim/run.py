@@ -6,7 +6,7 @@ plan and records it; refits that leave rows out follow the record in the same wa
 """
 
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .fits import Fits
 from .growing import with_room
 from .phases import n_planned_updates, remaining_phases
 from .screen import Screen
-from .trajectory import Taken, Trajectory, iterate
+from .trajectory import Trajectory, iterate, updates_of
 from .updates import State
 
 
@@ -161,11 +161,10 @@ class LiveRun:
         """All fits, at the last of the recorded iterates."""
         fits = self.carried.fits(self.problem)
         fits.carries_predictors = "predictor" in self._record
-        if not all(u.goes_on_from_iterates for u, _ in begun.first_updates()):
-            return begun.followed_by(Iterates.at_rest(fits, begun.coef[0]))
-        if self.t == 0:
+        goes_on = all(u.goes_on_from_iterates for u, _ in begun.first_updates())
+        if self.t == 0 or not goes_on:
             first = self.carried.start(fits, begun.coef[0])
-            return Iterates(fits, first, first)
+            return begun.followed_by(Iterates(fits, first, first))
         earlier, last = (fits.iterate(coef[:, :, None]) for coef in begun.coef[-2:])
         return Iterates(fits, last, earlier)
 
@@ -191,7 +190,9 @@ class LiveRun:
             As :func:`run` takes it.
         """
         phases, n_skipped = remaining_phases(planned, self.phases)
-        self._make_room(n_planned_updates(planned, self.phases))
+        n_used, n_more = self.t + 1, n_planned_updates(planned, self.phases)
+        for name, array in self._record.items():
+            self._record[name] = with_room(array, n_used, n_used + n_more)
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
@@ -204,19 +205,9 @@ class LiveRun:
                 self._check_end(phase, first)
         self.phases = done
 
-    def _make_room(self, n_more):
-        """Room for more iterates."""
-        n_used = self.t + 1
-        for name, array in self._record.items():
-            self._record[name] = with_room(array, n_used, n_used + n_more)
-
     def _take(self, phase, first, progress):
         """Take the updates of a phase that began at ``first``; whether it converged."""
-        updates = phase.updates_from(self.t - first)
-        planned = (
-            Taken(t, max(t - 1, first), update, phase.penalty)
-            for t, update in zip(count(self.t), updates)
-        )
+        planned = updates_of(phase, first, self.t - first)
         size = 1 if progress is not None else self._follower.fits.n_at_once
         coef = self._record["coef"]
         converged = self.t > first and self._n_until_converged(
@@ -229,7 +220,8 @@ class LiveRun:
                 break
             converged = self._note(states, phase)
             if progress is not None:
-                self.is_stopped = bool(progress(*self._last(phase)))
+                objective = self._objective(self.t, phase.penalty)
+                self.is_stopped = bool(progress(self.t, coef[self.t], objective))
         return bool(converged)
 
     def _note(self, states, phase):
@@ -262,11 +254,6 @@ class LiveRun:
         converged = self.problem.design.are_converged(changes, coef, self.tol)
         return int(converged.argmax()) + 1 if converged.any() else 0
 
-    def _last(self, phase):
-        """Number, coefficients and objective of the last iterate."""
-        coef = self._record["coef"][self.t]
-        return self.t, coef, self._objective(self.t, phase.penalty)
-
     def _objective(self, t, penalty):
         """The objective at an iterate, with a penalty."""
         coef = self._record["coef"][t]
@@ -281,10 +268,8 @@ class LiveRun:
         begun, ended = (self._objective(t, phase.penalty) for t in (first, self.t))
         if ended <= begun:
             return
-        if not np.isfinite(ended):
-            raise divergence(self.problem, phase)
         stable = phase.largest_stable_step(phase.smoothness(self.problem))
-        if phase.schedule.step_size > stable:
+        if not np.isfinite(ended) or phase.schedule.step_size > stable:
             raise divergence(self.problem, phase)
 
 

@@ -156,11 +156,9 @@ class StochasticGradient(GradientDescent):
 
     def updates(self) -> Iterator[Update]:
         rng = np.random.default_rng(self.seed)
-        n_batches = -(-self.n_rows // self.batch_size)
         for number in count(1):
-            batches = np.array_split(rng.permutation(self.n_rows), n_batches)
             step = ProximalGradient(self.step_size / number**self.decay)
-            yield Pass(step, tuple(batches))
+            yield Pass(step, drawn_batches(rng, self.n_rows, self.batch_size))
 
 
 @dataclass(frozen=True)
@@ -238,8 +236,13 @@ def fixed_batches(n_rows, batch_size, seed):
     """
     if batch_size is None or batch_size >= n_rows:
         return ()
-    order = np.random.default_rng(seed).permutation(n_rows)
-    return tuple(np.array_split(order, -(-n_rows // batch_size)))
+    return drawn_batches(np.random.default_rng(seed), n_rows, batch_size)
+
+
+def drawn_batches(rng, n_rows, batch_size):
+    """All rows in random order, in batches of about that many, at most."""
+    order, n_batches = rng.permutation(n_rows), -(-n_rows // batch_size)
+    return tuple(np.array_split(order, n_batches))
 
 
 @dataclass(frozen=True)

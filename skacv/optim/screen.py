@@ -66,10 +66,9 @@ class WorkingColumns:
 
     def __init__(self, design, index=()):
         self._design, self.dtype = design, design.dtype
-        self.index = np.empty(0, int)
+        self.index = np.asarray(index, int)
         # Designs of columns, and those that have joined since.
-        self._parts, self._joined = [], []
-        self.join(np.asarray(index, int))
+        self._parts, self._joined = [], [self.index]
 
     def __len__(self):
         return len(self.index)

@@ -17,10 +17,13 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
+    def _with_squares(self, weights):
+        """Weights of the rows, times the squares of their scales."""
+        return weights if self.row_scale is None else weights * self.row_scale**2
+
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
-        if self.row_scale is not None:
-            weights = weights * self.row_scale**2
+        weights = self._with_squares(weights)
         product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
         if self.center is not None:
             # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
@@ -34,10 +37,9 @@ class SparseDesign(MatrixDesign):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
         product = (self.X @ self.X.T).toarray()
         if self.center is not None:
-            ones = np.ones((self.shape[0], 1), self.dtype)
             shift = self.X @ self.center
-            _subtract_outer(product, ones, shift)
-            _subtract_outer(product, shift - (self.center**2).sum(), ones)
+            product -= shift.T
+            product -= shift - (self.center**2).sum()
         return scaled_gram(product, self.row_scale)
 
     def squared_row_norms(self):
@@ -45,14 +47,11 @@ class SparseDesign(MatrixDesign):
         norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
         if self.center is not None:
             norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
-        if self.row_scale is not None:
-            norms = norms * self.row_scale**2
-        return norms.ravel()
+        return self._with_squares(norms).ravel()
 
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
-        if self.row_scale is not None:
-            weights = weights * self.row_scale**2
+        weights = self._with_squares(weights)
         found = self.X.multiply(self.X).T @ weights
         if self.center is not None:
             found -= 2 * self.center * (self.X.T @ weights)
@@ -69,9 +68,9 @@ class SparseDesign(MatrixDesign):
 
         The centre is added to the entries.
         """
-        X, scale = self.X, np.ones((self.shape[0], 1), self.dtype)
+        X, scale = self.X, self.row_scales()
         if self.row_scale is not None:
-            X, scale = X.multiply(self.row_scale).tocsr(), self.row_scale
+            X = X.multiply(scale).tocsr()
         norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
         largest = np.asarray(abs(X).max(axis=0).toarray()).ravel()
         if self.center is not None:
@@ -96,12 +95,10 @@ class SparseDesign(MatrixDesign):
         """The columns in ``index`` as an array, centred and scaled in its place."""
         # To take columns out of all rows at once is much faster.
         selection = self.X[:, index].astype(dtype, copy=False).toarray()
-        for rows in slices(self.shape[0], ROW_BLOCK):
-            block = selection[rows]
-            if self.center is not None:
-                block -= self.center[index].T
-            if self.row_scale is not None:
-                block *= self.row_scale[rows]
+        if self.center is not None:
+            selection -= self.center[index].T
+        if self.row_scale is not None:
+            selection *= self.row_scale
         return selection
 
     def beside(self, other):

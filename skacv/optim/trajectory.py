@@ -34,6 +34,15 @@ class Taken(NamedTuple):
         return self.before == self.t
 
 
+def updates_of(phase, first, n_taken=0):
+    """Updates of a phase after ``n_taken`` of them, as :class:`Taken`.
+
+    ``first`` is the row of the record from which the phase begins.
+    """
+    for t, update in enumerate(phase.updates_from(n_taken), first + n_taken):
+        yield Taken(t, max(t - 1, first), update, phase.penalty)
+
+
 def iterate(updates, follower):
     """The only loop over updates: of runs, refits, and all that follows a run.
 
@@ -99,12 +108,10 @@ class Trajectory:
 
     def updates(self):
         """Every update, in order, as :class:`Taken`."""
-        t = 0
+        first = 0
         for phase in self.phases:
-            first = t
-            for update in phase.updates_from(0):
-                yield Taken(t, max(t - 1, first), update, phase.penalty)
-                t += 1
+            yield from updates_of(phase, first)
+            first += phase.n_updates
 
     def followed_by(self, follower):
         """The follower, after it has taken every update."""
@@ -155,19 +162,6 @@ class Trajectory:
         """The record of one output."""
         predictor = self.predictor.of_output(k)
         return replace(self, coef=self.coef[:, :, [k]], predictor=predictor)
-
-    def penalties(self):
-        """Penalty term of the objective of every iterate, (T + 1,).
-
-        Row 0 takes the first penalty.
-        """
-        found, first = np.zeros(len(self.coef)), 0
-        for phase in self.phases:
-            # A later phase begins with the last iterate of the one before.
-            some = slice(first + (first > 0), first + phase.n_updates + 1)
-            found[some] = phase.penalty.values(self.coef[some])
-            first += phase.n_updates
-        return found
 
     def preconditioner(self):
         """The preconditioner that all updates share, or None.

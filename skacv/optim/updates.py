@@ -126,9 +126,7 @@ class _GradientUpdate(Update):
     def is_elementwise(self) -> bool:
         return self.preconditioner is None
 
-    @property
-    def is_rotation_invariant(self) -> bool:
-        return self.preconditioner is None
+    is_rotation_invariant = is_elementwise
 
     def check(self, penalty: Penalty) -> None:
         if self.preconditioner is not None and not penalty.is_linear:

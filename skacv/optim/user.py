@@ -123,6 +123,10 @@ class UserStep(Update):
         """The point at which the gradient is taken: the last iterate."""
         return current
 
+    def begun(self, coef):
+        """The initial state, if there is one."""
+        return None if self.schedule.start is None else self.schedule.start(coef)
+
     def called(self, arguments):
         """The next iterate before the prox, and the next state."""
         if self.schedule.start is None:
@@ -134,9 +138,7 @@ class UserStep(Update):
         current, earlier, memory = state.current, state.earlier, state.memory
         gradient = fits.objective_gradient(penalty, current)
         if memory is None:  # at rest, or begun from a record
-            own = None
-            if self.schedule.start is not None:
-                own = self.schedule.start(current.coef)
+            own = self.begun(current.coef)
             memory = own, fits.objective_gradient(penalty, earlier)
         own, former = memory
         return Arguments(current.coef, earlier.coef, gradient, former, own)
@@ -194,9 +196,7 @@ class UserStep(Update):
         rng = np.random.default_rng(0)
         shape = problem.design.shape[1], problem.target.shape[1], N_FITS
         arguments = Arguments(*rng.standard_normal((4, *shape)))
-        if self.schedule.start is not None:
-            own = self.schedule.start(arguments.coef)
-            arguments = arguments._replace(state=own)
+        arguments = arguments._replace(state=self.begun(arguments.coef))
         found, again = (np.asarray(self.called(arguments)[0]) for _ in range(2))
         if found.shape != shape:
             raise ValueError(

@@ -26,8 +26,7 @@ from skacv import (
 )
 from skacv._estimator.data.pseudo_rows import groups_of
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
-from skacv.optim.arrays import design_of
-from skacv.optim.dense import DenseDesign
+from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.moments import moments_of, pseudo_rows
 from skacv.optim.problem import Problem
 from tests.cases import covering

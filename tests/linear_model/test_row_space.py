@@ -18,7 +18,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv.model_selection import Estimate, register_estimate, unregister_estimate
-from skacv.optim.dense import DenseDesign
+from skacv.optim.arrays import DenseDesign
 from skacv.optim.families import Weighted
 from skacv.optim.penalties import SquaredL2
 from skacv.optim.row_space import RowSpaceDesign, row_space

@@ -13,7 +13,7 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv.optim.dense import DenseDesign
+from skacv.optim.arrays import DenseDesign
 
 N_ROWS, N_COLUMNS = 60, 90
 MODELS = {

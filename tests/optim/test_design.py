@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skacv.optim.arrays import design_of
-from skacv.optim.dense import DenseDesign
+from skacv.optim.arrays import DenseDesign, design_of
 from skacv.optim.design import EXACT_EIGENVALUE_SIZE
 from tests.optim.designs import (
     CHANGES,

@@ -9,7 +9,7 @@ from skacv.optim.column_maps import ColumnMaps
 from skacv.optim.fits import Fits, Weights
 from skacv.optim.losses import SquaredError
 from skacv.optim.problem import Problem
-from skacv.optim.quadratic import quadratic_forms
+from skacv.optim.quadratic import quadratic_gradient
 
 N, P, N_FITS = 120, 4, 3
 GROUPS = np.array([[1, 1, 1], [0, 2, 1], [1, 0, 1], [3, 1, 0]])
@@ -41,20 +41,20 @@ def test_gradients_are_those_of_rows(setting, rng):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng, **settings)
     coef = rng.standard_normal((P, 2, N_FITS))
     expected = fits.gradient(fits.predictor(coef))
-    found = quadratic_forms(fits).gradient(coef)
+    found = quadratic_gradient(fits)(coef)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 def test_rows_of_many_patterns_are_not_summed(rng):
     stays = (rng.random((N, 10)) < 0.5).astype(float)
-    assert quadratic_forms(fits_of(stays, rng)) is None
+    assert quadratic_gradient(fits_of(stays, rng)) is None
 
 
 def test_rows_of_one_pattern_with_other_weights_are_not_summed(rng):
-    assert quadratic_forms(fits_of(rng.random((N, N_FITS)), rng)) is None
+    assert quadratic_gradient(fits_of(rng.random((N, N_FITS)), rng)) is None
 
 
 def test_moments_of_too_many_groups_are_not_made(rng, monkeypatch):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng)
     monkeypatch.setattr(quadratic, "MOST_ENTRIES", 4 * (P + 2) ** 2 - 1)
-    assert quadratic_forms(fits) is None
+    assert quadratic_gradient(fits) is None
