@@ -1,10 +1,11 @@
-"""Delegation of methods and metadata to inner estimators."""
+"""What is passed on to inner estimators, and the last step of pipelines."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from sklearn import get_config
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -55,3 +56,31 @@ def routed(owner, caller, receiver, method, params):
     if not get_config()["enable_metadata_routing"]:
         return params
     return process_routing(owner, caller, **params)[receiver][method]
+
+
+def last_step(estimator, X=None):
+    """The last step of a fitted pipeline and what it sees; others are their own.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+        As the given estimator takes it.
+
+    Returns
+    -------
+    estimator
+    {array-like, sparse matrix} of shape (n_samples, n_features) or None
+        X as that estimator takes it.
+
+    Raises
+    ------
+    NotFittedError
+        If a pipeline is not fitted; other estimators are not asked.
+    """
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    check_is_fitted(estimator)
+    if X is not None and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
+    return last_step(estimator[-1], X)

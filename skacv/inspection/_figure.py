@@ -5,8 +5,8 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
+from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
-from ..model_selection.fitted_models import last_step
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._estimator.delegation import last_step
 from .._estimator.estimates.readers import ESTIMATES
-from ..model_selection.fitted_models import last_step
 from ._figure import (
     BLACK,
     BLUE,

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._compat import _check_sample_weight, on_host
+from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
 from .._typing import RandomState
 from .._warnings import warn
@@ -20,7 +21,7 @@ from ..risk.averages import mean_with_error
 from ..risk.converged.hinge import HingeModel, support_stays
 from ..risk.converged.newton import infinitesimal_jackknife, newton_step
 from ..risk.converged.randomised import Probes, randomized_leverages
-from .fitted_models import adapter_of, last_step
+from .fitted_models import adapter_of
 
 # The fitted model is not at its minimum where its relative gradient, or what the
 # step to the minimum moves relative to leaving a row out, is larger.

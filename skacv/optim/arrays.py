@@ -94,15 +94,17 @@ class ArrayDesign(MatrixDesign):
         block : array
         """
         dtype = self.dtype if dtype is None else dtype
+        # The centre is taken off in the wider one: large means cost no digits.
+        wide = np.promote_types(self.dtype, dtype)
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
-            block = as_dtype(part_of(self.X, rows, columns), dtype)
+            block = as_dtype(part_of(self.X, rows, columns), wide)
             if self.center is not None:
-                center = self.center[columns].T.astype(dtype, copy=False)
+                center = self.center[columns].T.astype(wide, copy=False)
                 block = block - there(center, self.X)
             if self.row_scale is not None:
-                scale = self.row_scale[rows].astype(dtype, copy=False)
+                scale = self.row_scale[rows].astype(wide, copy=False)
                 block = block * there(scale, self.X)
-            yield rows, block
+            yield rows, as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
         """The columns in a slice, centred and without their scale, where X is."""

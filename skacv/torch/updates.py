@@ -4,7 +4,7 @@ from inspect import Parameter, signature
 
 import torch
 
-# Of the trial whether an optimiser works entry by entry.
+# The trial whether an optimiser works entry by entry: how many updates it takes.
 N_UPDATES = 3
 # By what the gradients of the other replica are larger.
 LARGER = 100.0

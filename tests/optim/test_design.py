@@ -298,3 +298,18 @@ def test_products_in_small_slices_are_those_of_all_rows(dtype, order, n_vectors,
     np.testing.assert_allclose(found, exact @ coef, 0, units * 8)
     size = np.abs(exact).T @ np.abs(slopes)
     assert (np.abs(transposed - exact.T @ slopes) <= units * size).all()
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"), [("f8", "f4"), ("f4", "f8"), ("f4", "f4")]
+)
+def test_centred_columns_keep_their_digits_in_another_precision(stored, wanted, rng):
+    """Means a million times the spread are taken off in the wider precision."""
+    X = (1e6 + rng.standard_normal((40, 5))).astype(stored)
+    weights = np.full((40, 1), 1 / 40)
+    design, index = design_of(X).centered(weights), np.array([0, 3])
+    expected = (X[:, index].astype(np.float64) - design.center[index].T).astype(wanted)
+    found = design.dense_columns(index, np.dtype(wanted))
+    assert found.dtype == wanted
+    eps = np.finfo(min(stored, wanted, key=lambda name: int(name[1]))).eps
+    np.testing.assert_allclose(found, expected, rtol=0, atol=8 * eps)

@@ -58,3 +58,16 @@ def test_moments_of_too_many_groups_are_not_made(rng, monkeypatch):
     fits = fits_of(GROUPS[np.arange(N) % 4], rng)
     monkeypatch.setattr(quadratic, "MOST_ENTRIES", 4 * (P + 2) ** 2 - 1)
     assert quadratic_gradient(fits) is None
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_minimum_over_some_columns(n_outputs, rng):
+    """As by least squares of weighted rows; predictors, so of dependent columns too."""
+    X, y = rng.standard_normal((30, 6)), rng.standard_normal((30, n_outputs))
+    X[:, 4] = X[:, 1]
+    weights, index = rng.dirichlet(np.ones(30))[:, None], np.array([1, 2, 4])
+    problem = Problem(design_of(X), y, weights)
+    root = np.sqrt(weights)
+    coef, *_ = np.linalg.lstsq(root * X[:, index], root * y, rcond=None)
+    np.testing.assert_allclose(problem.fitted_on(index), X[:, index] @ coef, atol=1e-10)
+    assert not problem.fitted_on(index[:0]).any()

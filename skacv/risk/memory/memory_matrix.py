@@ -8,6 +8,9 @@ One function for three kinds of runs: with the squared error where updates take 
 from ..refit import UNCENTRED
 from . import curved_run, passes, squared
 
+# Looked at before the one of any loss.
+SPECIAL = squared, passes
+
 
 def estimate_risk(
     problem, trajectory, refit=UNCENTRED, method="auto", row_scales=False, rng=None
@@ -44,9 +47,6 @@ def estimate_risk(
     Unreadable
         If the memory matrix cannot be read from a run of this kind.
     """
-    for backend in (squared, passes):
-        if backend.can_read(problem, trajectory):
-            break
-    else:
-        backend = curved_run
+    able = (each for each in SPECIAL if each.can_read(problem, trajectory))
+    backend = next(able, curved_run)
     return backend.estimate_risk(problem, trajectory, refit, method, row_scales, rng)

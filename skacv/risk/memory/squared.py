@@ -310,7 +310,7 @@ class SquaredRun(ProbedRun):
         """
         design, size = self.design, self.basis_size
         if method == "exact":
-            # Of that length their mean stands for the identity, as that of signs does.
+            # Their length makes their mean the identity, as that of signs is.
             vectors = np.sqrt(size) * np.eye(size)
         else:
             vectors = random_signs((size, method), rng)
