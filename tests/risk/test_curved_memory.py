@@ -329,7 +329,7 @@ def test_low_rank_factors_of_what_is_held_out(loss, rng):
     # Modes of less than this share of the largest are left out.
     limit = 2 * curved_run.HELD_OUT.kept * np.linalg.norm(expected[..., 0], 2)
     assert np.linalg.norm((near - expected)[..., 0], axis=1).max() < limit
-    assert len(found.spatial) < 20
+    assert len(found.spatial) < 30  # of 41 iterates
 
 
 def test_columns_that_never_move_are_not_needed(rng):

@@ -82,7 +82,7 @@ def dense_scale(X, problem, trajectory, left):
         missing = label - expected(expit, coef)
         return missing.sum(), missing @ best
 
-    found = root(excess, [0.0, 1.0], tol=1e-13)
+    found = root(excess, [0.0, 0.1], method="lm", tol=1e-13)
     assert found.success
     flat = expected(lambda u: expit(u) * expit(-u), found.x)
     scale = solve_triangular(K, jumps @ flat, lower=True)[-1]
