@@ -94,16 +94,15 @@ class ArrayDesign(MatrixDesign):
         block : array
         """
         dtype = self.dtype if dtype is None else dtype
-        # The centre is taken off in the wider one: large means cost no digits.
-        wide = np.promote_types(self.dtype, dtype)
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
-            block = as_dtype(part_of(self.X, rows, columns), wide)
+            block = part_of(self.X, rows, columns)
             if self.center is not None:
-                center = self.center[columns].T.astype(wide, copy=False)
+                center = self.center[columns].T.astype(self.dtype, copy=False)
                 block = block - there(center, self.X)
             if self.row_scale is not None:
-                scale = self.row_scale[rows].astype(wide, copy=False)
+                scale = self.row_scale[rows].astype(self.dtype, copy=False)
                 block = block * there(scale, self.X)
+            # Last: large means that are taken off cost no digits.
             yield rows, as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
@@ -237,7 +236,12 @@ class DenseDesign(ArrayDesign):
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as an array, a block of rows at a time."""
         selection = np.empty((self.shape[0], len(index)), dtype)
-        for rows, block in self._arrays(ROW_BLOCK, index, dtype):
+        for rows in slices(self.shape[0], ROW_BLOCK):
+            block = np.take(self.X[rows], index, axis=1)
+            if self.center is not None:
+                block -= self.center[index].T
+            if self.row_scale is not None:
+                block *= self.row_scale[rows]
             selection[rows] = block
         return selection
 
