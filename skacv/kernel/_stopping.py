@@ -10,7 +10,7 @@ from .._estimator.run.plan import updates_to_wait
 from .._estimator.run.stopping import Patience
 from ..optim.phases import first_updates, n_planned_updates
 from ..optim.trajectory import Trajectory
-from ..risk.left_out.carried import LabelsAndFolds
+from ..risk.left_out.carried import CarriedFolds, LabelsAndFolds
 from ..risk.random_labels import random_signs
 
 # A run waits for as many more iterates as came before its best: what a step
@@ -29,13 +29,11 @@ class StoppingModel(TrajectoryModel):
         problem, planned = run.data.problem, Trajectory.planned(run.plan)
         seen, rng = planned.rows_seen(), np.random.default_rng(run.seed)
         folds = unseen_folds(run.folds, seen)
-        labels, rows = np.empty((len(problem.target), 0)), np.empty(0, int)
-        if self._takes_labels(problem, run.plan):
-            labels = random_signs((len(problem.target), self.n_probes), rng)
-            rows = np.setdiff1d(np.arange(len(labels)), seen)
-        if not (labels.shape[1] or folds):
-            return None
         refit = self._spec().refit(run.data).of_run(planned)
+        if not self._takes_labels(problem, run.plan):
+            return CarriedFolds(problem, refit, folds) if folds else None
+        labels = random_signs((len(problem.target), self.n_probes), rng)
+        rows = np.setdiff1d(np.arange(len(labels)), seen)
         return LabelsAndFolds(problem, refit, labels, rows, folds)
 
     def _takes_labels(self, problem, plan):

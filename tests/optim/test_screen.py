@@ -32,7 +32,7 @@ from skacv.optim.schedules import (
     StochasticGradient,
 )
 from skacv.optim.updates import State
-from skacv.risk.left_out.carried import LabelsAndFolds
+from skacv.risk.left_out.carried import CarriedFolds
 from skacv.risk.refit import Refit
 from tests.penalties import with_prox
 
@@ -237,7 +237,7 @@ def test_folds_that_a_run_carries(rng):
     refit, plan = Refit(recentres=True), plan_of(problem, L1(1.0))
     runs = []
     for kind in (screen.Screen, Plain):
-        carried = LabelsAndFolds.of_folds(problem, refit, folds)
+        carried = CarriedFolds(problem, refit, folds)
         runs.append(run_with(kind, problem, plan, carried=carried))
     judged, n_iterates = [rows for _, rows in folds], runs[0].t + 1
     assert n_iterates > 1

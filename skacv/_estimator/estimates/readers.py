@@ -46,7 +46,7 @@ class FinishedRun:
         loss.
     folds : list of (ndarray of int, ndarray of int)
         Training rows and held-out rows of every fold; none without ``cv``.
-    carried : LabelsAndFolds or None
+    carried : CarriedFolds or None
         Random labels and folds fitted along with the run, for leave-one-out and folds.
     best : int or None
         The best iterate, if the run was evaluated along the way.

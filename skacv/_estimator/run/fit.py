@@ -18,7 +18,7 @@ from ...optim.growing import SoFar
 from ...optim.phases import first_updates, n_planned_updates
 from ...optim.threads import threads_for
 from ...optim.trajectory import Trajectory
-from ...risk.left_out.carried import LabelsAndFolds
+from ...risk.left_out.carried import CarriedFolds
 from ...risk.left_out.methods import is_cheap
 from ...risk.left_out.replicas import replicas_beside
 from ..collections import is_collection, on_workers
@@ -161,7 +161,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             return None
         refit = self._spec().refit(run.data).of_run(planned)
         folds = unseen_folds(run.folds, planned.rows_seen())
-        return LabelsAndFolds.of_folds(problem, refit, folds)
+        return CarriedFolds(problem, refit, folds) if folds else None
 
     def _go_on(self, run, planned, progress):
         """Take the updates of a plan; return whether it is complete."""

@@ -23,7 +23,7 @@ class FitRun:
         Draws batches, and whatever else belongs to the run.
     plan : list of Phase
         All that the parameters ask for.
-    carried : LabelsAndFolds or None
+    carried : CarriedFolds or None
     trajectory : Trajectory or None
         What counts of the record, once the run has gone on.
     best : int or None
