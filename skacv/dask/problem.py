@@ -13,11 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..optim.design import (
-    EXACT_EIGENVALUE_SIZE,
-    Design,
-    top_eigenvalue_by_lanczos,
-)
+from ..optim.design import Design, top_eigenvalue
 from ..optim.fits import Iterate
 from ..optim.problem import SINGULAR, Problem
 from ..risk.refit import Refit
@@ -216,12 +212,8 @@ class FitsOnWorkers:
         """
         if not self.problem.has_columns:
             return 0.0
-        size = self.problem.design.shape[1]
-        if size <= EXACT_EIGENVALUE_SIZE:
-            gram = self.gram_dot(np.eye(size))
-            return float(max(np.linalg.eigvalsh((gram + gram.T) / 2)[-1], 0.0))
-        start = np.random.default_rng(0).standard_normal(size)
-        return top_eigenvalue_by_lanczos(self.gram_dot, start, tolerance=0.1)
+        start = np.random.default_rng(0).standard_normal(self.problem.design.shape[1])
+        return top_eigenvalue(self.gram_dot, start, tolerance=0.1)
 
     def values(self, coef):
         """Losses of iterates on the rows of their fits, summed over the outputs.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.linalg import eigh, qr
 
-from .design import EXACT_EIGENVALUE_SIZE, top_eigenvalue_by_lanczos
+from .design import top_eigenvalue
 from .equality import ComparesArrays
 
 DAMPING_POWER = 0.95
@@ -133,14 +133,15 @@ class Preconditioner(ComparesArrays):
                 inner = self.root(product(self.root(coef)))
                 return inner.astype(np.float64, copy=False) / n_rows
 
-            return top_eigenvalue(dot, design.shape[1], rng)
+            start = rng.standard_normal(design.shape[1])
+            return top_eigenvalue(dot, start, LANCZOS_TOLERANCE)
         features = self.features(design).astype(np.float64, copy=False)
 
         def dot(slopes):
             taken = features @ (self.damping[:, None] * (features.T @ slopes))
             return (product(slopes) - taken) / n_rows
 
-        return top_eigenvalue(dot, n_rows, rng)
+        return top_eigenvalue(dot, rng.standard_normal(n_rows), LANCZOS_TOLERANCE)
 
     def squared_row_norms(self, design):
         """x_i' P x_i of every row, (n_rows,)."""
@@ -238,16 +239,3 @@ def top_eigenpairs(matrix, n, rng):
         eigenvalues, vectors = eigh(basis.T @ (matrix @ basis))
         vectors = basis @ vectors
     return np.maximum(eigenvalues[::-1][:n], 0), vectors[:, ::-1][:, :n]
-
-
-def top_eigenvalue(dot, size, rng):
-    """The largest eigenvalue of a symmetric matrix of that size, from above.
-
-    Parameters
-    ----------
-    dot : callable
-        Product of the matrix with an array of shape (size, k).
-    """
-    if size <= EXACT_EIGENVALUE_SIZE:
-        return float(eigh(dot(np.eye(size)), eigvals_only=True)[-1])
-    return top_eigenvalue_by_lanczos(dot, rng.standard_normal(size), LANCZOS_TOLERANCE)
