@@ -189,7 +189,9 @@ class Multinomial(Loss):
         return (largest + np.log(total) - chosen)[:, None]
 
     def derivative(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
-        return _shares(predictor) - target
+        found = _shares(predictor)
+        found -= target
+        return found
 
     def curvature(self, target: np.ndarray, predictor: np.ndarray) -> np.ndarray:
         share = _shares(predictor)
@@ -366,15 +368,10 @@ LOSSES = (
 def _exponentials(predictor):
     """exp(z_k - max_k z_k) of every row, after the largest and before their sum.
 
-    Output by output: where these are few, NumPy's reductions, and so SciPy's
-    ``logsumexp``, take several times as long.
-
     Shapes: predictor (n_rows, n_outputs, ...); returned largest (n_rows, ...),
     exponentials (n_rows, n_outputs, ...), total (n_rows, ...).
     """
-    largest = predictor[:, 0].copy()
-    for k in range(1, predictor.shape[1]):
-        np.maximum(largest, predictor[:, k], out=largest)
+    largest = predictor.max(axis=1)
     exponentials = predictor - largest[:, None]
     np.exp(exponentials, out=exponentials)
     return largest, exponentials, np.einsum("nk...->n...", exponentials)

@@ -11,9 +11,10 @@ from .array_path import ArrayPath
 from .matrix import slices
 
 # Iterates whose predictors are computed together, in blocks that begin at multiples of
-# that: to the last digit an iterate's are the same in a longer run.
-BLOCK = 16
-# Where so many take more numbers, they are computed one by one.
+# that: to the last digit an iterate's are the same in a longer run. More of them where
+# rows are so few that they take no more numbers than that.
+BLOCK, LARGEST_BLOCK, FEW_ENTRIES = 16, 128, 1 << 14
+# Where a block takes more numbers, iterates are computed one by one.
 MOST_ENTRIES = 1 << 22
 # Blocks that are kept: an iterate and the one before may lie in two.
 N_KEPT = 2
@@ -44,15 +45,17 @@ class Predictors(ArrayPath):
         self.shape = len(coef), n_rows, coef.shape[2]
         self.dtype, self._known = coef.dtype, {}
         n_each = self.shape[1] * self.shape[2]
-        self._size = BLOCK if BLOCK * n_each <= MOST_ENTRIES else 1
+        self._size = block_size(n_each) if BLOCK * n_each <= MOST_ENTRIES else 1
 
     def __getstate__(self):
         return {**vars(self), "_known": {}}
 
     def _of(self, iterates):
-        found = np.empty((len(range(len(self))[iterates]), *self.shape[1:]), self.dtype)
-        for place, t in enumerate(range(len(self))[iterates]):
-            found[place] = self._block(t // self._size)[t % self._size]
+        number, place = np.divmod(np.arange(len(self))[iterates], self._size)
+        found = np.empty((len(number), *self.shape[1:]), self.dtype)
+        for each in np.unique(number):
+            own = number == each
+            found[own] = self._block(each)[place[own]]
         return found
 
     def _block(self, number):
@@ -123,6 +126,11 @@ class StoredPredictors(ArrayPath):
         return type(self)(self._values[:n_iterates])
 
 
+def block_size(n_each):
+    """Number of iterates, of so many predictors each, that are computed together."""
+    return int(np.clip(FEW_ENTRIES // max(1, n_each), BLOCK, LARGEST_BLOCK))
+
+
 def _products(design, coef, rows):
     """Linear predictors of some rows, for iterates (t, n_columns, n_outputs).
 
@@ -149,10 +157,13 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     -------
     ndarray of shape (n_iterates,), float64
     """
-    target, weights = target[:, :, None], weights.astype(np.float64)
+    # Output after output, as predictors are.
+    target = np.asfortranarray(target)[:, :, None]
+    weights = weights.astype(np.float64)
     numbers = range(len(predictor))[iterates]
     found = np.zeros(len(numbers))
-    for some in slices(len(numbers), BLOCK):
+    size = block_size(len(target) * predictor.shape[2])
+    for some in slices(len(numbers), size):
         block = slice(numbers[some].start, numbers[some].stop)
         n_each = len(numbers[some]) * predictor.shape[2]
         for rows in slices(len(target), ENTRIES_PER_BLOCK // n_each):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 
 from ..._compat import on_host
@@ -65,12 +66,12 @@ class HeldOutLosses:
         Shapes: labels (n_held_out,); returned losses (n_iterates, n_labels), weights
         (n_labels,).
         """
-        order = np.argsort(labels, kind="stable")
-        there, first = np.unique(labels[order], return_index=True)
-        found = np.zeros((self.n_iterates, n_labels))
-        for block in slices(self.n_iterates, ENTRIES_PER_BLOCK // len(labels)):
-            weighted = (self.of(block) * self.weights)[:, order]
-            found[block, there] = np.add.reduceat(weighted, first, axis=1)
+        n_rows = len(labels)
+        entries = self.weights, labels, np.arange(n_rows + 1)
+        summing = sparse.csc_array(entries, shape=(n_labels, n_rows))
+        found = np.empty((self.n_iterates, n_labels))
+        for block in slices(self.n_iterates, ENTRIES_PER_BLOCK // n_rows):
+            found[block] = (summing @ self.of(block).T).T
         return found, np.bincount(labels, self.weights, n_labels)
 
     def averages(self):
