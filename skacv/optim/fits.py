@@ -85,7 +85,9 @@ class Fits:
         # In memory fit after fit, as products with an array are.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.penalty_scale = _one_number(weights.penalty_scale, dtype)
-        self.target = problem.target[:, :, None] if target is None else target
+        # Output after output, as predictors are.
+        own = np.asfortranarray(problem.target)[:, :, None]
+        self.target = own if target is None else target
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
