@@ -51,11 +51,13 @@ class Predictors(ArrayPath):
         return {**vars(self), "_known": {}}
 
     def _of(self, iterates):
-        number, place = np.divmod(np.arange(len(self))[iterates], self._size)
-        found = np.empty((len(number), *self.shape[1:]), self.dtype)
-        for each in np.unique(number):
-            own = number == each
-            found[own] = self._block(each)[place[own]]
+        numbers, done = range(len(self))[iterates], 0
+        found = np.empty((len(numbers), *self.shape[1:]), self.dtype)
+        while done < len(numbers):
+            number, first = divmod(numbers[done], self._size)
+            part = self._block(number)[first :: numbers.step][: len(numbers) - done]
+            found[done : done + len(part)] = part
+            done += len(part)
         return found
 
     def _block(self, number):
