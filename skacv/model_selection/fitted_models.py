@@ -257,7 +257,7 @@ def recorded(estimator, X, y, weights):
     -------
     list of ConvergedModel
     """
-    target = estimator._target(y).astype(float, copy=False)
+    target = estimator._target(y)
     line = line_of(estimator, X, target.shape[1])
     data = linear_data(estimator, *estimator._coded_samples(X, y, weights))
     # Rows of weight zero are not among the prepared ones.

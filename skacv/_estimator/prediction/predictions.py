@@ -113,7 +113,7 @@ class RecordedModel:
 
     def _target(self, y):
         """Targets as the loss takes them, (n_samples, n_outputs)."""
-        return y.reshape(len(y), -1)
+        return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
     @of_record
     def at_iteration(self, t: int) -> Self:
@@ -207,7 +207,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         samples = validated(
             self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
         )
-        target = self._target(samples.y).astype(np.float64, copy=False)
+        target = self._target(samples.y)
         loss, names = self._loss_of(target, samples.weights)
         loss.check_target(target)
         is_flat = samples.y.ndim == 1

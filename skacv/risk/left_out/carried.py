@@ -66,7 +66,11 @@ class CarriedFolds(Alone):
     def take(self, states):
         """Record the states after some updates, one after the other."""
         for state in states:
-            self._record(state.current)
+            self._note(state)
+
+    def _note(self, state):
+        """Record one state."""
+        self._record(state.current)
 
     def _record(self, iterate):
         """Record the iterates of the folds."""
@@ -143,14 +147,12 @@ class LabelsAndFolds(CarriedFolds):
         self.left_out = LabelledLeaveOneOut(self.labels, self.rows, residuals, dtype)
         return begun
 
-    def take(self, states):
-        for state in states:
-            # All rows at a time, a row is visited where the update begins.
-            visited = state.visited
-            visited = state.earlier.predictor if visited is None else visited
-            ended = state.current.predictor
-            self.left_out.advance(self._residuals(visited), self._residuals(ended))
-        super().take(states)
+    def _note(self, state):
+        # All rows at a time, a row is visited where the update begins.
+        visited = state.earlier.predictor if state.visited is None else state.visited
+        ended = state.current.predictor
+        self.left_out.advance(self._residuals(visited), self._residuals(ended))
+        super()._note(state)
 
     def _residuals(self, predictor):
         """Residuals of the run on the target, and on the labels."""
