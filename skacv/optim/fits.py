@@ -85,9 +85,6 @@ class Fits:
         # In memory fit after fit, as products with an array are.
         self.row_weights = np.asfortranarray(weights.rows, dtype)[:, None, :]
         self.penalty_scale = _one_number(weights.penalty_scale, dtype)
-        # Output after output, as predictors are.
-        own = np.asfortranarray(problem.target)[:, :, None]
-        self.target = own if target is None else target
         self.columns = weights.columns and weights.columns.as_dtype(dtype)
         # Eigenvectors of the Hessians of fits, where these do not change.
         self._bases = {}
@@ -96,6 +93,9 @@ class Fits:
         is_quadratic = target is None and problem.loss.is_quadratic
         self._may_be_summed = is_quadratic and self._has_rows
         self._n_gradients, self._by_moments = 0, None
+        if target is None:  # output after output, as products of arrays are
+            target = np.asfortranarray(problem.target)[:, :, None]
+        self.target = target
         # Whether iterates have their linear predictors; a run may let them.
         self.carries_predictors = problem.design.is_dual
 

@@ -159,7 +159,7 @@ def path_values(loss, target, weights, predictor, iterates=EVERY):
     -------
     ndarray of shape (n_iterates,), float64
     """
-    # Output after output, as predictors are.
+    # Output after output, as products of arrays are.
     target = np.asfortranarray(target)[:, :, None]
     weights = weights.astype(np.float64)
     numbers = range(len(predictor))[iterates]

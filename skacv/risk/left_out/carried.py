@@ -129,6 +129,7 @@ class LabelsAndFolds(CarriedFolds):
     """
 
     def __init__(self, problem, refit, labels, rows, folds):
+        # Self-influences are those of the weights and means of the run.
         refit = replace(refit, recentres=False, renormalises=False)
         super().__init__(problem, refit, folds)
         self.labels, self.rows = labels, rows
