@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._compat import Interval, _fit_context, on_host
+from .._estimator.data.checks import NAMES, validated_data, validated_rows
 from .._estimator.estimates.folds import routing_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -27,7 +28,6 @@ from .._estimator.prediction.predictions import RecordedModel
 from ..optim.losses import Logistic, Multinomial, SquaredError
 from .data import shuffled_batches
 
-DTYPES = [np.float64, np.float32]
 LARGEST_SEED = 2**31 - 1
 
 
@@ -131,8 +131,9 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         rows = self._rows_left_out(len(y), rng)
         if len(rows):
             names |= _attributes("loo", run.loo_path(rows))
-        for name in [name for name in vars(self) if name.startswith(("cv_", "loo_"))]:
-            delattr(self, name)
+        former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
+        for name in [*former, *NAMES]:
+            vars(self).pop(name, None)
         vars(self).update(names)
         self._take_coefficients(run.n_steps)
         return self
@@ -144,9 +145,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         n_epochs = ceil(self.max_iter / ceil(n_rows / self.batch_size))
         return shuffled_batches(n_rows, self.batch_size, n_epochs, seed)
 
-    def _validated(self, X, y, **checks):
-        X, y = on_host(X), on_host(y)
-        return validate_data(self, X, y, dtype=DTYPES, ensure_min_samples=2, **checks)
+    def _validated(self, X, y):
+        return validated_data(self, on_host(X), y, ensure_min_samples=2)
 
     def _rows_left_out(self, n_rows, rng):
         """The rows that ``loo`` asks for."""
@@ -161,7 +161,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _checked(self, X):
         check_is_fitted(self)
-        return validate_data(self, on_host(X), dtype=DTYPES, reset=False)
+        return validated_rows(self, on_host(X), reset=False)
 
     def _take_coefficients(self, place):
         self.params_ = self._params_at(place)
@@ -238,8 +238,8 @@ class IteratedRegressor(IteratedModel, RegressorMixin, BaseEstimator):
     _default_loss = staticmethod(squared_error)
 
     def _coded(self, X, y):
-        X, y = self._validated(X, y, y_numeric=True)
-        return X, y, y.astype(X.dtype, copy=False), {}, 1
+        X, y, names = self._validated(X, y)
+        return X, y, y.astype(X.dtype, copy=False), names, 1
 
     def _target(self, y):
         return y.astype(np.float64, copy=False)
@@ -297,10 +297,10 @@ class IteratedClassifier(IteratedModel, RecordedProbabilisticClassifier, BaseEst
     _named = Logistic()
 
     def _coded(self, X, y):
-        X, y = self._validated(X, y)
+        X, y, names = self._validated(X, y)
         classes, label = classes_of(self, y)
         n_outputs = 1 if len(classes) == 2 else len(classes)
-        return X, y, label, {"classes_": classes}, n_outputs
+        return X, y, label, {**names, "classes_": classes}, n_outputs
 
     def _loss_and_target(self, label, n_classes):
         return None, label

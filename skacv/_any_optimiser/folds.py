@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from .._estimator.estimates.folds import ShuffledFolds
+from .._estimator.estimates.left_out import folds_of, row_numbers
 
 # Memory for what the replicas of a block predict; more of them at a time gain nothing.
 BLOCK_BYTES = 1 << 20
@@ -50,27 +51,17 @@ class Folds:
                     f"folds={folds} must be at least 2 and at most the {n_rows} rows."
                 )
             folds = ShuffledFolds(stratified=False, n_splits=int(folds))
-        pairs = [
-            tuple(_checked(part, n_rows, number) for part in pair)
-            for number, pair in enumerate(
-                check_cv(folds).split(np.zeros((n_rows, 0)), y)
-            )
-        ]
-        if not pairs:
-            raise ValueError("There are no folds.")
-        for number, (fitted, held_out) in enumerate(pairs):
-            if len(np.intersect1d(fitted, held_out)):
-                raise ValueError(
-                    f"Fold {number} has rows that are both training and held-out rows."
-                )
-        fitted, held_out = zip(*pairs)
+        splits = check_cv(folds).split(np.zeros((n_rows, 0)), y)
+        fitted, held_out = zip(*folds_of(splits, np.arange(n_rows)))
         return cls(n_rows, held_out, fitted)
 
     @classmethod
     def of_rows(cls, rows, n_rows):
         """Folds of single rows; None means all rows."""
         rows = np.arange(n_rows) if rows is None else rows
-        rows = _checked(rows, n_rows, "rows")
+        rows = row_numbers(rows, n_rows, "rows")
+        if not len(rows):
+            raise ValueError("rows has none to leave out.")
         return cls(n_rows, tuple(rows[:, None]))
 
     def __len__(self):
@@ -88,11 +79,15 @@ class Folds:
 
     def weights(self):
         """Weights of the rows in the mean loss of every replica, (n_folds, n_rows)."""
-        is_rest = self.fitted is None
-        found = np.full((len(self), self.n_rows), float(is_rest))
-        for own, rows in zip(found, self.held_out if is_rest else self.fitted):
-            own[rows] = not is_rest
-        return found / found.sum(axis=1, keepdims=True)
+        if self.fitted is None:
+            counts = np.ones((len(self), self.n_rows))
+            for count, rows in zip(counts, self.held_out):
+                count[rows] = 0
+        else:  # a row that is drawn twice counts twice
+            counts = np.stack(
+                [np.bincount(rows, minlength=self.n_rows) for rows in self.fitted]
+            )
+        return counts / counts.sum(axis=1, keepdims=True)
 
     @property
     def most_held_out(self):
@@ -156,18 +151,3 @@ class Folds:
 def at_a_time(n_rows, n_bytes=BLOCK_BYTES):
     """Number of replicas whose predictions fit in memory, a few at least."""
     return max(FEWEST_AT_A_TIME, n_bytes // (8 * n_rows))
-
-
-def _checked(rows, n_rows, number):
-    """Row numbers as an array of integers."""
-    name = number if isinstance(number, str) else f"Fold {number}"
-    rows = np.asarray(rows)
-    if rows.dtype == bool:
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or not rows.size:
-        raise ValueError(f"{name}: there must be row numbers, in one dimension.")
-    if not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(f"{name}: row numbers must be integers, got {rows.dtype}.")
-    if rows.min() < 0 or rows.max() >= n_rows:
-        raise ValueError(f"{name} has rows beyond the {n_rows} of the data.")
-    return rows

@@ -12,14 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import NAMES, check_target, validated_target
 from .._estimator.data.standardized import AS_PASSED, Standardized
-from .._estimator.data.training_data import (
-    NAMES,
-    Coded,
-    ColumnData,
-    Samples,
-    column_data,
-)
+from .._estimator.data.training_data import Coded, ColumnData, Samples, column_data
 from .._estimator.prediction.decisions import (
     check_class_weights,
     classes_of,
@@ -237,11 +232,11 @@ class TargetCoder:
     def coded(self, block):
         """Targets (n_rows, n_outputs) of a block, and what its rows weigh."""
         try:
-            target = np.asarray(block.y, dtype=np.float64)
+            target = validated_target(block.y, of_classes=False).astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Block {block.number} of y is not numbers.") from error
-        if not np.isfinite(target).all():
-            raise ValueError(f"Block {block.number} of y contains NaN or infinity.")
+            raise ValueError(
+                f"Block {block.number} of y is not numbers: {error}"
+            ) from error
         return target.reshape(len(target), -1), block.weight
 
 
@@ -353,6 +348,7 @@ def _classes(estimator, groups):
 def _labels_of(block):
     """The labels of a block: where each comes first, how often, and what it weighs."""
     y = np.ravel(block.y)
+    check_target(y, of_classes=True)
     values, first, label, counts = np.unique(
         y, return_index=True, return_inverse=True, return_counts=True
     )

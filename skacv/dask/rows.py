@@ -18,6 +18,8 @@ from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 from scipy import sparse
 
+from .._estimator.data.checks import has_missing, summed, validated_weights
+
 # So many parts are combined in one task of the tree.
 FAN = 8
 # Arguments of a round with more entries are one task, which every group takes.
@@ -247,9 +249,9 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"The columns of {where} are {names}, and those of the others are "
             f"{feature_names}."
         )
-    if hasattr(y, "isna") and np.any(y.isna()):
-        raise ValueError(f"Block {number} of y has missing values.")
     X, y = _rows(X, dtype), np.asarray(y)
+    if y.dtype.kind == "O" and has_missing(y):
+        raise ValueError(f"Block {number} of y has missing values.")
     if X.ndim != 2 or X.shape[1] != n_columns:
         raise ValueError(
             f"The shape of {where} is {X.shape}, and the others have {n_columns} "
@@ -260,28 +262,25 @@ def _block(number, X, y, weight, n_columns, dtype, feature_names):
             f"There are no rows in {where}: leave empty blocks out, such as by "
             "repartition or rechunk."
         )
-    weight = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
     for name, part in (("y", y), ("sample_weight", weight)):
-        if len(part) != X.shape[0]:
+        if np.ndim(part) and len(part) != X.shape[0]:
             raise ValueError(
                 f"There are {X.shape[0]} rows in {where} and {len(part)} in that of "
                 f"{name}: both need the same blocks."
             )
-    for name, part in (("X", X), ("y", y), ("sample_weight", weight)):
+    for name, part in (("X", X), ("y", y)):
         if not _is_finite(part):
             raise ValueError(f"Block {number} of {name} contains NaN or infinity.")
-    if weight.ndim != 1 or weight.min() < 0:
-        raise ValueError(
-            f"Block {number} of sample_weight must be numbers that are not negative, "
-            "one for each row."
-        )
-    return Block(number, 0, X, y, weight)
+    try:
+        return Block(number, 0, X, y, validated_weights(weight, len(y)))
+    except ValueError as error:
+        raise ValueError(f"Block {number}: {error}") from error
 
 
 def _rows(X, dtype):
     """An array or a CSR matrix of one dtype, not copied where it is one."""
     if sparse.issparse(X):
-        return X.tocsr().astype(dtype, copy=False)
+        return summed(X.tocsr().astype(dtype, copy=False))
     return np.ascontiguousarray(X, dtype)
 
 
@@ -333,6 +332,8 @@ def aligned(X, y, sample_weight):
 def _blocks_as(X, rows, part, name):
     """The blocks of y or of weights that belong to those of X."""
     if not dask.is_dask_collection(part):
+        if np.ndim(part) == 0:  # a weight for all rows
+            return [part] * len(rows)
         part, sizes = np.asarray(part), sizes_of(X, rows)
         if len(part) != sum(sizes):
             raise _other_length(sum(sizes), len(part), name)

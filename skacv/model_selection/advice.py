@@ -1,6 +1,7 @@
 """Advice to users: keywords of other packages, and choices that fall short."""
 
 from functools import wraps
+from inspect import signature
 
 import numpy as np
 from scipy import sparse
@@ -31,14 +32,16 @@ ROWS_PER_BLOCK = 4096
 
 
 def names_keywords(init: Method) -> Method:
-    """An ``__init__`` that says of some unknown keywords what to write instead."""
+    """An ``__init__`` that says of unknown keywords what to write instead."""
+    known = [name for name in signature(init).parameters if name != "self"]
 
     @wraps(init)
     def wrapped(self, *args, **params):
         for name in params:
-            if name in HINTS:
+            if name not in known:
+                hint = HINTS.get(name, f"it has {', '.join(known)}")
                 raise TypeError(
-                    f"{type(self).__name__} has no parameter {name!r}: {HINTS[name]}."
+                    f"{type(self).__name__} has no parameter {name!r}: {hint}."
                 )
         init(self, *args, **params)
 

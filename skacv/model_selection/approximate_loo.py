@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._compat import _check_sample_weight, on_host
+from .._compat import on_host
+from .._estimator.data.checks import validated_data, validated_weights
 from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
 from .._typing import RandomState
@@ -204,25 +205,16 @@ def approximate_loo(
 
 def _checked(estimator, X, y, sample_weight):
     """The data as arrays, checked against the estimator and each other."""
-    X, y, sample_weight = map(on_host, (X, y, sample_weight))
-    X, y = validate_data(
+    X, y, _ = validated_data(
         estimator,
-        X,
+        on_host(X),
         y,
         reset=False,
-        accept_sparse="csr",
         dtype=np.float64,
         multi_output=True,
-        y_numeric=is_regressor(estimator),
         ensure_min_samples=2,
     )
-    if y.ndim == 2 and not is_regressor(estimator):
-        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape}.")
-    if sample_weight is None:
-        return X, y, np.ones(len(y))
-    weights = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
+    weights = validated_weights(sample_weight, len(y))
     if np.count_nonzero(weights) < 2:
         raise ValueError("At least two rows need a positive weight.")
     return X, y, weights

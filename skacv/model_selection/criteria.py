@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
@@ -231,6 +232,16 @@ def scorer_of(scoring):
         ) from error
 
 
+def _for_several_classes(name, estimator, y):
+    """Advice where a scorer of two classes is asked to score several."""
+    if not is_classifier(estimator) or len(np.unique(np.asarray(y))) < 3:
+        return ""
+    others = [f"{name}_{average}" for average in ("ovr", "macro", "weighted")]
+    others = [repr(other) for other in others if other in get_scorer_names()]
+    said = f", such as criterion={' or '.join(others)}" if others else ""
+    return f" With more than two classes take a scorer of several{said}."
+
+
 @dataclass(frozen=True, eq=False)
 class ScorerCriterion(Criterion):
     """A scorer of the pooled held-out predictions of an iterate.
@@ -275,7 +286,8 @@ class ScorerCriterion(Criterion):
                 estimator._check_data(X, y)  # what is wrong with them comes first
                 raise ValueError(
                     f"criterion={name} does not score the predictions of "
-                    f"{type(estimator).__name__}: {error}"
+                    f"{type(estimator).__name__}: {str(error).rstrip('.')}."
+                    f"{_for_several_classes(name, estimator, y)}"
                 ) from error
         return cls(name, estimate, scorer, *indexable(X, y), params)
 

@@ -16,10 +16,12 @@ from .._compat import (
     Interval,
     StrOptions,
     _fit_context,
+    _num_samples,
     on_host,
     with_callbacks,
 )
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import check_target, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -284,7 +286,13 @@ class TrajectoryEarlyStoppingCV(
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | float | None = None,
+        **params: Any,
+    ) -> Self:
         """Run every trajectory once and keep the best iterate.
 
         Parameters
@@ -295,10 +303,12 @@ class TrajectoryEarlyStoppingCV(
             ``best_score_corrected_`` is NaN.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; None with a :class:`RowSummary`, which contains them.
+        sample_weight : array-like of shape (n_samples,) or float, default=None
+            Weights of the rows, not negative, for the estimators that take them; one
+            number is the weight of all rows.
         **params : dict
-            Passed on to the estimator's ``fit``, such as ``sample_weight``, and to the
-            splitter ``cv``, such as ``groups``; with metadata routing enabled, as they
-            request.
+            Passed on to the estimator's ``fit``, and to the splitter ``cv``, such as
+            ``groups``; with metadata routing enabled, as they request.
 
         Returns
         -------
@@ -312,12 +322,13 @@ class TrajectoryEarlyStoppingCV(
             if the task cannot be inferred from y, or if the criterion is undefined
             (NaN) for every iterate. The estimator is then left unchanged.
         """
-        passed_y = y
+        passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):
             y = on_host(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
         members, left_out = self._members_for(X, y)
+        params = self._checked(members, X, y, params)
         rule = self._rule_for(members, X)
         if rule == "blend":
             check_rows(X)
@@ -352,6 +363,21 @@ class TrajectoryEarlyStoppingCV(
         vars(self).update(found)
         self._advise(compared, X, y, "groups" in params)
         return self
+
+    @staticmethod
+    def _checked(members, X, y, params):
+        """What is passed to fit, once targets and weights are what they must be.
+
+        Weights are an array then. Those of collections, and of a summary, are looked at
+        block by block.
+        """
+        if is_collection(X) or isinstance(X, RowSummary) or y is None:
+            return params
+        check_target(y, is_classifier(members[0][1]))
+        if "sample_weight" in params:
+            weights = validated_weights(params["sample_weight"], _num_samples(X))
+            params = {**params, "sample_weight": weights}
+        return params
 
     def _advise(self, compared, X, y, has_groups):
         """Warn if another call is likely to do better."""

@@ -16,7 +16,14 @@ from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from ..staged import recorded
 from .criteria import scorer_of
-from .portfolios import PORTFOLIOS, Table, task_of, that_take, warn_of_columns
+from .portfolios import (
+    PORTFOLIOS,
+    Table,
+    check_some_take,
+    task_of,
+    that_take,
+    warn_of_columns,
+)
 
 LARGEST_SEED = 2**31 - 1
 KINDS = {"regression": "regressor", "classification": "classifier"}
@@ -66,8 +73,16 @@ def check_members(members, owner):
         The estimator that they are passed to.
     """
     asked = type(owner).__name__
+    is_of_list = isinstance(owner.estimator, list)
     for name, member in members:
-        is_of_list = isinstance(owner.estimator, list)
+        if isinstance(member, ComposedOfMembers):
+            which = f"The member {name!r}" if is_of_list else "The 'estimator'"
+            raise ValueError(
+                f"{which} of {asked} is a {type(member).__name__}, which stops itself: "
+                "fit it as it is, or list models as members, such as "
+                "[('lasso', TrajectoryLasso('path')), "
+                "('trees', HistGradientBoostingRegressor())]."
+            )
         check_records_trajectory(member, asked, name if is_of_list else None)
     kinds = {name: get_tags(member).estimator_type for name, member in members}
     said = ", ".join(f"{name!r} is a {kind}" for name, kind in kinds.items())
@@ -294,6 +309,7 @@ class ComposedOfMembers(Composition):
         is_of_table = self.criterion in tuple(ESTIMATES)
         needed = ESTIMATES[self.criterion] if is_of_table else None
         members, left_out = that_take(PORTFOLIOS[task](table), table, needed)
+        check_some_take(members, left_out, type(self).__name__)
         warn_of_columns(left_out)
         return members, left_out
 

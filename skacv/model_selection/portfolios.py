@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import check_target, has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.run.fit import shape_of
 from .._warnings import warn
@@ -24,6 +25,7 @@ MOST_FOREST_ROWS = 5000
 # What lets members take a table that they cannot take as it is.
 SPARSE = "X is sparse"
 MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
+SEVERAL = "y has several targets"
 BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
 
 
@@ -69,7 +71,7 @@ class Table:
         found = cls(max(1, n_rows), n_columns, max([1, *shape_of(y)[1:]]))
         if is_foreign(X):
             return replace(found, is_foreign=True)
-        if sparse.issparse(X):
+        if sparse.issparse(X) or has_sparse_columns(X):
             return replace(found, is_sparse=True)
         return found._with_columns(X)
 
@@ -114,7 +116,7 @@ def _why_not(name, member, table, estimate):
     if table.is_sparse and (name == "kernel" or not tags.input_tags.sparse):
         return SPARSE
     if table.n_targets > 1 and not tags.target_tags.multi_output:
-        return "y has several targets"
+        return SEVERAL
     if table.has_missing and not tags.input_tags.allow_nan:
         return MISSING
     # The one parameter by which scikit-learn's estimators take categories.
@@ -170,6 +172,29 @@ def warn_of_columns(left_out):
                 "before, in a pipeline, lets them run.",
                 UserWarning,
             )
+
+
+def check_some_take(members, left_out, owner):
+    """Raise where no member can take a table.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    left_out : dict of str to str
+        As :func:`that_take` returns them.
+    owner : str
+        Name of the class that has these members.
+    """
+    if members:
+        return
+    reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+    advice = "pass an estimator that takes it"
+    if SEVERAL in left_out.values():
+        advice = (
+            "fit one for each column of y, as MultiOutputClassifier of "
+            "sklearn.multioutput does"
+        )
+    raise ValueError(f"No model of {owner} takes these data ({reasons}): {advice}.")
 
 
 SAY_WHICH = (
@@ -294,8 +319,9 @@ def task_of(X, y):
         return "regression"
     if is_collection(y):
         raise ValueError(f"y is not in memory with Dask input: {SAY_WHICH}.")
+    check_target(y, of_classes=True)
     y = np.asarray(y)
-    if y.dtype.kind in "fO":
+    if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     kind = type_of_target(y)
     if y.dtype.kind in "bUS" or (y.dtype.kind == "O" and _are_labels(y)):

@@ -58,21 +58,22 @@ class Refit:
         """Factor of the penalty, where that share of the weights stays."""
         return self.loss_scale(share) if self.is_sum else np.ones_like(share)
 
-    def without(self, problem, stays):
-        """The weights of refits on the rows that stay.
+    def without(self, problem, counts):
+        """The weights of refits on some of the rows.
 
         Parameters
         ----------
         problem : Problem
             With weights shared by its outputs.
-        stays : ndarray of bool, shape (n_rows, n_fits)
+        counts : ndarray of int or bool, shape (n_rows, n_fits)
+            How often every refit has a row: zero where it leaves the row out.
 
         Returns
         -------
         Weights
         """
         # Fit after fit in memory, as Fits has them: there may be many rows.
-        weights = np.multiply(stays, problem.row_weights, dtype=np.float64, order="F")
+        weights = np.multiply(counts, problem.row_weights, dtype=np.float64, order="F")
         share = weights.sum(axis=0)
         columns = self.columns and self.columns.of_fits(problem.design, weights)
         weights *= self.loss_scale(share)
@@ -80,18 +81,18 @@ class Refit:
         return Weights(weights, scale, self.recentres, columns)
 
 
-def stays_in(folds, n_rows):
-    """Which rows every fold is fitted on, bool of shape (n_rows, n_folds).
+def counts_in(folds, n_rows):
+    """How often every fold is fitted on a row, int of shape (n_rows, n_folds).
 
     Parameters
     ----------
     folds : list of (ndarray of int, ndarray of int)
-        Training rows and held-out rows.
+        Training rows, which may repeat as in a bootstrap, and held-out rows.
     """
-    stays = np.zeros((n_rows, len(folds)), dtype=bool, order="F")
+    counts = np.zeros((n_rows, len(folds)), dtype=np.int32, order="F")
     for number, (fitted, _) in enumerate(folds):
-        stays[fitted, number] = True
-    return stays
+        counts[:, number] = np.bincount(fitted, minlength=n_rows)
+    return counts
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,16 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from .._compat import _check_sample_weight, _num_samples, check_in_memory, class_weights
+from .._compat import _num_samples, check_in_memory, class_weights
+from .._estimator.data.checks import (
+    has_sparse_columns,
+    validated_target,
+    validated_weights,
+)
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.prediction.decisions import known_labels, targets_of
 from .growing import last_of, prefix_of
@@ -35,7 +40,13 @@ def known_of(staged, X, y):
     if y is None:
         validate_data(holder, X, y)  # which says so
     validate_data(holder, X, skip_check_array=True)
+    if has_sparse_columns(X) and not get_tags(staged).input_tags.sparse:
+        raise TypeError(
+            f"All columns of X are sparse, and {type(last).__name__} takes dense ones: "
+            "pass X.sparse.to_dense()."
+        )
     check_consistent_length(X, y)
+    y = validated_target(y, is_classifier(staged))
     names = ("n_features_in_", "feature_names_in_")
     found = {name: vars(holder)[name] for name in names if name in vars(holder)}
     if is_classifier(staged):
@@ -51,12 +62,26 @@ def known_of(staged, X, y):
     return found
 
 
+def with_weights(estimator, params, n_rows):
+    """Parameters of ``fit`` with the weights of rows as an array, validated."""
+    names = {"sample_weight", f"{prefix_of(estimator)}sample_weight"}
+    weights = {
+        name: validated_weights(params[name], n_rows)
+        for name in names & params.keys()
+        if params[name] is not None
+    }
+    return {**params, **weights}
+
+
 def weights_of(estimator, y, known, params):
-    """Weights of the rows in mean losses, including class weights."""
+    """Weights of the rows in mean losses, including class weights.
+
+    ``params`` are those that :func:`with_weights` gives.
+    """
     name = f"{prefix_of(estimator)}sample_weight"
     weights = params.get("sample_weight", params.get(name))
     y = np.asarray(y)
-    weights = _check_sample_weight(weights, y, dtype=np.float64)
+    weights = np.ones(len(y)) if weights is None else weights
     asked = last_of(estimator).get_params(deep=False).get("class_weight")
     if "classes_" in known and asked is not None:
         asked = "balanced" if isinstance(asked, str) else asked

@@ -18,10 +18,12 @@ from .._compat import (
     HasMethods,
     Interval,
     _fit_context,
+    _num_samples,
     has_callbacks,
     validate_parameters,
     with_callbacks,
 )
+from .._estimator.data.checks import summed
 from .._estimator.delegation import routed
 from .._estimator.estimates.folds import splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
@@ -32,7 +34,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, known_of, target_of, weights_of
+from .data import check_enough, known_of, target_of, weights_of, with_weights
 from .growing import Growing, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
@@ -281,9 +283,10 @@ class Staged(
         n_stages = kind.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        run, self._live = self._live, None  # which an error would leave half grown
+        run = self._live
         if n_updates is None or run is None or not run.was_passed(X, y, params):
             run = self._begun(X, y, params)
+        self._live = None  # which an error would leave half grown
         # At every call: of several only what the last one warns of is heard.
         for asked in kind.asked_to_stop():
             warn(
@@ -332,6 +335,7 @@ class Staged(
         """A run without stages yet."""
         known = known_of(self, X, y)
         splitter, of_split, of_fit = self._parted(y, params)
+        of_fit = with_weights(self.estimator, of_fit, _num_samples(y))
         known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
         target = target_of(np.asarray(y), known)
         rows, loss = np.arange(len(target)), known["_loss"]
@@ -347,8 +351,11 @@ class Staged(
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
             evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
-        passed = X, y, params
-        return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
+        # What is passed again is known by being the same objects.
+        passed, data = (X, y, params), (summed(X), y)
+        return StagedRun.of(
+            self.estimator, passed, data, of_fit, training, evaluation, known
+        )
 
     def _parted(self, y, params):
         """The splitter, parameters of its ``split`` and of the estimator's fit."""
@@ -394,6 +401,7 @@ class Staged(
         """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known_of(self, X, y)
+        weights, X = with_weights(self.estimator, weights, _num_samples(y)), summed(X)
         one = Growing.of(self.estimator, X, y, weights, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))

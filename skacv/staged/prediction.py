@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logit
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._compat import _check_sample_weight, available_if
-from .._estimator.delegation import delegated, routed
+from .._compat import available_if
+from .._estimator.data.checks import summed, validated_target, validated_weights
+from .._estimator.delegation import routed
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.prediction.decisions import label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
@@ -74,7 +75,7 @@ class PredictsByStages:
             stopped.cv_prediction_path_ = self.cv_prediction_path_.of_stage(t)
         return stopped
 
-    @delegated(_inner_has)
+    @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the stages in use.
 
@@ -86,8 +87,10 @@ class PredictsByStages:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
+        check_is_fitted(self)
+        return self.estimator_.predict(summed(X))
 
-    @delegated(_inner_has)
+    @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities by the stages in use.
 
@@ -99,6 +102,8 @@ class PredictsByStages:
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(summed(X))
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -115,7 +120,7 @@ class PredictsByStages:
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    @delegated(_inner_has)
+    @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision function of the stages in use.
 
@@ -127,6 +132,8 @@ class PredictsByStages:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(summed(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
@@ -141,7 +148,7 @@ class PredictsByStages:
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        found = self._model.staged(X, self.n_iter_)
+        found = self._model.staged(summed(X), self.n_iter_)
         is_labelled = is_classifier(self)
         for each in found:
             yield label_of(each, self.classes_) if is_labelled else each
@@ -160,7 +167,7 @@ class PredictsByStages:
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        yield from self._model.staged(X, self.n_iter_)
+        yield from self._model.staged(summed(X), self.n_iter_)
 
     def staged_loss(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -180,11 +187,12 @@ class PredictsByStages:
             One for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        target = target_of(np.asarray(y), vars(self))
-        weights = _check_sample_weight(sample_weight, target, dtype=np.float64)
+        target = target_of(validated_target(y, is_classifier(self)), vars(self))
+        check_consistent_length(X, target)
+        weights = validated_weights(sample_weight, len(target))
         found = (
             row_losses(self._loss, target, each[None])[0]
-            for each in self._model.staged(X, self.n_iter_)
+            for each in self._model.staged(summed(X), self.n_iter_)
         )
         return np.array([np.average(losses, weights=weights) for losses in found])
 
@@ -204,7 +212,7 @@ class PredictsByStages:
         """
         check_is_fitted(self)
         params = routed(self, "score", "estimator", "score", params)
-        return self.estimator_.score(X, y, **params)
+        return self.estimator_.score(summed(X), y, **params)
 
     @available_if(is_regressor)
     def predict_interval(

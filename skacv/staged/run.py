@@ -142,10 +142,12 @@ class StagedRun:
     n_stages: int = 0
 
     @classmethod
-    def of(cls, estimator, passed, params, training, evaluation, names):
-        """A run without stages; ``params`` are for the estimator's ``fit``."""
-        X, y, _ = passed
-        X, y = indexable(X, y)
+    def of(cls, estimator, passed, data, params, training, evaluation, names):
+        """A run without stages; ``params`` are for the estimator's ``fit``.
+
+        ``data`` are X and y as they are fitted to.
+        """
+        X, y = indexable(*data)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
         whole = Growing.of(estimator, X, y, params, X)

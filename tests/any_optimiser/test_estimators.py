@@ -66,6 +66,17 @@ def test_folds_are_fits_of_a_clone(Regressor, rng):
     np.testing.assert_allclose(model.loo_path_, squares.mean(axis=1))
 
 
+def test_folds_have_rows_as_often_as_they_are_drawn(Regressor, rng):
+    X, y = linear_data(rng)
+    train = rng.integers(40, size=40)
+    test = np.append(np.arange(40, 60), [40, 41])
+    model = Regressor(cv=[(train, test)], max_iter=20).fit(X, y)
+    refit = Regressor(max_iter=20).fit(X[train], y[train])
+    expected = refit.staged_loss(X[test], y[test])
+    np.testing.assert_allclose(model.cv_path_, expected, rtol=1e-6)
+    np.testing.assert_array_equal(np.hstack(model.cv_indices_), test)
+
+
 def test_any_iterate_predicts(Classifier, rng):
     X, labels = classes_of(rng)
     model = Classifier(cv=3, max_iter=30).fit(X, labels)

@@ -126,7 +126,7 @@ def spoilt(value):
     [
         ("X", np.nan, "Block 1 of X contains NaN or infinity"),
         ("y", np.inf, "Block 1 of y contains NaN or infinity"),
-        ("weight", -1.0, "Block 1 of sample_weight must be numbers that are not neg"),
+        ("weight", -1.0, "Block 1: Negative values in sample_weight"),
     ],
 )
 def test_errors_name_the_block(arrays, scheduler, name, value, message):

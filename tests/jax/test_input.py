@@ -106,11 +106,11 @@ EVERY = np.arange(40)
     [
         (1, "folds=1 must be at least 2 and at most the 40 rows"),
         (41, "folds=41"),
-        ([], "There are no folds"),
-        ([(EVERY, EVERY[:3])], "Fold 0 has rows that are both training"),
-        ([(EVERY[3:], EVERY[:3] + 50)], "Fold 0 has rows beyond the 40"),
-        ([(EVERY[3:], EVERY[:0])], "Fold 0: there must be row numbers"),
-        ([(EVERY[3:], [0.5])], "Fold 0: row numbers must be integers"),
+        ([], "cv gives no folds"),
+        ([(EVERY, EVERY[:3])], "Fold 0 of cv has rows both to fit on and to hold out"),
+        ([(EVERY[3:], EVERY[:3] + 50)], "Fold 0 of cv has rows beyond the 40"),
+        ([(EVERY[3:], EVERY[:0])], "Fold 0 of cv leaves no row of positive weight"),
+        ([(EVERY[3:], [0.5])], "Fold 0 of cv must have row numbers, integers"),
     ],
 )
 def test_folds_are_rows(folds, said, acv, logistic_data):

@@ -57,10 +57,6 @@ SPLITTERS = {
     "parts": ShuffleSplit(2, train_size=0.5, test_size=0.2, random_state=0),
     "later": TimeSeriesSplit(3),
     "predefined": PredefinedSplit(np.arange(N_ROWS) // 300 - 1),
-    "training_rows_too": [
-        (np.arange(900), np.arange(N_ROWS)),
-        (np.arange(300, 1200), np.arange(N_ROWS)),
-    ],
 }
 
 
@@ -164,7 +160,7 @@ def test_one_heavy_row(sides, rng):
     X, y = drawn(rng)
     weights = np.ones(N_ROWS)
     weights[3] = 2 * N_ROWS
-    cv = [(np.arange(600), np.arange(600, 1200)), (np.arange(900), np.arange(1000))]
+    cv = [(np.arange(600), np.arange(600, 1200)), (np.arange(900), [900, 1000])]
     model = model_of("nesterov", cv)
     check(sides, model, X, y, sample_weight=weights)
 

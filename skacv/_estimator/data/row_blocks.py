@@ -19,8 +19,9 @@ def blocks_of(X, y, sample_weight):
     (n_rows,) = lengths
     for rows in slices(n_rows, BLOCK_BYTES // (8 * max(1, X.shape[1]))):
         block = [_window(X, rows), np.asarray(y[rows])]
-        if sample_weight is not None:
-            block.append(np.asarray(sample_weight[rows]))
+        if sample_weight is not None:  # one number is that of all rows
+            is_one = np.ndim(sample_weight) == 0
+            block.append(np.asarray(sample_weight if is_one else sample_weight[rows]))
         yield tuple(block)
 
 

@@ -1,7 +1,7 @@
 """RowSummary: the moments of the data, from one pass over the rows."""
 
 from collections.abc import Callable, Iterable
-from copy import copy, deepcopy
+from copy import deepcopy
 from numbers import Integral
 from typing import Any, Self
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..._compat import Interval, _check_sample_weight, _fit_context, on_host
+from ..._compat import Interval, _fit_context, on_host
 from ...optim.moments import (
     Moments,
     add_to_groups,
@@ -22,14 +22,15 @@ from ...optim.moments import (
     shifted,
     varying,
 )
+from .checks import names_of, validated_data, validated_weights
 from .row_blocks import blocks_of
 from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
-from .training_data import NAMES
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
 MOST_COLUMNS = 5000
 # Seeds of the numbers that are drawn for rows.
 OF_FOLDS, OF_SAMPLE = 1, 2
+NO_ROWS = np.empty((0, 2), dtype=np.int64)
 
 
 class RowSummary(BaseEstimator):
@@ -232,8 +233,8 @@ class RowSummary(BaseEstimator):
             Nonnegative weights of the rows. Rows with weight zero are ignored.
         first_row : int, default=None
             Number of the first row of the block among all rows, which determines folds
-            and the sample. None: the block follows the rows so far. Set it if summaries
-            are to be merged.
+            and the sample. None: the block follows the last of the rows so far. Set it
+            if summaries are to be merged.
 
         Returns
         -------
@@ -242,32 +243,25 @@ class RowSummary(BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows do not match those so far in columns or targets, or are not
-            finite. The summary is then unchanged.
+            If the rows do not match those so far in columns or targets, are not finite
+            numbers, or have numbers of rows that are there already. The summary is then
+            unchanged.
         """
         return self._take_in(X, y, sample_weight, first_row)
 
     def _take_in(self, X, y, sample_weight, first_row=None):
         is_first = not hasattr(self, "_moments")
-        shell = copy(self)
-        X, y, sample_weight = map(on_host, (X, y, sample_weight))
-        X, y = validate_data(
-            shell,
-            X,
-            y,
-            reset=is_first,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            multi_output=True,
-            y_numeric=True,
+        X, y, names = validated_data(
+            self, on_host(X), y, reset=is_first, multi_output=True
         )
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = validated_weights(sample_weight, len(y))
         self._check_columns(X, y, is_first)
+        ranges = NO_ROWS if is_first else self._ranges
+        first = _first_of(first_row, ranges)
+        ranges = joined_ranges(ranges, [[first, first + X.shape[0]]])
         if is_first:
-            vars(self).update(_nothing(shell, y))
-        first = self.n_samples_seen_ if first_row is None else first_row
+            vars(self).update(_nothing(self.n_folds, names, y))
+        self._ranges = ranges
         self.n_samples_seen_ += X.shape[0]
         self._add(first + np.arange(X.shape[0]), X, y.reshape(len(y), -1), weights)
         return self
@@ -344,6 +338,7 @@ class RowSummary(BaseEstimator):
             vars(self).update(vars(deepcopy(other)))
             return self
         self._check_mergeable(other)
+        self._ranges = joined_ranges(self._ranges, other._ranges)
         for own, others in zip(self._moments, other._moments):
             own.merge(others)
         self._sample, left = drawn(self._sample, other._sample, self.n_sampled)
@@ -364,11 +359,6 @@ class RowSummary(BaseEstimator):
         names = [getattr(each, "feature_names_in_", None) for each in (self, other)]
         if not np.array_equal(*names):
             raise ValueError("Summaries with different columns cannot be merged.")
-        if len(np.intersect1d(self.sampled_indices_, other.sampled_indices_)):
-            raise ValueError(
-                "Both summaries have rows with the same numbers. Pass first_row, the "
-                "number of the first row of a block among all rows, to partial_fit."
-            )
 
     # ------------------------------------------------------------- what it is used for
 
@@ -405,10 +395,6 @@ class RowSummary(BaseEstimator):
     def _n_targets(self):
         """Number of targets."""
         return int(np.prod(self._target_shape, dtype=int))
-
-    def _names(self):
-        """Numbers and names of features, which an estimator fitted to it takes over."""
-        return {name: getattr(self, name) for name in NAMES if hasattr(self, name)}
 
     def _rows_about(self, mean, by_fold, total):
         """The sampled rows, and pseudo-rows with the moments of all others.
@@ -514,13 +500,51 @@ def taken_in(summary, number, *block, first_row=None):
         raise type(error)(f"Block {number}: {error}") from error
 
 
-def _nothing(shell, y):
+def _first_of(first_row, ranges):
+    """The number of the first row of a block; by default after the rows so far."""
+    if first_row is None:
+        return int(ranges.max(initial=0))
+    if not isinstance(first_row, Integral) or first_row < 0:
+        raise ValueError(
+            "first_row must be the number of a row, an integer that is not negative, "
+            f"got {first_row!r}."
+        )
+    return int(first_row)
+
+
+def joined_ranges(ranges, others):
+    """Numbers of rows as ranges in order, of which none adjoins another.
+
+    Shapes: ranges, others and returned (n_ranges, 2), of the first row of a range and
+    the row after its last.
+
+    Raises
+    ------
+    ValueError
+        If rows are in both.
+    """
+    found = np.concatenate([ranges, np.asarray(others)])
+    found = found[np.argsort(found[:, 0], kind="stable")]
+    overlap = np.flatnonzero(found[1:, 0] < found[:-1, 1])
+    if len(overlap):
+        first, last = found[overlap[0] + 1, 0], found[overlap[0] : overlap[0] + 2, 1]
+        raise ValueError(
+            f"Rows {first} to {last.min() - 1} are there already, or others with the "
+            "same numbers. Pass first_row, the number of the first row of a block "
+            "among all rows, to partial_fit."
+        )
+    begins = np.append(True, found[1:, 0] > found[:-1, 1])
+    ends = np.append(begins[1:], True)
+    return np.stack([found[begins, 0], found[ends, 1]], axis=1)
+
+
+def _nothing(n_folds, names, y):
     """An empty summary."""
-    width = shell.n_features_in_ + int(np.prod(y.shape[1:], dtype=int))
+    width = names["n_features_in_"] + int(np.prod(y.shape[1:], dtype=int))
     return {
-        **shell._names(),
+        **names,
         "_target_shape": y.shape[1:],
-        "_moments": [Moments(width) for _ in range(shell.n_folds)],
+        "_moments": [Moments(width) for _ in range(n_folds)],
         "_sample": as_sample([], [], [], np.empty((0, width))),
         "_largest_weight": 0.0,
         "_n_rows": 0,
@@ -538,5 +562,5 @@ def fitted_scaler(summary):
     is_scaled = varying(total, total.mean)[columns] & (scaler.var_ > 0)
     scaler.scale_ = np.sqrt(np.where(is_scaled, scaler.var_, 1.0))
     scaler.n_samples_seen_ = summary.n_samples_seen_
-    vars(scaler).update(summary._names())
+    vars(scaler).update(names_of(summary))
     return scaler

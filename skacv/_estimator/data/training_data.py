@@ -1,22 +1,19 @@
 """From the data of a user to the problem of the algorithm, and back."""
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import assert_all_finite, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..._compat import _check_sample_weight, is_foreign, on_host
+from ..._compat import on_host
 from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
 from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
 from ...optim.problem import Problem
+from .checks import validated_data, validated_rows, validated_weights
 from .standardized import AS_PASSED, AsPassed, Standardized
-
-NAMES = ("n_features_in_", "feature_names_in_")
 
 
 def places(rows, n_samples):
@@ -259,23 +256,9 @@ def validated(estimator, X, y, sample_weight, **checks):
     -------
     Samples
     """
-    X, shell = checked_place(estimator, X), copy(estimator)
-    X, y = validate_data(
-        shell,
-        X,
-        on_host(y),
-        accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
-        dtype=floating(X),
-        ensure_min_samples=2,
-        **checks,
-    )
-    if checks.get("y_numeric") and y.dtype.kind in "US":
-        raise ValueError(f"y must be numbers, got strings such as {str(y.flat[0])!r}.")
-    if y.dtype.kind == "f":  # None among objects has become NaN only now
-        assert_all_finite(y, input_name="y")
-    weights = _check_sample_weight(
-        on_host(sample_weight), y, dtype=np.float64, ensure_non_negative=True
-    )
+    X = checked_place(estimator, X)
+    X, y, names = validated_data(estimator, X, y, ensure_min_samples=2, **checks)
+    weights = validated_weights(sample_weight, len(y))
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:
         raise ValueError(
@@ -284,7 +267,6 @@ def validated(estimator, X, y, sample_weight, **checks):
         )
     if len(rows) < len(weights):
         X, y, weights = rows_in(X, rows), y[rows], weights[rows]
-    names = {key: getattr(shell, key) for key in NAMES if hasattr(shell, key)}
     return Samples(X, y, weights, rows, passed, names)
 
 
@@ -356,14 +338,7 @@ def checked_place(estimator, X):
 def new_rows(fitted, X):
     """Validated rows for a fitted estimator to predict, where they may stay."""
     check_is_fitted(fitted)
-    X = checked_place(fitted, X)
-    return validate_data(fitted, X, accept_sparse="csr", dtype=floating(X), reset=False)
-
-
-def floating(X):
-    """The dtypes that an array may keep: of its own namespace."""
-    names = namespace_of(X) if is_foreign(X) else np
-    return [names.float64, names.float32]
+    return validated_rows(fitted, checked_place(fitted, X), reset=False)
 
 
 def are_equal(X, other):

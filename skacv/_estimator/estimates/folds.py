@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +15,6 @@ from sklearn.model_selection import (
     StratifiedKFold,
     check_cv,
 )
-from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -22,7 +22,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
+from ..._compat import _num_samples
 from ..collections import is_collection
+from ..data.checks import validated_groups
 from ..data.training_data import places
 from .left_out import folds_of
 
@@ -66,8 +68,6 @@ class ShuffledFolds:
         y = np.asarray(y)
         rows = np.arange(len(y)) if self.rows is None else self.rows
         if self.has_groups:
-            groups = column_or_1d(groups)
-            check_consistent_length(groups, y)
             splits = self._splits_of_groups(y[rows], groups[rows])
         else:
             splits = self._splitter(y[rows]).split(rows, y[rows])
@@ -122,13 +122,21 @@ def splitter_of(estimator, y, params):
         params = process_routing(estimator, "fit", **params).splitter.split
     elif set(params) - {"groups"}:
         unknown = ", ".join(sorted(set(params) - {"groups"}))
-        raise TypeError(f"fit() got unexpected arguments: {unknown}.")
+        takes = "sample_weight and groups"
+        if "sample_weight" not in signature(estimator.fit).parameters:
+            takes = "groups"
+        raise TypeError(
+            f"{type(estimator).__name__}.fit() got unexpected arguments: {unknown}. "
+            f"Besides X and y it takes {takes}."
+        )
     if cv is None and params:
         raise ValueError(f"fit passes {', '.join(params)} on to cv, but cv=None.")
     if cv is None:
         return None, {}
     is_of_classes = is_classifier(estimator)
     if "groups" in params:
+        groups = validated_groups(params["groups"], _num_samples(y))
+        params = {**params, "groups": groups}
         cv = _for_groups(cv, is_of_classes)
     splitter = check_cv(cv, y, classifier=is_of_classes)
     if _takes_groups(splitter) and "groups" not in params:
@@ -183,7 +191,7 @@ def asked_folds(estimator, X, y, samples, params):
     -------
     list of (ndarray of int, ndarray of int)
     """
-    splitter, split_params = splitter_of(estimator, samples.y, params)
+    splitter, split_params = splitter_of(estimator, y, params)
     if splitter is None:
         return []
     splits = splitter.split(X, y, **split_params)

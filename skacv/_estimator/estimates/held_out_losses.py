@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.base import is_classifier
 
-from ..._compat import on_host
 from ...optim.matrix import slices
 from ...risk.averages import mean_with_error
+from ..data.checks import validated_target
 
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache, with a few outputs
 
@@ -135,7 +135,7 @@ def held_out_losses_of(estimator, estimate, y, by_row=None):
     folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
     weights = estimator._row_weights[rows]
     by_row = by_row or partial(row_losses, estimator._loss)
-    y = check_array(on_host(y), ensure_2d=False, dtype=None, input_name="y")
+    y = validated_target(y, is_classifier(estimator))
     target = estimator._target(y)[rows]
     path = getattr(estimator, estimate.path)
 

@@ -66,6 +66,7 @@ def folds_of(splits, position):
     ----------
     splits : iterable of (array-like, array-like)
         Training samples and held-out samples.
+        Rows that a splitter draws several times, as a bootstrap does, count as often.
     position : ndarray of int, shape (n_samples,)
         The row of the problem that every sample is, negative for those that are none.
 
@@ -77,32 +78,61 @@ def folds_of(splits, position):
     Raises
     ------
     ValueError
-        If there are no folds, or if one has no such rows.
+        If there are no folds, or if one has no such rows, rows that there are not, or
+        rows both to fit on and to hold out.
     """
     folds = []
     for number, split in enumerate(splits):
-        try:
-            fitted, held_out = (_places(part, position) for part in split)
-        except IndexError as error:
+        name = f"Fold {number} of cv"
+        parts = [row_numbers(part, len(position), name) for part in split]
+        is_fitted = np.zeros(len(position), dtype=bool)
+        is_fitted[parts[0]] = True
+        leaked = parts[1][is_fitted[parts[1]]]
+        if len(leaked):
             raise ValueError(
-                f"Fold {number} of cv has rows beyond the {len(position)} samples."
-            ) from error
+                f"{name} has rows both to fit on and to hold out, such as row "
+                f"{leaked[0]}: their errors would be those of rows that have been "
+                "seen. Hold out rows that are not fitted on."
+            )
+        fitted, held_out = (_places(part, position) for part in parts)
         for rows, purpose in ((fitted, "to fit on"), (held_out, "to hold out")):
             if not rows.size:
-                raise ValueError(
-                    f"Fold {number} of cv leaves no row of positive weight {purpose}."
-                )
+                raise ValueError(f"{name} leaves no row of positive weight {purpose}.")
         folds.append((fitted, held_out))
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
 
 
+def row_numbers(rows, n_rows, name):
+    """Row numbers as an array of integers; of a mask, where it is true.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers of the ``n_rows`` rows; the message begins with the name
+        of what has them.
+    """
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (n_rows,):
+        rows = np.flatnonzero(rows)
+    if not rows.size:
+        rows = rows.astype(int)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must have row numbers, integers in one dimension, got "
+            f"{rows.dtype} of shape {rows.shape}."
+        )
+    if rows.size and (rows.min() < 0 or rows.max() >= n_rows):
+        raise ValueError(f"{name} has rows beyond the {n_rows} samples.")
+    return rows
+
+
 def _places(part, position):
     """Rows of the problem that samples of a fold are, without those that are none."""
     places = position[part]
     if np.array_equal(places, part):  # not copied: there may be many
-        return np.asarray(part)
+        return part
     return places[places >= 0]
 
 

@@ -326,11 +326,13 @@ def check_records_trajectory(estimator, owner, member=None):
             )
         if missing:
             kind = type(estimator).__name__
+            interface = "skacv.model_selection.RecordsTrajectory"
+            said = f"does not derive from {interface}"  # which has all hooks
+            if public := [name for name in missing if not name.startswith("_")]:
+                said = f"has no {', '.join(public)} (see {interface})"
             instead = f": take {INSTEAD[kind]} instead" if kind in INSTEAD else ""
             raise ValueError(
                 f"{which} of {owner} must be an estimator that records its trajectory, "
                 "such as those of skacv.linear_model and skacv.kernel, or is fitted in "
-                f"stages, such as boosted trees, but {kind} has no "
-                f"{', '.join(missing)} (see skacv.model_selection.RecordsTrajectory)"
-                f"{instead}."
+                f"stages, such as boosted trees, but {kind} {said}{instead}."
             )

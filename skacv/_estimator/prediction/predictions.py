@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.base import RegressorMixin, is_classifier
+from sklearn.utils import check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ..._compat import _check_sample_weight, on_host
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import is_away
 from ..collections import block_by_block, staged_block_by_block
+from ..data.checks import validated_target, validated_weights
 from ..data.training_data import Coded, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
 from ..estimates.left_out import coefficients_without_rows
@@ -84,12 +84,9 @@ class RecordedModel:
             labels than in fit, or if all weights are zero.
         """
         check_is_fitted(self)
-        y, sample_weight = on_host(y), on_host(sample_weight)
-        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        check_consistent_length(X, y, sample_weight)
-        weights = _check_sample_weight(
-            sample_weight, y, dtype=np.float64, ensure_non_negative=True
-        )
+        y = validated_target(y, is_classifier(self))
+        check_consistent_length(X, y)
+        weights = validated_weights(sample_weight, len(y))
         if not weights.any():
             raise ValueError("sample_weight is zero on all rows.")
         target = self._target(y)
@@ -204,9 +201,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
 
     def _coded_samples(self, X, y, sample_weight):
         """Validated samples, and their targets as the loss takes them."""
-        samples = validated(
-            self, X, y, sample_weight, multi_output=self._multi_output, y_numeric=True
-        )
+        samples = validated(self, X, y, sample_weight, multi_output=self._multi_output)
         target = self._target(samples.y)
         loss, names = self._loss_of(target, samples.weights)
         loss.check_target(target)

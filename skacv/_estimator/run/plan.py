@@ -14,7 +14,7 @@ from ...optim.schedules import GradientDescent, Nesterov, Newton
 from ...optim.trajectory import Trajectory
 from ...risk.left_out.replicas import are_surely_stable, largest_stable_steps
 from ...risk.left_out.workload import Workload
-from ...risk.refit import Refit, stays_in
+from ...risk.refit import Refit, counts_in
 from .strengths import Strengths
 
 # Solvers that are schedules of a step size and all rows alone.
@@ -238,8 +238,8 @@ class ModelSpec:
         """A step at which no fold diverges: any, where that is certain beforehand."""
         problem = data.problem
         refit = self.refit(data).of_run(Trajectory.planned([phase]))
-        stays = stays_in(folds, len(problem.target))
-        weights = refit.without(problem, stays)
+        counts = counts_in(folds, len(problem.target))
+        weights = refit.without(problem, counts)
         if are_surely_stable(problem, [phase], weights):
             return np.inf
         return min(

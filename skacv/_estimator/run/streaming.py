@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from ..._compat import _fit_context, available_if
 from ..._warnings import warn
 from ..collections import is_collection, on_workers
+from ..data.checks import NAMES, names_of
 from ..data.row_summary import RowSummary
-from ..data.training_data import NAMES
 from ..estimates.folds import ShuffledFolds
 from ..parameters import plain
 from .array_rows import ArrayRows
@@ -161,7 +161,7 @@ class TakesSummaries:
         check_outputs(self, summary._n_targets)
         if is_anew:
             warn("partial_fit starts anew: the rows of fit were not kept.", UserWarning)
-        replace_fitted(self, summary._names())
+        replace_fitted(self, names_of(summary))
         self._summary = summary
         return self
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._warnings import warn
 from ...optim.moments import shifted
+from ..data.checks import names_of
 from ..data.pseudo_rows import PseudoProblem, unexplained_share
 from ..data.row_summary import fitted_scaler
 from ..data.standardized import AS_PASSED, Standardized
@@ -214,7 +215,7 @@ def summary_data(summary, loss, fit_intercept, by_fold, columns=AS_PASSED):
         rows=places,
         n_samples=summary.n_samples_seen_,
         is_flat=not summary._target_shape,
-        names=summary._names(),
+        names=names_of(summary),
         center=mean[:n_columns, None],
         columns=columns,
         offset=offset[None],

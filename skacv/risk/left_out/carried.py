@@ -11,7 +11,7 @@ import numpy as np
 
 from ...optim.fits import Fits, Iterate, Weights
 from ...optim.run import Alone
-from ..refit import stays_in
+from ..refit import counts_in
 from .fold_record import RecordedFolds
 from .labels import LabelledLeaveOneOut
 from .replicas import are_surely_stable, check_stable, risen
@@ -33,7 +33,7 @@ class CarriedFolds(Alone):
 
     def __init__(self, problem, refit, folds):
         self.folds, self._problem = folds, problem
-        self._refits = refit.without(problem, stays_in(folds, len(problem.target)))
+        self._refits = refit.without(problem, counts_in(folds, len(problem.target)))
         self._begun = self._ended = self._recorded = None
 
     def fits(self, problem):

@@ -13,7 +13,7 @@ from ...optim.fits import Fits
 from ...optim.matrix import slices
 from ...optim.run import Iterates
 from ...optim.trajectory import iterate
-from ..refit import check_unseen, stays_in
+from ..refit import check_unseen, counts_in
 from .fold_record import FoldRecord, RecordedFolds
 
 # Memory for replicas, and arrays that each of them holds.
@@ -42,14 +42,15 @@ def replayed(problem, trajectory, weights):
         yield iterates.state.current
 
 
-def record_of_replicas(problem, trajectory, refit, stays, held_out):
+def record_of_replicas(problem, trajectory, refit, counts, held_out):
     """Replicas that leave rows out, along a run.
 
     Parameters
     ----------
     refit : Refit
         As it is for a run like this one (:meth:`Refit.of_run`).
-    stays : ndarray of bool, shape (n_rows, n_replicas)
+    counts : ndarray of int or bool, shape (n_rows, n_replicas)
+        How often every replica has a row: zero where it leaves the row out.
     held_out : sequence of ndarray of int
         Held-out rows of every replica.
 
@@ -64,7 +65,7 @@ def record_of_replicas(problem, trajectory, refit, stays, held_out):
     ValueError
         If a replica diverges. The message names the largest stable step.
     """
-    weights = refit.without(problem, stays)
+    weights = refit.without(problem, counts)
     fits, begun = Fits(problem, weights), None
     recorded = RecordedFolds(problem, fits, held_out)
     for last in replayed(problem, trajectory, weights):
@@ -111,9 +112,9 @@ def leave_folds_out(problem, trajectory, folds, refit, n_blocks=1, map=map):
 
 def _folds_left_out(problem, trajectory, refit, folds):
     """The record of one block of folds."""
-    stays = stays_in(folds, len(problem.target))
+    counts = counts_in(folds, len(problem.target))
     held_out = [held_out for _, held_out in folds]
-    _, record = record_of_replicas(problem, trajectory, refit, stays, held_out)
+    _, record = record_of_replicas(problem, trajectory, refit, counts, held_out)
     return record
 
 

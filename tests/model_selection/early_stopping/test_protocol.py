@@ -79,9 +79,11 @@ def test_estimators_that_lack_a_method_are_refused(missing, data):
     lacking = type("Lacking", (Boxed,), {missing: None})()
     assert isinstance(Boxed(), RecordsTrajectory)
     assert not isinstance(lacking, RecordsTrajectory)
-    sentence = f"an estimator that records its traj.* but Lacking has no {missing} "
-    with pytest.raises(ValueError, match=sentence):
+    said = "does not derive from" if missing.startswith("_") else f"has no {missing} "
+    sentence = f"an estimator that records its traj.* but Lacking {said}"
+    with pytest.raises(ValueError, match=sentence) as found:
         TrajectoryEarlyStoppingCV(lacking).fit(*data)
+    assert " _" not in str(found.value)  # names of hooks are private
 
 
 def test_a_refusal_names_what_every_class_has_to_write(data):

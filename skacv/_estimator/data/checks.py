@@ -1,0 +1,316 @@
+"""Checks of what users pass, where it enters: rows, targets, weights and groups.
+
+NumPy casts more than a user means: None to NaN, strings of numbers and dates to
+numbers. What is none is refused here, before anything is computed or kept.
+"""
+
+from copy import copy
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.validation import validate_data
+
+from ..._compat import is_foreign, on_host
+from ...optim.namespaces import namespace_of
+
+# Kinds of dtypes that are numbers.
+NUMBERS = "fiub"
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def validated_rows(estimator, X, **settings):
+    """Rows as scikit-learn validates them, in floating point; sparse ones are CSR.
+
+    A sparse matrix has each entry once, in order: entries that are stored several
+    times are summed. The matrix that was passed stays as it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        ``n_features_in_`` and ``feature_names_in_`` are set on it, or compared.
+    **settings : dict
+        Further arguments of scikit-learn's ``validate_data``.
+
+    Returns
+    -------
+    {ndarray, CSR matrix, array of another namespace} of shape (n_samples, n_features)
+    """
+    check_columns(X)
+    return _in_floating_point(
+        validate_data(estimator, X, **_settings(estimator, X) | settings)
+    )
+
+
+def validated_data(estimator, X, y, **settings):
+    """Rows and targets as scikit-learn validates them, in NumPy but for X.
+
+    Nothing is set on the estimator, whose tags say whether X may be sparse.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Targets are labels if it is a classifier, otherwise numbers.
+    **settings : dict
+        Further arguments of scikit-learn's ``validate_data``.
+
+    Returns
+    -------
+    X : as :func:`validated_rows` returns it
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    names : dict
+        ``n_features_in_``, and ``feature_names_in_`` if columns have names.
+    """
+    y, of_classes = on_host(y), is_classifier(estimator)
+    check_columns(X)
+    if y is not None:  # or scikit-learn says so
+        check_target(y, of_classes, settings.get("multi_output", False))
+    holder = copy(estimator)
+    X, y = validate_data(
+        holder,
+        X,
+        y,
+        y_numeric=not of_classes,
+        **_settings(estimator, X) | settings,
+    )
+    return _in_floating_point(X), y, names_of(holder)
+
+
+NAMES = ("n_features_in_", "feature_names_in_")
+
+
+def names_of(estimator):
+    """The number of columns, and their names if they have any, as fitted attributes."""
+    return {name: vars(estimator)[name] for name in NAMES if name in vars(estimator)}
+
+
+def _settings(estimator, X):
+    """Arguments of ``validate_data`` for these rows."""
+    takes_sparse = get_tags(estimator).input_tags.sparse
+    return {"dtype": floating(X), "accept_sparse": "csr" if takes_sparse else False}
+
+
+def floating(X):
+    """The dtypes that an array may keep: of its own namespace."""
+    names = namespace_of(X) if is_foreign(X) else np
+    return [names.float64, names.float32]
+
+
+def summed(X):
+    """A sparse matrix that stores each entry once, in the format of the one passed.
+
+    Entries that are stored several times are summed, in a copy. All else is returned as
+    it is.
+    """
+    if not sparse.issparse(X) or getattr(X, "has_canonical_format", True):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _in_floating_point(X):
+    """Validated rows; a DataFrame of sparse columns has kept the dtype of these."""
+    if sparse.issparse(X) and X.dtype.kind != "f":
+        X = X.astype(np.float64)
+    return summed(X)
+
+
+def has_sparse_columns(X):
+    """Whether X is a DataFrame of pandas whose columns are all sparse."""
+    return hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
+
+
+def check_columns(X):
+    """Raise where columns hold strings, dates or durations that could be cast."""
+    if getattr(getattr(X, "dtype", None), "kind", "O") in NUMBERS:
+        return
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # a DataFrame of pandas
+        for name, column in X.items():  # of which some may have the same name
+            if getattr(column.dtype, "kind", "O") not in NUMBERS:
+                check_numbers(np.asarray(column), f"Column {name!r} of X")
+    elif X is not None and not is_foreign(X):
+        check_numbers(_as_array(X), "X")
+
+
+def _as_array(values):
+    """What NumPy makes of values; objects where rows are of different lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.empty(0)  # scikit-learn says what is wrong with them
+
+
+def check_numbers(array, name):
+    """Raise where an array holds strings, dates or durations.
+
+    Missing values among objects become NaN, which is looked for elsewhere.
+    """
+    kind = array.dtype.kind
+    if kind in NUMBERS:
+        return
+    if kind in "mM":
+        raise ValueError(
+            f"{name} must be numbers, got dates or durations: pass numbers made of "
+            "them."
+        )
+    if kind in "OUST":
+        string = next((each for each in array.flat if isinstance(each, str | bytes)), 0)
+        if string != 0:
+            raise ValueError(
+                f"{name} must be numbers, got strings such as {str(string)!r}."
+            )
+
+
+# ------------------------------------------------------------------- targets
+
+
+def check_target(y, of_classes, multi_output=True):
+    """Raise where targets are missing or not numbers, or labels of several types.
+
+    Shapes: y (n_samples,) or (n_samples, n_targets).
+
+    Parameters
+    ----------
+    of_classes : bool
+        Whether targets are labels, one for each row.
+    multi_output : bool, default=True
+        Whether a row may have several numbers.
+    """
+    if sparse.issparse(y):
+        raise ValueError("y is a sparse matrix: pass y.toarray().")
+    array = _as_array(y)
+    if has_missing(array):
+        raise ValueError(
+            "Input y contains NaN or None: leave out the rows without a target, of X "
+            "and of y."
+        )
+    if array.ndim == 2 and array.shape[1] > 1 and (of_classes or not multi_output):
+        what = "label" if of_classes else "number"
+        inner = "MultiOutputClassifier" if of_classes else "MultiOutputRegressor"
+        raise ValueError(
+            f"y should be a 1d array, one {what} for each row, got an array of shape "
+            f"{array.shape}: fit a model for each column, as {inner} of "
+            "sklearn.multioutput does."
+        )
+    if of_classes:
+        _check_one_type(array, "y")
+    else:
+        check_numbers(array, "y")
+
+
+def validated_target(y, of_classes):
+    """Targets alone: labels, or finite numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Objects that are numbers become float64.
+    """
+    y = on_host(y)
+    check_target(y, of_classes)
+    y = np.asarray(y)
+    if not of_classes and y.dtype.kind not in NUMBERS:
+        y = y.astype(np.float64)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    return y
+
+
+def has_missing(array):
+    """Whether some entries are NaN, None, or missing values of pandas."""
+    if array.dtype.kind == "f":
+        return bool(np.isnan(array).any())
+    return array.dtype.kind == "O" and any(map(_is_missing, array.flat))
+
+
+def _is_missing(value):
+    """Whether an object is None, or not equal to itself."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # of NA nothing is true, nor false
+        return True
+
+
+def _check_one_type(labels, name):
+    """Raise where some labels are strings and others are not: they have no order."""
+    if labels.dtype.kind != "O":
+        return
+    if len({isinstance(each, str) for each in labels.flat}) > 1:
+        raise ValueError(
+            f"{name} has labels that are strings and others that are not: give all of "
+            f"them one type, such as by {name}.astype(str)."
+        )
+
+
+# --------------------------------------------------------- weights and groups
+
+
+def validated_weights(sample_weight, n_rows):
+    """Weights of rows: one number for each, or a single one for all.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), number or None
+        None: all rows have weight one.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(on_host(sample_weight))
+    check_numbers(weights, "sample_weight")
+    weights = weights.astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.ndim != 1:
+        raise ValueError(
+            "sample_weight must be one number for each row, or a single number for "
+            f"all, got an array of shape {weights.shape}."
+        )
+    if len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight has {len(weights)} numbers, and there are {n_rows} rows: "
+            "these are inconsistent numbers of samples."
+        )
+    assert_all_finite(weights, input_name="sample_weight")
+    if (weights < 0).any():
+        raise ValueError(
+            "Negative values in sample_weight: weights must not be negative, got "
+            f"{weights.min():.6g}."
+        )
+    return weights
+
+
+def validated_groups(groups, n_rows):
+    """The group of every row, for splitters.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    groups = _as_array(on_host(groups))
+    if groups.shape not in ((n_rows,), (n_rows, 1)):
+        raise ValueError(
+            f"groups must be one label for each of the {n_rows} rows, got an array of "
+            f"shape {groups.shape}."
+        )
+    groups = groups.ravel()
+    if has_missing(groups):
+        raise ValueError(
+            "groups has missing values (None or NaN): give every row a group; a row "
+            "that belongs to no other is a group of its own."
+        )
+    _check_one_type(groups, "groups")
+    return groups
