@@ -1,0 +1,118 @@
+"""Data that every estimator refuses, and what the error says."""
+
+from datetime import date
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+
+N_ROWS = 40
+
+
+def good(rng, of_classes=False):
+    """X and y that all estimators take."""
+    X = rng.standard_normal((N_ROWS, 3))
+    y = X[:, 0] + rng.standard_normal(N_ROWS)
+    return X, np.where(y > 0, "yes", "no").astype(object) if of_classes else y + 9
+
+
+def with_entry(array, value, dtype=object):
+    """A copy with another first entry."""
+    found = np.asarray(array).astype(dtype)
+    found.flat[0] = value
+    return found
+
+
+DATES = np.array([date(2024, 1, 1)] * N_ROWS, dtype="datetime64[D]")
+ROWS = {
+    "None": (lambda X: with_entry(X, None), "contains NaN|missing"),
+    "NaN": (lambda X: with_entry(X, np.nan, float), "contains NaN|missing"),
+    "strings of numbers": (lambda X: X.astype(str), "X must be numbers, got strings"),
+    "a string": (lambda X: with_entry(X, "1"), "X must be numbers, got strings"),
+    "dates": (lambda X: np.stack([DATES] * 3, axis=1), "X must be numbers, got dates"),
+    "infinity": (lambda X: with_entry(X, np.inf, float), "infinity"),
+}
+TARGETS = {
+    "None": (lambda y: with_entry(y, None), "y contains NaN or None"),
+    "NaN": (lambda y: with_entry(y, np.nan), "y contains NaN or None"),
+    "sparse": (lambda y: sparse.csr_matrix(np.ones((N_ROWS, 1))), "y.toarray"),
+    "short": (lambda y: y[1:], "inconsistent numbers of samples"),
+    "none at all": (lambda y: None, "y"),
+}
+NUMBERS = TARGETS | {
+    "strings of numbers": (lambda y: y.astype(str), "y must be numbers, got strings"),
+    "a string": (lambda y: with_entry(y, "1.5"), "y must be numbers, got strings"),
+    "dates": (lambda y: DATES, "y must be numbers, got dates"),
+    "infinity": (lambda y: with_entry(y, np.inf, float), "infinity"),
+}
+LABELS = TARGETS | {
+    "mixed": (lambda y: with_entry(y, 1), "strings and others that are not"),
+    "two columns": (lambda y: np.stack([y, y], axis=1), "MultiOutputClassifier|1d"),
+    "one class": (lambda y: np.full(N_ROWS, "no"), "class"),
+    "not whole": (lambda y: np.linspace(0, 1, N_ROWS), "[Uu]nknown label type"),
+}
+WEIGHTS = {
+    "two columns": (np.ones((N_ROWS, 2)), r"sample_weight must be .* \(40, 2\)"),
+    "one column": (np.ones((N_ROWS, 1)), r"sample_weight must be .* \(40, 1\)"),
+    "strings": (["a"] * N_ROWS, "sample_weight must be numbers, got strings"),
+    "strings of numbers": (
+        ["1"] * N_ROWS,
+        "sample_weight must be numbers, got strings",
+    ),
+    "a string": ("balanced", "sample_weight must be numbers, got strings"),
+    "None": ([None] + [1.0] * (N_ROWS - 1), "sample_weight contains NaN"),
+    "NaN": ([np.nan] + [1.0] * (N_ROWS - 1), "sample_weight contains NaN"),
+    "infinity": ([np.inf] + [1.0] * (N_ROWS - 1), "sample_weight contains infinity"),
+    "negative": ([-1.0] + [1.0] * (N_ROWS - 1), "Negative values in sample_weight"),
+    "a negative number": (-1.0, "Negative values in sample_weight"),
+    "short": (np.ones(N_ROWS - 1), "inconsistent numbers of samples"),
+    "dates": (DATES, "sample_weight must be numbers, got dates"),
+}
+LETTERS = np.array(["a", "b"] * (N_ROWS // 2), dtype=object)
+GROUPS = {
+    "None": (with_entry(LETTERS, None), "groups has missing values"),
+    "all None": (np.full(N_ROWS, None), "groups has missing values"),
+    "NaN": (with_entry(np.arange(N_ROWS), np.nan, float), "groups has missing values"),
+    "mixed": (with_entry(LETTERS, 1), "groups has labels that are strings and others"),
+    "short": (LETTERS[1:], r"groups must be one label for each of the 40 rows"),
+    "two columns": (np.ones((N_ROWS, 2)), "groups must be one label for each"),
+}
+
+
+def tables(of_classes):
+    """Everything that may be bad, by what it is."""
+    targets = LABELS if of_classes else NUMBERS
+    return {"X": ROWS, "y": targets, "sample_weight": WEIGHTS, "groups": GROUPS}
+
+
+def cases(of_classes=False, without=()):
+    """Names of all bad data, such as ``y: None``."""
+    return [
+        f"{what}: {name}"
+        for what, table in tables(of_classes).items()
+        if what not in without
+        for name in table
+    ]
+
+
+def spoilt(X, y, what, change):
+    """Arguments of ``fit`` of which one is bad."""
+    if what == "X":
+        return (change(X), y), {}
+    if what == "y":
+        return (X, change(y)), {}
+    return (X, y), {what: change}
+
+
+def check_refused(model, method, X, y, case, of_classes=False):
+    """A method raises, and leaves the model as it is."""
+    names, values = dict(vars(model)), joblib.hash(vars(model))
+    what, _, name = case.partition(": ")
+    change, message = tables(of_classes)[what][name]
+    args, params = spoilt(X, y, what, change)
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(model, method)(*args, **params)
+    assert vars(model).keys() == names.keys()
+    assert all(vars(model)[name] is value for name, value in names.items())
+    assert joblib.hash(vars(model)) == values
