@@ -148,6 +148,10 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
     def _validated(self, X, y):
         return validated_data(self, on_host(X), y, ensure_min_samples=2)
 
+    def _check_data(self, X, y, sample_weight=None):
+        """Raise the error that ``fit`` would raise on invalid data."""
+        self._coded(X, y)
+
     def _rows_left_out(self, n_rows, rng):
         """The rows that ``loo`` asks for."""
         loo = plain(self.loo)

@@ -102,9 +102,12 @@ def floating(X):
 def summed(X):
     """A sparse matrix that stores each entry once, in the format of the one passed.
 
-    Entries that are stored several times are summed, in a copy. All else is returned as
+    Entries that are stored several times are summed, in a copy. Sparse columns of
+    booleans, which scikit-learn would not cast, become numbers. All else is returned as
     it is.
     """
+    if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
+        return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
     if not sparse.issparse(X) or getattr(X, "has_canonical_format", True):
         return X
     X = X.copy()
