@@ -132,7 +132,10 @@ def without_dispatch():
 
 def of_weights(estimator):
     """As of scikit-learn's own estimators by stochastic gradient descent, and trees."""
-    if isinstance(estimator, Staged):
+    inner = getattr(estimator, "estimator", None)
+    if hasattr(inner, "kernel") or isinstance(inner, HistGradientBoostingRegressor):
+        reason = "folds of repeated rows are not those of weighted rows"
+    elif isinstance(estimator, Staged):
         reason = "leaves and samples of trees count rows, whatever their weights"
     elif hasattr(estimator, "kernel"):
         # It chooses its iterate by leave-one-out, to which each repetition is a row.

@@ -195,8 +195,8 @@ def _check_moments(moments, loss, n_folds):
     """Raise if rows have no weight, or targets are invalid for the loss."""
     if not moments.n_positive >= 2:
         raise ValueError(
-            "sample_weight must be positive on at least two rows, it is on "
-            f"{moments.n_positive}."
+            "sample_weight must be positive on at least two rows, and is zero on "
+            f"all but {moments.n_positive}."
         )
     for fold in range(n_folds):
         for weight, purpose in (

@@ -70,6 +70,8 @@ def with_weights(estimator, params, n_rows):
         for name in names & params.keys()
         if params[name] is not None
     }
+    if not all(each.any() for each in weights.values()):
+        raise ValueError("sample_weight is zero on all rows.")
     return {**params, **weights}
 
 
