@@ -1,6 +1,7 @@
 """Boosted trees of CatBoost, stage by stage."""
 
 import json
+import re
 from copy import copy
 from inspect import signature
 
@@ -10,8 +11,17 @@ from sklearn.base import is_classifier
 
 from .boosters import SumsOfLeaves
 
-# Parameters that are resolved from y, and so for further trees as for the first.
-OF_TARGETS = {"class_names", "class_weights", "classes_count", "auto_class_weights"}
+# Parameters that CatBoost resolves from y and the loss alone, and so for further trees
+# as for the first; it does not take all of what it says of them.
+OF_TARGETS = {
+    "auto_class_weights",
+    "class_names",
+    "class_weights",
+    "classes_count",
+    "combinations_ctr",
+    "ctr_target_border_count",
+    "simple_ctr",
+}
 # Resolved parameters that the trees before decide, not the user.
 OF_STAGES = {"iterations", "boost_from_average"}
 
@@ -36,14 +46,26 @@ class CatBoost(SumsOfLeaves):
     loud = "verbose", "verbose_eval", "silent", "logging_level", "metric_period"
     # Folds would write to the same files.
     grows_with = {"logging_level": "Silent", "allow_writing_files": False}
-    allowed = {"grow_policy": ("SymmetricTree",), "posterior_sampling": (False,)}
+    # Uniform borders have empty bins, and CatBoost draws otherwise among equal splits
+    # when it goes on.
+    allowed = {
+        "grow_policy": ("SymmetricTree",),
+        "posterior_sampling": (False,),
+        "feature_border_type": (
+            "GreedyLogSum",
+            "Median",
+            "MaxLogSum",
+            "MinEntropy",
+            "UniformAndQuantiles",
+        ),
+    }
     refused = {
         "text_features": "CatBoost gives no leaves of trees that split text. Make "
         "numbers of it by a step before, as a pipeline with TfidfVectorizer does",
         "embedding_features": "CatBoost does not go on with trees that split them. "
         "Make columns of their numbers",
     }
-    objectives = "loss_function", "objective"
+    objectives = "objective", "loss_function"  # which has a default
     regression = frozenset(
         {
             "RMSE",
@@ -71,6 +93,16 @@ class CatBoost(SumsOfLeaves):
     def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.
         return type(self.estimator)(**self.estimator.get_params())
+
+    def begun(self):
+        borders = self.estimator.get_params().get("per_float_feature_quantization")
+        if re.search(r"border_type=Uniform\b", str(borders)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} with "
+                f"per_float_feature_quantization={borders!r} cannot be fitted stage by "
+                "stage: take border_type=GreedyLogSum."
+            )
+        return super().begun()
 
     def _begin(self, n_stages, X, y, params):
         until = {"callbacks": [_Until(n_stages)]}
@@ -150,8 +182,7 @@ class CatBoost(SumsOfLeaves):
 
     def _answers(self, sums):
         scale, bias = self.booster.get_scale_and_bias()
-        sums, params = sums * scale + bias, self.estimator.get_params()
-        loss = str(params.get("loss_function", params.get("objective")))
+        sums, loss = sums * scale + bias, str(self.objective())
         if is_classifier(self.estimator):
             is_softmax = sums.shape[2] > 1 and loss != "MultiClassOneVsAll"
             return softmax(sums, axis=2) if is_softmax else expit(sums)

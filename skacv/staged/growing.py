@@ -202,7 +202,8 @@ class Growing:
             raise ValueError(
                 f"{type(last).__name__} has the classes {last.classes_.tolist()}, and "
                 f"y has {classes.tolist()} in order: number the classes of y, as "
-                "LabelEncoder does, and name none to the estimator."
+                "LabelEncoder does, and name them to the estimator in order or not "
+                "at all."
             )
         if len(places) == len(classes):
             return found

@@ -64,8 +64,9 @@ class XGBoost(Updated):
         first = _first_update()
         self.estimator.set_params(n_estimators=1, callbacks=[first])
         self.estimator.fit(X, y, **params)
+        # It has no trees, and would take no lists, as eval_metric may be one.
+        del self.estimator._Booster
         self.estimator.set_params(callbacks=None)
-        del self.estimator._Booster  # which has no trees
         self.booster, self.training = first.booster, (first.rows, first.objective)
 
     def _update(self, rows, objective):
@@ -95,7 +96,8 @@ class XGBoost(Updated):
         model, of_cut = (json.loads(each.save_raw("json")) for each in (whole, cut))
         trees, kept = (_trees_of(each) for each in (model, of_cut))
         trees |= {name: kept[name] for name in TREES}
-        found = Booster(model_file=bytearray(json.dumps(model).encode()))
+        text = json.dumps(model, ensure_ascii=False)  # it reads no other escapes
+        found = Booster(model_file=bytearray(text.encode()))
         found.load_config(cut.save_config())
         return found
 
