@@ -1,6 +1,7 @@
 """The members of a comparison: their names, parameters and folds."""
 
 from collections.abc import Mapping
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from .._estimator.delegation import routed
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import check_records_trajectory
 from ..staged import recorded
+from ..staged.growing import cloned
 from .criteria import scorer_of
 from .portfolios import (
     PORTFOLIOS,
@@ -262,6 +264,14 @@ class ComposedOfMembers(Composition):
     """One estimator, a list of named ones, or the portfolio of a task."""
 
     _parts = "estimator"
+
+    def __sklearn_clone__(self):
+        """A clone, even if scikit-learn refuses to clone the estimators."""
+        holder = copy(self)
+        holder.estimator = None
+        found = super(ComposedOfMembers, holder).__sklearn_clone__()
+        found.estimator = cloned(self.estimator)
+        return found
 
     def _members(self):
         """Name and estimator of all that run; by default, if these are numbers.

@@ -35,7 +35,7 @@ from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
 from .data import check_enough, known_of, target_of, weights_of, with_weights
-from .growing import Growing, last_of, prefix_of
+from .growing import Growing, cloned, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
 from .prediction import PredictsByStages
@@ -178,12 +178,10 @@ class Staged(
 
     def __sklearn_clone__(self):
         """A clone, even if scikit-learn refuses to clone the estimator."""
-        kind, holder = kind_of(self.estimator), copy(self)
-        if kind is None:
-            return super().__sklearn_clone__()
+        holder = copy(self)
         holder.estimator = None
         found = super(Staged, holder).__sklearn_clone__()
-        found.estimator = kind.cloned()
+        found.estimator = cloned(self.estimator)
         return found
 
     def __getattr__(self, name: str) -> Any:
@@ -292,6 +290,14 @@ class Staged(
             warn(
                 f"{asked} of {type(kind.estimator).__name__} is switched off: folds "
                 "evaluate its stages, and no rows are set aside.",
+                UserWarning,
+            )
+        loss = run.names["_loss"]
+        for asked in kind.unread_metrics(loss, run.whole.params):
+            warn(
+                f"{asked} of {type(kind.estimator).__name__} is not read: the "
+                f"{loss.name} judges its stages, or what TrajectoryEarlyStoppingCV has "
+                "as criterion.",
                 UserWarning,
             )
         progress = FitProgress(

@@ -1,5 +1,6 @@
 """An estimator that grows on some rows, and its held-out predictions."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,27 @@ def last_of(estimator):
 def prefix_of(estimator):
     """The prefix of parameters of the last step of a pipeline."""
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+
+
+def cloned(estimator):
+    """A clone, also of what can be fitted in stages and scikit-learn cannot clone.
+
+    Parameters
+    ----------
+    estimator : object
+        Or a list of estimators and names.
+    """
+    if isinstance(estimator, list | tuple):
+        return type(estimator)(map(cloned, estimator))
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        holder = copy(estimator)
+        holder.steps = [*before, (name, "passthrough")]
+        found = clone(holder)
+        found.steps[-1] = name, cloned(last)
+        return found
+    kind = kind_of(estimator) if hasattr(estimator, "get_params") else None
+    return clone(estimator, safe=False) if kind is None else kind.cloned()
 
 
 def rows_of(params, rows, n_rows):
@@ -165,11 +187,25 @@ class Growing:
         """Predictions for all classes, if some are not in the training rows.
 
         Their probability is zero, and their decision less than any other.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has other classes, or another order of them.
         """
         if classes is None:
             return found
         last = self.stages.fitted()
-        if len(last.classes_) == len(classes):
+        places = np.searchsorted(classes, last.classes_)
+        is_known = np.array_equal(classes[places % len(classes)], last.classes_)
+        if not is_known or (np.diff(places) <= 0).any():
+            raise ValueError(
+                f"{type(last).__name__} has the classes {last.classes_.tolist()}, and "
+                f"y has {classes.tolist()} in order: number the classes of y, as "
+                "LabelEncoder does, and name them to the estimator in order or not "
+                "at all."
+            )
+        if len(places) == len(classes):
             return found
         is_of_decisions = response_of(last) != "predict_proba"
         if is_of_decisions and found.ndim == 2:  # of two classes
@@ -178,8 +214,7 @@ class Growing:
         if is_of_decisions:
             padded -= np.finfo(found.dtype).max
         # Boosting of one class has probabilities of two.
-        found = found[..., : len(last.classes_)]
-        padded[..., np.searchsorted(classes, last.classes_)] = found
+        padded[..., places] = found[..., : len(places)]
         return padded
 
     def without_training_rows(self):

@@ -38,6 +38,11 @@ class HeldOutStages(ArrayPath):
         first = self._made(slice(1, 2))[0]
         n_held_out = [_num_samples(fold.held_out) for fold in folds]
         numbers = np.repeat(constants, n_held_out, axis=0)
+        if numbers.size != first.size:
+            raise ValueError(
+                f"The estimator predicts {first.size // len(numbers)} numbers for a "
+                f"row, and y has {numbers.shape[1]}: stages are judged by as many."
+            )
         self._constant = numbers.reshape(first.shape)
         self._kept, self._n = self._constant[None].astype(np.float64), 1
         self.dtype = self._kept.dtype

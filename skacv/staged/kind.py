@@ -78,6 +78,23 @@ class Kind(ABC):
             if params.get(name, off) not in (off, "auto")
         ]
 
+    def unread_metrics(self, loss, params):
+        """Metrics that the user has named but that do not judge stages.
+
+        Parameters
+        ----------
+        loss : Loss
+            The loss that judges them.
+        params : dict
+            What ``fit`` is passed.
+
+        Returns
+        -------
+        list of str
+            Such as ``"eval_metric='auc'"``.
+        """
+        return []
+
     def cloned(self):
         """A clone of the estimator."""
         return clone(self.estimator)

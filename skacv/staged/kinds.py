@@ -2,8 +2,8 @@
 
 A kind is one entry of ``KINDS``. It says which estimators it is of, how these take more
 stages, what they predict at each of them, and how an earlier stage is had again. Add
-one here, or for another library in ``boosters.py``, and it inherits the tests of
-``tests/staged/test_kinds.py``.
+one here, or for another library in a module such as ``xgboost_boosters.py``, and it
+inherits the tests of ``tests/staged/test_kinds.py``.
 """
 
 import pickle
@@ -19,8 +19,10 @@ from sklearn.utils import check_array
 
 from .._compat import Resumed, class_weights, predicted_by, staged_sums, with_stages
 from .._estimator.estimates.recording import RecordsTrajectory
-from .boosters import CatBoost, LightGBM, XGBoost
+from .catboost_boosters import CatBoost
 from .kind import NEVER, PASSES, Kind, response_of
+from .lightgbm_boosters import LightGBM
+from .xgboost_boosters import XGBoost
 
 # Where copies are kept of a model and its folds: what they may take in all. Of as many
 # stages as there is room for all are kept, of others only some.
