@@ -179,6 +179,8 @@ class XGBoost(Updated):
     others = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
     own_stopping = {"early_stopping_rounds": None}
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
+    offset = "base_margin"
+    of_columns = ("feature_weights",)
 
     def n_planned(self):
         return self.estimator.get_num_boosting_rounds()
@@ -231,7 +233,7 @@ class XGBoost(Updated):
             carried = margins(iteration_range=(0, first))
         found, reads_sums = [], estimator.objective in SUMS
         for t in range(first, last):
-            if t:
+            if carried is not None:
                 rows.set_base_margin(carried)
             stage = {"iteration_range": (t, t + 1)}
             carried = margins(**stage)
@@ -333,6 +335,8 @@ class LightGBM(Updated, SumsOfLeaves):
     allowed = dict.fromkeys(
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
     )
+    offset = "init_score"
+    of_columns = "feature_name", "categorical_feature"
 
     def n_planned(self):
         return self.estimator.get_params(deep=False)[self.count_name()]
@@ -464,9 +468,32 @@ class CatBoost(SumsOfLeaves):
     allowed = {"grow_policy": ("SymmetricTree",), "posterior_sampling": (False,)}
     # What is chosen by the number of iterations, with other names.
     chosen = {"learning_rate": "eta", "max_ctr_complexity": None}
+    offset = "baseline"
+    of_columns = "cat_features", "text_features", "embedding_features"
+    weighs_losses = "class_weights", "auto_class_weights", "scale_pos_weight"
 
     def n_planned(self):
         return self.estimator.get_params().get(self.count_name(), 1000)
+
+    def class_weights(self, classes, y, weights):
+        params, found = self.estimator.get_params(), np.ones(len(classes))
+        given = params.get("class_weights")
+        if isinstance(given, dict):
+            return np.array([given.get(label, 1.0) for label in classes.tolist()])
+        if given is not None:
+            if len(given) != len(classes):
+                raise ValueError(
+                    f"class_weights has {len(given)} values, and y has {len(classes)} "
+                    "classes."
+                )
+            return np.asarray(given, dtype=np.float64)
+        automatic = params.get("auto_class_weights")
+        if automatic in ("Balanced", "SqrtBalanced"):
+            sums = np.array([weights[y == label].sum() for label in classes])
+            np.divide(sums.max(), sums, out=found, where=sums > 0)
+            return found if automatic == "Balanced" else np.sqrt(found)
+        found[-1] = params.get("scale_pos_weight") or 1.0
+        return found
 
     def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.

@@ -8,12 +8,26 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from .._compat import _check_sample_weight, _num_samples, check_in_memory, class_weights
+from .._compat import _check_sample_weight, _num_samples, check_in_memory
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.prediction.decisions import known_labels, targets_of
-from .growing import last_of, prefix_of
+from .._warnings import warn
+from .growing import last_of
 from .kind import response_of
 from .losses import LogLoss, WrongLabel, regression_loss
+
+# Tables of CatBoost, XGBoost and LightGBM.
+OF_LIBRARIES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
+# Parameters that weigh classes, and values with which they do not.
+WEIGH_CLASSES = {
+    "class_weight": (None,),
+    "class_weights": (None,),
+    "auto_class_weights": (None, "None"),
+    "scale_pos_weight": (None, 1),
+    "is_unbalance": (None, False),
+    "unbalance": (None, False),
+    "unbalanced_sets": (None, False),
+}
 
 
 def known_of(staged, X, y):
@@ -29,6 +43,11 @@ def known_of(staged, X, y):
         raise TypeError(
             "Stages are fitted to rows, and a RowSummary has moments of most of "
             "them: pass X and y."
+        )
+    if type(X).__name__ in OF_LIBRARIES:
+        raise TypeError(
+            f"X is a {type(X).__name__}, of which folds cannot take some rows: pass "
+            "its table as X, its labels as y, and weights and offsets to fit."
         )
     holder, last = copy(staged), last_of(staged.estimator)
     vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
@@ -51,18 +70,49 @@ def known_of(staged, X, y):
     return found
 
 
-def weights_of(estimator, y, known, params):
-    """Weights of the rows in mean losses, including class weights."""
-    name = f"{prefix_of(estimator)}sample_weight"
-    weights = params.get("sample_weight", params.get(name))
+def weights_of(kind, y, known, sample_weight):
+    """Weights of the rows in mean losses, including class weights.
+
+    Parameters
+    ----------
+    kind : Kind
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    known : dict
+        As :func:`known_of` returns it.
+    sample_weight : array-like of shape (n_samples,) or None
+        What the estimator is fitted with.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
     y = np.asarray(y)
-    weights = _check_sample_weight(weights, y, dtype=np.float64)
-    asked = last_of(estimator).get_params(deep=False).get("class_weight")
-    if "classes_" in known and asked is not None:
-        asked = "balanced" if isinstance(asked, str) else asked
-        classes, label = np.unique(y, return_inverse=True)
-        weights = weights * class_weights(asked, classes, y, weights)[label]
-    return weights
+    weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
+    if "classes_" not in known:
+        return weights
+    classes, label = np.unique(y, return_inverse=True)
+    by_class = kind.class_weights(classes, y.ravel(), weights)
+    return weights * by_class[label.ravel()]
+
+
+def warn_of_class_weights(kind):
+    """Warn of parameters that weigh classes in the fits alone.
+
+    The early stopping of XGBoost and LightGBM does not count them either. Parameters of
+    estimators inside of others, such as those of bagging, are among them.
+    """
+    settings = kind.estimator.get_params()
+    for name in settings.keys() - set(kind.weighs_losses):
+        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
+        value = settings[name]
+        is_off = isinstance(value, str | int | float | None) and value in (off or ())
+        if off is not None and not is_off:
+            warn(
+                f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
+                "in the fits, but not in the losses that choose the number of stages: "
+                "sample_weight, passed to fit, weighs both.",
+                UserWarning,
+            )
 
 
 def check_enough(y):

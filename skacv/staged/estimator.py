@@ -18,6 +18,7 @@ from .._compat import (
     HasMethods,
     Interval,
     _fit_context,
+    _num_samples,
     has_callbacks,
     validate_parameters,
     with_callbacks,
@@ -32,7 +33,14 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, known_of, target_of, weights_of
+from .data import (
+    check_enough,
+    known_of,
+    target_of,
+    warn_of_class_weights,
+    weights_of,
+)
+from .fit_params import FitParams
 from .growing import Growing, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
@@ -139,6 +147,8 @@ class Staged(
     _live = None
     # Rows are not kept.
     _data = None
+    # The parameter of ``fit`` that was added to the sums of stages, if one was.
+    _offset = None
 
     def __init__(
         self,
@@ -291,6 +301,7 @@ class Staged(
                 "evaluate its stages, and no rows are set aside.",
                 UserWarning,
             )
+        warn_of_class_weights(kind)
         progress = FitProgress(
             self,
             n_planned=n_stages - run.n_stages,
@@ -331,8 +342,11 @@ class Staged(
     def _begun(self, X, y, params):
         """A run without stages yet."""
         known = known_of(self, X, y)
-        splitter, of_split, of_fit = self._parted(y, params)
-        known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
+        splitter, of_split = self._splitter(y, params)
+        of_fit = self._params_of_fit(params).checked(_num_samples(y))
+        known["_offset"] = of_fit.offset
+        weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
+        known["_row_weights"] = weights
         target = target_of(np.asarray(y), known)
         rows, loss = np.arange(len(target)), known["_loss"]
         evaluated_on = target, weights, known.get("classes_")
@@ -350,14 +364,18 @@ class Staged(
         passed = X, y, params
         return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 
-    def _parted(self, y, params):
-        """The splitter, parameters of its ``split`` and of the estimator's fit."""
-        if get_config()["enable_metadata_routing"]:
-            of_fit = routed(self, "fit", "estimator", "fit", params)
-            return *splitter_of(self, y, params), of_fit
-        groups = {name: params[name] for name in params if name == "groups"}
-        of_fit = {name: params[name] for name in params if name != "groups"}
-        return *splitter_of(self, y, groups), of_fit
+    def _splitter(self, y, params):
+        """The splitter, and parameters of its ``split``."""
+        if not get_config()["enable_metadata_routing"]:
+            params = {name: params[name] for name in params if name == "groups"}
+        return splitter_of(self, y, params)
+
+    def _params_of_fit(self, params):
+        """Parameters of the estimator's ``fit``."""
+        of_fit = routed(self, "fit", "estimator", "fit", params)
+        if not get_config()["enable_metadata_routing"]:
+            of_fit = {name: params[name] for name in params if name != "groups"}
+        return FitParams.of(self.estimator, self._kind(), of_fit)
 
     def _release(self):
         """Free memory that only further stages need."""
@@ -394,7 +412,8 @@ class Staged(
         """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known_of(self, X, y)
-        one = Growing.of(self.estimator, X, y, weights, held_out=X)
+        params = FitParams({}, weights)
+        one = Growing.of(self.estimator, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))
         check_enough(y)
