@@ -476,8 +476,8 @@ class CatBoost(SumsOfLeaves):
         return self.estimator.get_params().get(self.count_name(), 1000)
 
     def class_weights(self, classes, y, weights):
-        params, found = self.estimator.get_params(), np.ones(len(classes))
-        given = params.get("class_weights")
+        params = self.estimator.get_params()
+        given, automatic = params.get("class_weights"), params.get("auto_class_weights")
         if isinstance(given, dict):
             return np.array([given.get(label, 1.0) for label in classes.tolist()])
         if given is not None:
@@ -487,13 +487,13 @@ class CatBoost(SumsOfLeaves):
                     "classes."
                 )
             return np.asarray(given, dtype=np.float64)
-        automatic = params.get("auto_class_weights")
         if automatic in ("Balanced", "SqrtBalanced"):
             sums = np.array([weights[y == label].sum() for label in classes])
-            np.divide(sums.max(), sums, out=found, where=sums > 0)
-            return found if automatic == "Balanced" else np.sqrt(found)
-        found[-1] = params.get("scale_pos_weight") or 1.0
-        return found
+            sums = np.maximum(np.floor(sums), 1)  # as CatBoost has them
+            ratios = sums.max() / sums
+            return ratios if automatic == "Balanced" else np.sqrt(ratios)
+        of_last = params.get("scale_pos_weight")
+        return np.r_[np.ones(len(classes) - 1), 1.0 if of_last is None else of_last]
 
     def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.

@@ -8,6 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -24,6 +26,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 from sklearn.model_selection import KFold, PredefinedSplit
+from sklearn.tree import DecisionTreeClassifier
 
 from skacv import Staged
 from skacv.optim.losses import Poisson
@@ -143,6 +146,27 @@ def test_weights_of_classes_are_those_of_the_mean(class_weight, labelled):
     for t, found in enumerate(np.asarray(model.cv_prediction_path_)):
         expected = log_loss(y[rows], found, sample_weight=weights)
         np.testing.assert_allclose(model.cv_path_[t], expected)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BaggingClassifier(DecisionTreeClassifier(class_weight="balanced"), 3),
+        AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2, class_weight={"yes": 5.0, "no": 1.0}),
+            n_estimators=3,
+        ),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_weights_of_classes_inside_are_warned_of(estimator, labelled):
+    X, y = labelled
+    message = r"estimator__class_weight=.* weighs classes in the fits.*sample_weight"
+    with pytest.warns(UserWarning, match=message):
+        model = Staged(estimator, cv=3).fit(X, y)
+    rows = np.concatenate(model.cv_indices_)
+    found = [log_loss(y[rows], each) for each in np.asarray(model.cv_prediction_path_)]
+    np.testing.assert_allclose(model.cv_path_, found)
 
 
 def test_training_rows_are_judged_as_well(data, rng, labelled):
