@@ -97,9 +97,13 @@ class Staged(
         the mean of y, or the shares of the classes.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every stage on the held-out rows of the folds. For regression it is
-        the loss that the estimator's parameters name, or the squared error if they name
-        none; the absolute error stands in for the Huber loss. For classification it is
-        the log loss if there are probabilities, otherwise the share of wrong labels.
+        the loss that the estimator's parameters name: squared or absolute error, the
+        pinball loss, or half the Poisson, gamma or Tweedie deviance. The absolute error
+        stands in for other robust losses, such as Huber's, and the squared error for
+        all others. For classification it is the log loss if there are probabilities,
+        otherwise the share of wrong labels. Classes are weighed as ``class_weight``
+        says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
+        CatBoost; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
@@ -237,7 +241,9 @@ class Staged(
             Weights of the rows, in the fits and in mean losses.
         **params : dict
             ``groups`` for the splitter ``cv``, and further arguments of the estimator's
-            ``fit``; with metadata routing enabled, as they request.
+            ``fit``; with metadata routing enabled, as they request. Offsets
+            (``init_score`` of LightGBM, ``base_margin`` of XGBoost, ``baseline`` of
+            CatBoost) are added to the held-out predictions too.
 
         Returns
         -------
@@ -348,6 +354,7 @@ class Staged(
         weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
         known["_row_weights"] = weights
         target = target_of(np.asarray(y), known)
+        known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]
         evaluated_on = target, weights, known.get("classes_")
         training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)

@@ -28,7 +28,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.tree import DecisionTreeClassifier
 
-from skacv import Staged
+from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.optim.losses import Poisson
 from skacv.staged import held_out, losses
 
@@ -280,3 +280,23 @@ def test_half_deviances_are_those_of_metrics(rng):
         cost = losses.HalfDeviance(power).reported(y[:, None], mean[:, None])
         expected = mean_tweedie_deviance(y, mean, power=power) / 2
         np.testing.assert_allclose(cost.mean(), expected)
+
+
+def test_poisson_losses_of_trees_and_of_linear_models_are_one(data, rng):
+    X, _ = data
+    counts = rng.poisson(np.exp(X[:, 0]))
+    linear = TrajectoryPoissonRegressor(0.1, max_iter=50)
+    members = [("linear", linear), ("trees", boosted(loss="poisson"))]
+    model = TrajectoryEarlyStoppingCV(members, cv=KFold(3), rule="blend")
+    model.fit(X, counts)
+    for name, member in model.members_.items():
+        found = member.cv_prediction_path_[member.iteration_]
+        expected = mean_poisson_deviance(counts, found) / 2
+        assert model.member_paths_[name].min() == pytest.approx(expected)
+    weights = model.weights_
+    blend = sum(
+        weights[name] * member.cv_prediction_path_[member.iteration_]
+        for name, member in model.members_.items()
+    )
+    expected = mean_poisson_deviance(counts, blend) / 2
+    assert model.best_score_ == pytest.approx(expected)
