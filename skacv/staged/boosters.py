@@ -336,6 +336,7 @@ class LightGBM(Updated, SumsOfLeaves):
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
     )
     offset = "init_score"
+    balances_weights = False
     of_columns = "feature_name", "categorical_feature"
 
     def n_planned(self):

@@ -99,14 +99,16 @@ def warn_of_class_weights(kind):
     """Warn of parameters that weigh classes in the fits alone.
 
     The early stopping of XGBoost and LightGBM does not count them either. Parameters of
-    estimators inside of others, such as those of bagging, are among them.
+    estimators inside of others, such as those of bagging, are among them, and
+    ``class_weight`` of LightGBM's regressor, whose classes are the values of y.
     """
-    settings = kind.estimator.get_params()
-    for name in settings.keys() - set(kind.weighs_losses):
+    weighed = kind.weighs_losses if is_classifier(kind.estimator) else ()
+    for name, value in kind.estimator.get_params().items():
         off = WEIGH_CLASSES.get(name.rpartition("__")[2])
-        value = settings[name]
-        is_off = isinstance(value, str | int | float | None) and value in (off or ())
-        if off is not None and not is_off:
+        if off is None or name in weighed:
+            continue
+        is_off = isinstance(value, str | int | float | None) and value in off
+        if not is_off:
             warn(
                 f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
                 "in the fits, but not in the losses that choose the number of stages: "

@@ -147,7 +147,8 @@ class Growing:
             return found
         last = self.stages.fitted()
         own, known = np.asarray(last.classes_).tolist(), classes.tolist()
-        if own != [each for each in known if each in own]:
+        of_both = set(own)
+        if own != [each for each in known if each in of_both]:
             raise ValueError(
                 f"{type(last).__name__} has the classes {own}, as its parameters name "
                 f"them, where y has {known}: name those of y, in this order."

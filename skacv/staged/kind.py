@@ -51,6 +51,9 @@ class Kind(ABC):
         Arguments of ``fit`` with a value for every column.
     weighs_losses : tuple of str
         Parameters that weigh classes, in the fits and in mean losses.
+    balances_weights : bool
+        Whether classes are balanced by the weights of their rows, where the version of
+        scikit-learn does so, or by the number of rows.
     """
 
     classes: tuple = ()
@@ -61,6 +64,7 @@ class Kind(ABC):
     offset: str | None = None
     of_columns: tuple = ()
     weighs_losses: tuple = ("class_weight",)
+    balances_weights = True
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -96,6 +100,7 @@ class Kind(ABC):
         """
         asked = self.estimator.get_params(deep=False).get("class_weight")
         asked = "balanced" if isinstance(asked, str) else asked
+        weights = weights if self.balances_weights else np.ones_like(weights)
         return class_weights(asked, classes, y, weights)
 
     def cloned(self):

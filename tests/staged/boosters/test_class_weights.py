@@ -4,7 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.ensemble import BaggingClassifier
+from sklearn.base import clone
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.metrics import log_loss
 
 from skacv import Staged, TrajectoryEarlyStoppingCV
@@ -14,6 +20,7 @@ from .cases import booster, named, table
 # ------------------------------------------------------------------ CatBoost
 
 RATIO = 4.0
+OF_WORDS = {"low": 1.0, "mid": 3.0, "top": 0.5}
 WEIGHTED = [
     ({"class_weights": [1.0, RATIO]}, [1.0, RATIO]),
     ({"class_weights": np.array([1.0, RATIO])}, [1.0, RATIO]),
@@ -111,6 +118,45 @@ def test_classes_in_another_order_are_refused():
         model.fit(X, y)
 
 
+# ------------------------------------------------------------------ all
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings"),
+    [
+        (HistGradientBoostingClassifier(max_iter=5), {"class_weight": "balanced"}),
+        (RandomForestClassifier(5, random_state=0), {"class_weight": "balanced"}),
+        (RandomForestClassifier(5, random_state=0), {"class_weight": OF_WORDS}),
+        (ExtraTreesClassifier(5, random_state=0), {"class_weight": "balanced"}),
+        ("LGBMClassifier", {"class_weight": "balanced"}),
+        ("LGBMClassifier", {"class_weight": OF_WORDS}),
+        ("CatBoostClassifier", {"auto_class_weights": "Balanced"}),
+        ("CatBoostClassifier", {"auto_class_weights": "SqrtBalanced"}),
+        ("CatBoostClassifier", {"class_weights": OF_WORDS}),
+    ],
+    ids=named,
+)
+def test_losses_weigh_rows_as_the_fit_does(estimator, settings):
+    X, y = table("three words")
+    X, rng = np.nan_to_num(X), np.random.default_rng(5)
+    weights = rng.uniform(0.5, 2.0, len(y)) * np.where(y == "low", 5.0, 1.0)
+    if isinstance(estimator, str):
+        estimator = booster(estimator, 5)
+    weighed = clone(estimator).set_params(**settings)
+    model = Staged(weighed, cv=3).fit(X, y, sample_weight=weights)
+    # The weights of the loss, as weights of rows, make the same fit.
+    by_row = clone(estimator).fit(X, y, sample_weight=model._row_weights)
+    expected = by_row.predict_proba(X)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-4)
+    loss = log_loss(y, expected, sample_weight=model._row_weights)
+    assert model.train_path_[5] == pytest.approx(loss, rel=1e-5)
+    rows = np.concatenate(model.cv_indices_)
+    loss = log_loss(
+        y[rows], model.cv_prediction_path_[5], sample_weight=model._row_weights[rows]
+    )
+    assert model.cv_path_[5] == pytest.approx(loss)
+
+
 # ------------------------------------------------------------------ XGBoost, LightGBM
 
 
@@ -123,6 +169,7 @@ def test_classes_in_another_order_are_refused():
         ("LGBMClassifier", {"is_unbalance": True}),
         ("LGBMClassifier", {"unbalance": True}),
         ("LGBMClassifier", {"unbalanced_sets": True}),
+        ("LGBMRegressor", {"class_weight": "balanced"}),
     ],
     ids=named,
 )

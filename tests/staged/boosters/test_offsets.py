@@ -214,6 +214,18 @@ def test_members_with_and_without_offsets_are_compared():
     assert model.best_score_ == pytest.approx(alone.best_score_)
 
 
+def test_predictions_of_xgboost_take_offsets():
+    X, y, offset = data("values")
+    own = {"base_margin": offset}
+    model = TrajectoryEarlyStoppingCV(booster("XGBRegressor", 200), cv=FOLDS)
+    model.fit(X, y, **own)
+    inner = booster("XGBRegressor")
+    fresh = by_hand(inner, model.best_iter_, X, y, np.arange(len(y)), **own)
+    np.testing.assert_array_equal(
+        model.estimator_.predict(X, **own), fresh.predict(X, **own)
+    )
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_would_leave_offsets_out_is_refused(name):
     X, y, offset = data("values")
