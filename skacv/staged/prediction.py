@@ -254,8 +254,8 @@ class PredictsByStages:
         """Raise if fit was passed offsets, which a method does not have."""
         if self._offset is not None:
             raise ValueError(
-                f"{method} would leave out {self._offset}, which fit was passed: add "
-                f"that of new rows to what {instead} gives. The held-out predictions "
+                f"{method} would leave out {self._offset}, which fit was passed: give "
+                f"new rows theirs by hand, with {instead}. The held-out predictions "
                 "cv_prediction_path_ contain it."
             )
 

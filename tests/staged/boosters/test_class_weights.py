@@ -106,7 +106,7 @@ def test_classes_in_another_order_are_refused():
         ({"class_names": [0, 1, 2], "loss_function": "MultiClass"}, y),
     ]:
         model = Staged(booster("CatBoostClassifier", **settings), cv=3)
-        with pytest.raises(ValueError, match="name those of y, in this order"):
+        with pytest.raises(ValueError, match="CatBoostClassifier has the classes"):
             model.fit(X, labels)
         assert not hasattr(model, "estimator_")
     sorted_ = {"class_weights": {"no": 1.0, "yes": RATIO}}

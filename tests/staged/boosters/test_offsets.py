@@ -222,7 +222,7 @@ def test_predictions_of_xgboost_take_offsets():
     inner = booster("XGBRegressor")
     fresh = by_hand(inner, model.best_iter_, X, y, np.arange(len(y)), **own)
     np.testing.assert_array_equal(
-        model.estimator_.predict(X, **own), fresh.predict(X, **own)
+        model.estimator_.estimator_.predict(X, **own), fresh.predict(X, **own)
     )
 
 
