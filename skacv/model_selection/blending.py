@@ -10,6 +10,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
+from ..staged import offset_of
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison
 from .criteria import PathCriterion
@@ -29,6 +30,25 @@ def check_rows(X):
         raise ValueError(f"{NEEDED} a RowSummary does not have: {others}")
     if is_collection(X):
         raise ValueError(f"{NEEDED} stay on their workers with Dask input: {others}")
+
+
+def check_offsets(members, fit_params):
+    """Raise if held-out predictions of a member have offsets, which predict leaves out.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    fit_params : dict of str to dict
+        What ``fit`` of every member is passed.
+    """
+    for name, member in members:
+        offset = offset_of(member, fit_params[name])
+        if offset is not None:
+            raise ValueError(
+                f"rule='blend' averages what predict gives, without {offset}, which "
+                f"fit passes to the member {name!r}: take rule='min', or leave "
+                f"{offset} out."
+            )
 
 
 def blending_of(candidates, criterion, X, y, weights):

@@ -30,7 +30,7 @@ from .._estimator.run.fit import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
 from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
-from .blending import blending_of, check_rows
+from .blending import blending_of, check_offsets, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
@@ -337,6 +337,8 @@ class TrajectoryEarlyStoppingCV(
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members
         }
+        if rule == "blend":
+            check_offsets(members, fit_params)
         candidates = self._candidates(members, X, y, fit_params)
         if is_collection(X):
             check_collections(self, losses_of(candidates, X, y))

@@ -35,3 +35,21 @@ def recorded(estimator, n_jobs=None):
     # LightGBM prints nothing where it is -1.
     verbose = (getattr(last, "verbose", 0) or 0) > 0
     return Staged(estimator, n_jobs=n_jobs, verbose=verbose)
+
+
+def offset_of(estimator, params):
+    """The parameter of ``fit`` that is an offset, which ``predict`` leaves out.
+
+    Parameters
+    ----------
+    params : dict
+        What ``fit`` is to be passed besides X and y.
+
+    Returns
+    -------
+    str or None
+        Its name; None if there is none.
+    """
+    if not isinstance(estimator, Staged):
+        return None
+    return estimator._params_of_fit(params).offset

@@ -67,6 +67,9 @@ class CatBoost(SumsOfLeaves):
         "Make columns of their numbers",
         "graph": "its edges join rows, of which folds have only some",
     }
+    offset = "baseline"
+    of_columns = "cat_features", "text_features", "embedding_features"
+    weighs_losses = "class_weights", "auto_class_weights", "scale_pos_weight"
     objectives = "objective", "loss_function"  # which has a default
     regression = frozenset(
         {
@@ -91,6 +94,26 @@ class CatBoost(SumsOfLeaves):
 
     def n_planned(self):
         return self.estimator.get_params().get(self.count_name(), 1000)
+
+    def class_weights(self, classes, y, weights):
+        params = self.estimator.get_params()
+        given, automatic = params.get("class_weights"), params.get("auto_class_weights")
+        if isinstance(given, dict):
+            return np.array([given.get(label, 1.0) for label in classes.tolist()])
+        if given is not None:
+            if len(given) != len(classes):
+                raise ValueError(
+                    f"class_weights has {len(given)} values, and y has {len(classes)} "
+                    "classes."
+                )
+            return np.asarray(given, dtype=np.float64)
+        if automatic in ("Balanced", "SqrtBalanced"):
+            sums = np.array([weights[y == label].sum() for label in classes])
+            sums = np.maximum(np.floor(sums), 1)  # as CatBoost has them
+            ratios = sums.max() / sums
+            return ratios if automatic == "Balanced" else np.sqrt(ratios)
+        of_last = params.get("scale_pos_weight")
+        return np.r_[np.ones(len(classes) - 1), 1.0 if of_last is None else of_last]
 
     def cloned(self):
         # ``clone`` refuses lists, such as cat_features, which are copied when read.

@@ -8,17 +8,30 @@ from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from .._compat import _num_samples, check_in_memory, class_weights
+from .._compat import _num_samples, check_in_memory
 from .._estimator.data.checks import (
     has_sparse_columns,
     validated_target,
-    validated_weights,
 )
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.prediction.decisions import known_labels, targets_of
-from .growing import last_of, prefix_of
+from .._warnings import warn
+from .growing import last_of
 from .kind import response_of
 from .losses import LogLoss, WrongLabel, regression_loss
+
+# Tables of CatBoost, XGBoost and LightGBM.
+OF_LIBRARIES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
+# Parameters that weigh classes, and values with which they do not.
+WEIGH_CLASSES = {
+    "class_weight": (None,),
+    "class_weights": (None,),
+    "auto_class_weights": (None, "None"),
+    "scale_pos_weight": (None, 1),
+    "is_unbalance": (None, False),
+    "unbalance": (None, False),
+    "unbalanced_sets": (None, False),
+}
 
 
 def known_of(staged, X, y):
@@ -34,6 +47,11 @@ def known_of(staged, X, y):
         raise TypeError(
             "Stages are fitted to rows, and a RowSummary has moments of most of "
             "them: pass X and y."
+        )
+    if type(X).__name__ in OF_LIBRARIES:
+        raise TypeError(
+            f"X is a {type(X).__name__}, of which folds cannot take some rows: pass "
+            "its table as X, its labels as y, and weights and offsets to fit."
         )
     holder, last = copy(staged), last_of(staged.estimator)
     vars(holder).pop("estimator_", None)  # LightGBM has names of any columns
@@ -62,34 +80,51 @@ def known_of(staged, X, y):
     return found
 
 
-def with_weights(estimator, params, n_rows):
-    """Parameters of ``fit`` with the weights of rows as an array, validated."""
-    names = {"sample_weight", f"{prefix_of(estimator)}sample_weight"}
-    weights = {
-        name: validated_weights(params[name], n_rows)
-        for name in names & params.keys()
-        if params[name] is not None
-    }
-    if not all(each.any() for each in weights.values()):
-        raise ValueError("sample_weight is zero on all rows.")
-    return {**params, **weights}
-
-
-def weights_of(estimator, y, known, params):
+def weights_of(kind, y, known, sample_weight):
     """Weights of the rows in mean losses, including class weights.
 
-    ``params`` are those that :func:`with_weights` gives.
+    Parameters
+    ----------
+    kind : Kind
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    known : dict
+        As :func:`known_of` returns it.
+    sample_weight : ndarray of shape (n_samples,) or None
+        What the estimator is fitted with.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
     """
-    name = f"{prefix_of(estimator)}sample_weight"
-    weights = params.get("sample_weight", params.get(name))
     y = np.asarray(y)
-    weights = np.ones(len(y)) if weights is None else weights
-    asked = last_of(estimator).get_params(deep=False).get("class_weight")
-    if "classes_" in known and asked is not None:
-        asked = "balanced" if isinstance(asked, str) else asked
-        classes, label = np.unique(y, return_inverse=True)
-        weights = weights * class_weights(asked, classes, y, weights)[label]
-    return weights
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    if "classes_" not in known:
+        return weights
+    classes, label = np.unique(y, return_inverse=True)
+    by_class = kind.class_weights(classes, y.ravel(), weights)
+    return weights * by_class[label.ravel()]
+
+
+def warn_of_class_weights(kind):
+    """Warn of parameters that weigh classes in the fits alone.
+
+    The early stopping of XGBoost and LightGBM does not count them either. Parameters of
+    estimators inside of others, such as those of bagging, are among them, and
+    ``class_weight`` of LightGBM's regressor, whose classes are the values of y.
+    """
+    weighed = kind.weighs_losses if is_classifier(kind.estimator) else ()
+    for name, value in kind.estimator.get_params().items():
+        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
+        if off is None or name in weighed:
+            continue
+        is_off = isinstance(value, str | int | float | None) and value in off
+        if not is_off:
+            warn(
+                f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
+                "in the fits, but not in the losses that choose the number of stages: "
+                "sample_weight, passed to fit, weighs both.",
+                UserWarning,
+            )
 
 
 def check_enough(y):

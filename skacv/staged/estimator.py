@@ -34,7 +34,14 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
-from .data import check_enough, known_of, target_of, weights_of, with_weights
+from .data import (
+    check_enough,
+    known_of,
+    target_of,
+    warn_of_class_weights,
+    weights_of,
+)
+from .fit_params import FitParams
 from .growing import Growing, cloned, last_of, prefix_of
 from .kinds import CAN, kind_of
 from .losses import compared_as
@@ -91,9 +98,13 @@ class Staged(
         the mean of y, or the shares of the classes.
     cv_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss of every stage on the held-out rows of the folds. For regression it is
-        the loss that the estimator's parameters name, or the squared error if they name
-        none; the absolute error stands in for the Huber loss. For classification it is
-        the log loss if there are probabilities, otherwise the share of wrong labels.
+        the loss that the estimator's parameters name: squared or absolute error, the
+        pinball loss, or half the Poisson, gamma or Tweedie deviance. The absolute error
+        stands in for other robust losses, such as Huber's, and the squared error for
+        all others. For classification it is the log loss if there are probabilities,
+        otherwise the share of wrong labels. Classes are weighed as ``class_weight``
+        says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
+        CatBoost; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
         Standard error of ``cv_path_``, over the folds.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
@@ -141,6 +152,8 @@ class Staged(
     _live = None
     # Rows are not kept.
     _data = None
+    # The parameter of ``fit`` that was added to the sums of stages, if one was.
+    _offset = None
 
     def __init__(
         self,
@@ -227,7 +240,9 @@ class Staged(
             Weights of the rows, in the fits and in mean losses.
         **params : dict
             ``groups`` for the splitter ``cv``, and further arguments of the estimator's
-            ``fit``; with metadata routing enabled, as they request.
+            ``fit``; with metadata routing enabled, as they request. Offsets
+            (``init_score`` of LightGBM, ``base_margin`` of XGBoost, ``baseline`` of
+            CatBoost) are added to the held-out predictions too.
 
         Returns
         -------
@@ -300,6 +315,7 @@ class Staged(
                 "as criterion.",
                 UserWarning,
             )
+        warn_of_class_weights(kind)
         progress = FitProgress(
             self,
             n_planned=n_stages - run.n_stages,
@@ -340,10 +356,13 @@ class Staged(
     def _begun(self, X, y, params):
         """A run without stages yet."""
         known = known_of(self, X, y)
-        splitter, of_split, of_fit = self._parted(y, params)
-        of_fit = with_weights(self.estimator, of_fit, _num_samples(y))
-        known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
+        splitter, of_split = self._splitter(y, params)
+        of_fit = self._params_of_fit(params).checked(_num_samples(y))
+        known["_offset"] = of_fit.offset
+        weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
+        known["_row_weights"] = weights
         target = target_of(np.asarray(y), known)
+        known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]
         evaluated_on = target, weights, known.get("classes_")
         training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
@@ -363,14 +382,18 @@ class Staged(
             self.estimator, passed, data, of_fit, training, evaluation, known
         )
 
-    def _parted(self, y, params):
-        """The splitter, parameters of its ``split`` and of the estimator's fit."""
-        if get_config()["enable_metadata_routing"]:
-            of_fit = routed(self, "fit", "estimator", "fit", params)
-            return *splitter_of(self, y, params), of_fit
-        groups = {name: params[name] for name in params if name == "groups"}
-        of_fit = {name: params[name] for name in params if name != "groups"}
-        return *splitter_of(self, y, groups), of_fit
+    def _splitter(self, y, params):
+        """The splitter, and parameters of its ``split``."""
+        if not get_config()["enable_metadata_routing"]:
+            params = {name: params[name] for name in params if name == "groups"}
+        return splitter_of(self, y, params)
+
+    def _params_of_fit(self, params):
+        """Parameters of the estimator's ``fit``."""
+        of_fit = routed(self, "fit", "estimator", "fit", params)
+        if not get_config()["enable_metadata_routing"]:
+            of_fit = {name: params[name] for name in params if name != "groups"}
+        return FitParams.of(self.estimator, self._kind(), of_fit)
 
     def _release(self):
         """Free memory that only further stages need."""
@@ -407,8 +430,8 @@ class Staged(
         """Raise what the estimator would raise, by fitting one stage."""
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known_of(self, X, y)
-        weights, X = with_weights(self.estimator, weights, _num_samples(y)), summed(X)
-        one = Growing.of(self.estimator, X, y, weights, held_out=X)
+        params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
+        one = Growing.of(self.estimator, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))
         check_enough(y)

@@ -4,13 +4,11 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
-from sklearn.utils.metadata_routing import get_routing_for_object
 
-from .._compat import _num_samples, _safe_indexing
+from .._compat import _num_samples
 from .kind import Kind, response_of
 from .kinds import kind_of
 
@@ -49,39 +47,6 @@ def cloned(estimator):
     return clone(estimator, safe=False) if kind is None else kind.cloned()
 
 
-def rows_of(params, rows, n_rows):
-    """Metadata of some rows: indexed if as long as X, otherwise unchanged."""
-    return {name: _rows_of(value, rows, n_rows) for name, value in params.items()}
-
-
-def _rows_of(value, rows, n_rows):
-    """Some rows of an array or a list, if it is as long as X."""
-    if hasattr(value, "__array__") and not hasattr(value, "shape"):
-        value = np.asarray(value)
-    is_list = isinstance(value, list | tuple)
-    length = (len(value),) if is_list else getattr(value, "shape", ())[:1]
-    return _safe_indexing(value, rows) if length == (n_rows,) else value
-
-
-def _parted(pipeline, params):
-    """Metadata for the steps before the last of a pipeline, and for the last."""
-    name, last = pipeline.steps[-1]
-    if get_config()["enable_metadata_routing"]:
-        before = pipeline[:-1].get_metadata_routing() if len(pipeline) > 1 else None
-        own = before.consumes("fit_transform", params) if before else ()
-        own = {key: params[key] for key in own}
-        wanted = get_routing_for_object(last).consumes("fit", params)
-        return own, {key: params[key] for key in wanted}
-    before, of_last = {}, {}
-    for key, value in params.items():
-        step, separator, own = key.partition("__")
-        if separator and step != name:
-            before[key] = value
-        else:
-            of_last[own or key] = value
-    return before, of_last
-
-
 @dataclass
 class Growing:
     """An estimator on some rows, stage by stage.
@@ -94,6 +59,8 @@ class Growing:
         What it is fitted to.
     held_out : rows or None
         Held-out rows, as passed to it.
+    offset : ndarray of shape (n_held_out, n_outputs) or None
+        What is added to the sums of stages for these rows.
     before : Pipeline or None
         The fitted steps before the last, where there are any.
     name : str
@@ -105,21 +72,27 @@ class Growing:
     y: object
     params: dict
     held_out: object
+    offset: np.ndarray | None = None
     before: Pipeline | None = None
     name: str = ""
 
     @classmethod
-    def of(cls, estimator, X, y, params, held_out):
-        """An estimator without stages; the steps before the last are fitted."""
+    def of(cls, estimator, X, y, params, held_out, offset=None):
+        """An estimator without stages; the steps before the last are fitted.
+
+        Parameters
+        ----------
+        params : FitParams
+        """
         stages = kind_of(last_of(estimator)).begun()
-        if not isinstance(estimator, Pipeline):
-            return cls(stages, X, y, params, held_out)
-        own, params = _parted(estimator, params)
-        before = clone(estimator[:-1]) if len(estimator) > 1 else None
+        before, name = None, ""
+        if isinstance(estimator, Pipeline):
+            name = estimator.steps[-1][0]
+            before = clone(estimator[:-1]) if len(estimator) > 1 else None
         if before is not None:
-            X = before.fit_transform(X, y, **own)
+            X = before.fit_transform(X, y, **params.before)
             held_out = before.transform(held_out)
-        return cls(stages, X, y, params, held_out, before, estimator.steps[-1][0])
+        return cls(stages, X, y, params.last, held_out, offset, before, name)
 
     def grown(self, n_stages):
         """The same with ``n_stages`` stages."""
@@ -151,14 +124,13 @@ class Growing:
         """
         # One that has ended goes on as it is.
         stages = np.minimum(np.arange(first, last), self.stages.n_stages - 1)
+        begin, carried = stages[0], carried if stages[0] == first else None
+        if self.offset is not None and carried is None:
+            begin, carried = 0, self.offset
         found, carried = self.stages.predictions(
-            self.held_out,
-            stages[0],
-            stages[-1] + 1,
-            carried if stages[0] == first else None,
+            self.held_out, begin, stages[-1] + 1, carried
         )
-        found = found[stages - stages[0]]
-        return self.of_classes(found, classes), carried
+        return self.of_classes(found[stages - begin], classes), carried
 
     def staged(self, X, last):
         """Predictions of stages for any rows, one after the other.
@@ -224,7 +196,7 @@ class Growing:
 
     def without_rows(self):
         """The same without any rows."""
-        return replace(self.without_training_rows(), held_out=None)
+        return replace(self.without_training_rows(), held_out=None, offset=None)
 
 
 def _blocks(stages, last, size):

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from .._compat import class_weights
+
 # Stages without an improvement after which a run ends: trees of boosting, and passes
 # through the rows.
 TREES, PASSES = 50, 10
@@ -43,6 +45,15 @@ class Kind(ABC):
     grows_with : dict
         Other parameters while it grows: that it prints no lines, of which every fold
         would have its own.
+    offset : str or None
+        The argument of ``fit`` that is added to the sum of the stages of every row.
+    of_columns : tuple of str
+        Arguments of ``fit`` with a value for every column.
+    weighs_losses : tuple of str
+        Parameters that weigh classes, in the fits and in mean losses.
+    balances_weights : bool
+        Whether classes are balanced by the weights of their rows, where the version of
+        scikit-learn does so, or by the number of rows.
     """
 
     classes: tuple = ()
@@ -50,6 +61,10 @@ class Kind(ABC):
     patience = TREES
     own_stopping: dict = {}
     grows_with: dict = {"verbose": 0}
+    offset: str | None = None
+    of_columns: tuple = ()
+    weighs_losses: tuple = ("class_weight",)
+    balances_weights = True
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -94,6 +109,16 @@ class Kind(ABC):
             Such as ``"eval_metric='auc'"``.
         """
         return []
+
+    def class_weights(self, classes, y, weights):
+        """Weights of the classes in mean losses.
+
+        Shapes: classes and returned (n_classes,); y and weights (n_samples,).
+        """
+        asked = self.estimator.get_params(deep=False).get("class_weight")
+        asked = "balanced" if isinstance(asked, str) else asked
+        weights = weights if self.balances_weights else np.ones_like(weights)
+        return class_weights(asked, classes, y, weights)
 
     def cloned(self):
         """A clone of the estimator."""

@@ -65,6 +65,7 @@ class HistBoosting(Boosting):
     )
     count = "max_iter"
     own_stopping = {"early_stopping": False}
+    balances_weights = False
     # Binned training rows, while it grows.
     resumed = None
 

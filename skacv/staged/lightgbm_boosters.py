@@ -80,7 +80,9 @@ class LightGBM(Updated, SumsOfLeaves):
     allowed = dict.fromkeys(
         ("boosting_type", "boosting", "boost"), ("gbdt", "gbrt", "goss")
     )
-
+    offset = "init_score"
+    balances_weights = False
+    of_columns = "feature_name", "categorical_feature"
     objectives = "objective", "objective_type", "app", "application", "loss"
     regression = frozenset(SUMS | EXPONENTS | CROSS_ENTROPY | INTENSITY | {"binary"})
     classification = frozenset(SOFTMAX | ONE_VERSUS_ALL | CROSS_ENTROPY)

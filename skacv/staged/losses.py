@@ -1,7 +1,8 @@
 """Losses of rows as a function of predictions: those that estimators minimise.
 
 Stages are evaluated by the loss that their trees or passes reduce, if the parameters of
-the estimator name one, otherwise by the squared error for a regressor.
+the estimator name one, otherwise by the squared error for a regressor. Deviances are
+halved, as the losses of scikit-learn's estimators and of our Poisson regression are.
 """
 
 from dataclasses import dataclass
@@ -44,8 +45,24 @@ class HalfDeviance(Loss):
     """
 
     power: float = 2.0
-    name = "half Tweedie deviance"
     target_range = 0.0, np.inf
+
+    @property
+    def name(self):
+        """Its name in figures."""
+        return f"half {'gamma' if self.power == 2 else 'Tweedie'} deviance"
+
+    def check_target(self, target):
+        if self.power == 2 and (target <= 0).any():
+            raise ValueError(
+                "Some values of y are zero or negative: the gamma deviance is of "
+                "positive targets."
+            )
+        if (target < 0).any():
+            raise ValueError(
+                "Some values of y are negative: the Tweedie deviance is of targets "
+                "that are not."
+            )
 
     def value(self, target, predictor):
         p = self.power
@@ -119,7 +136,7 @@ def _pinball(params):
 
 
 def _tweedie(params):
-    """Half the deviance of a power, 1.5 by default; the Poisson deviance for 1."""
+    """Half the deviance of a power, 1.5 by default; that of Poisson for 1."""
     power = float(_first(params, "tweedie_variance_power", "variance_power") or 1.5)
     return Poisson() if power == 1 else HalfDeviance(power)
 
@@ -148,7 +165,16 @@ NAMED = {
     **dict.fromkeys(("tweedie", "reg:tweedie"), _tweedie),
     **dict.fromkeys(("quantile", "multiquantile", "reg:quantileerror"), _pinball),
 }
-PARAMETERS = "loss", "objective", "loss_function", "criterion"
+# The last three are other names of LightGBM.
+PARAMETERS = (
+    "loss",
+    "objective",
+    "loss_function",
+    "criterion",
+    "objective_type",
+    "application",
+    "app",
+)
 
 
 def regression_loss(estimator):

@@ -20,6 +20,7 @@ from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
 from .kind import response_of
+from .losses import regression_loss
 
 
 def _inner_has(name):
@@ -185,8 +186,14 @@ class PredictsByStages:
         -------
         ndarray of shape (n_stages,)
             One for each of :meth:`recorded_iterations`.
+
+        Raises
+        ------
+        ValueError
+            If fit was passed offsets, which these rows do not have.
         """
         check_is_fitted(self)
+        self._check_no_offset("staged_loss", "staged_predict")
         target = target_of(validated_target(y, is_classifier(self)), vars(self))
         check_consistent_length(X, target)
         weights = validated_weights(sample_weight, len(target))
@@ -240,14 +247,25 @@ class PredictsByStages:
         ------
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, or with a method that needs training rows.
+            folds, with a method that needs training rows, or if fit was passed offsets.
         """
+        check_is_fitted(self)
+        self._check_no_offset("predict_interval", "predict")
         if method == "scaled":
             raise ValueError(
                 "method='scaled' needs the training rows, and Staged does not keep "
                 "them: take method='cv', or fit lower and upper quantiles."
             )
         return intervals_of(self, X, coverage, method)
+
+    def _check_no_offset(self, method, instead):
+        """Raise if fit was passed offsets, which a method does not have."""
+        if self._offset is not None:
+            raise ValueError(
+                f"{method} would leave out {self._offset}, which fit was passed: give "
+                f"new rows theirs by hand, with {instead}. The held-out predictions "
+                "cv_prediction_path_ contain it."
+            )
 
     def _held_out_estimator(self, predictions, t):
         held_out = copy(self)
@@ -264,7 +282,9 @@ class PredictsByStages:
     def _trial_estimator(self, y):
         y = np.asarray(y)
         if not is_classifier(self):
-            return self._held_out_estimator(y, 0)
+            # Deviances of counts need means above zero.
+            least, _ = regression_loss(last_of(self.estimator)).target_range
+            return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
         trial = copy(self)
         trial.classes_, label = np.unique(y.ravel(), return_inverse=True)
         one_hot = np.eye(len(trial.classes_))[label]

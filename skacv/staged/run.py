@@ -8,10 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._compat import _num_samples, _safe_indexing
+from .._compat import _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
 from ..risk.averages import mean_with_error
-from .growing import Growing, rows_of
+from .growing import Growing
 from .held_out import HeldOutStages
 from .losses import WrongLabel
 
@@ -143,22 +143,27 @@ class StagedRun:
 
     @classmethod
     def of(cls, estimator, passed, data, params, training, evaluation, names):
-        """A run without stages; ``params`` are for the estimator's ``fit``.
+        """A run without stages.
 
-        ``data`` are X and y as they are fitted to.
+        Parameters
+        ----------
+        data : (rows, targets)
+            X and y as they are fitted to.
+        params : FitParams
         """
         X, y = indexable(*data)
         if np.ndim(y) == 2 and np.shape(y)[1] == 1:
             y = column_or_1d(y, warn=True)
-        whole = Growing.of(estimator, X, y, params, X)
-        splits, n_rows = evaluation.splits if evaluation else [], _num_samples(X)
+        whole = Growing.of(estimator, X, y, params, X, params.offsets())
+        splits = evaluation.splits if evaluation else []
         folds = [
             Growing.of(
                 estimator,
                 _safe_indexing(X, fitted),
                 _safe_indexing(y, fitted),
-                rows_of(params, fitted, n_rows),
+                params.rows(fitted),
                 _safe_indexing(X, held_out),
+                params.rows(held_out).offsets(),
             )
             for fitted, held_out in splits
         ]

@@ -35,6 +35,8 @@ class XGBoost(Updated):
     others = "XGBRFRegressor", "XGBRFClassifier"  # one round of many trees
     own_stopping = {"early_stopping_rounds": None}
     allowed = {"booster": ("gbtree",), "callbacks": (None,)}
+    offset = "base_margin"
+    of_columns = ("feature_weights",)
     regression = frozenset(
         {
             *SUMS - {"multi:softmax"},
@@ -122,7 +124,7 @@ class XGBoost(Updated):
             carried = margins(iteration_range=(0, first))
         found, reads_sums = [], estimator.objective in SUMS
         for t in range(first, last):
-            if t:
+            if carried is not None:
                 rows.set_base_margin(carried)
             stage = {"iteration_range": (t, t + 1)}
             carried = margins(**stage)

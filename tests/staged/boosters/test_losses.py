@@ -1,7 +1,11 @@
 """Stages of boosters are judged by the loss of their trees."""
 
 import pytest
-from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance
+from sklearn.metrics import (
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_tweedie_deviance,
+)
 
 from skacv import Staged
 from skacv.optim.losses import Poisson, SquaredError
@@ -57,6 +61,8 @@ def test_stages_are_judged_by_the_loss_of_their_trees(name, settings):
             {"loss_function": "Tweedie:variance_power=1.2"},
             HalfDeviance(1.2),
         ),
+        ("LGBMRegressor", {"application": "poisson"}, Poisson()),
+        ("LGBMRegressor", {"objective_type": "gamma"}, HalfDeviance(2.0)),
         ("XGBRegressor", {"objective": "reg:pseudohubererror"}, AbsoluteError()),
         ("XGBRegressor", {}, SquaredError()),
         ("LGBMRegressor", {}, SquaredError()),
@@ -82,3 +88,58 @@ def test_losses_by_their_names(name, settings, loss):
 def test_several_quantiles_are_refused(name, settings):
     with pytest.raises(ValueError, match="evaluated by one quantile"):
         Staged(booster(name, **settings), cv=3).fit(*table())
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("CatBoostRegressor", {"loss_function": "Poisson"}, "y are negative"),
+        (
+            "CatBoostRegressor",
+            {"loss_function": "Tweedie:variance_power=1.5"},
+            "the Tweedie deviance is of targets that are not",
+        ),
+        ("LGBMRegressor", {"objective": "tweedie"}, "the Tweedie deviance is of"),
+        ("LGBMRegressor", {"objective": "gamma"}, "y are zero or negative: the gamma"),
+        ("XGBRegressor", {"objective": "reg:gamma"}, "zero or negative: the gamma"),
+    ],
+    ids=named,
+)
+def test_targets_without_a_deviance_are_refused(name, settings, message):
+    X, y = table()
+    model = Staged(booster(name, **settings), cv=3)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "estimator_")
+    X, y = table("positive")
+    model.fit(X, y)
+    if "amma" in str(settings):
+        y[0] = 0.0
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "power"),
+    [
+        ("XGBRegressor", {"objective": "reg:gamma"}, 2.0),
+        ("LGBMRegressor", {"objective": "gamma"}, 2.0),
+        ("XGBRegressor", {"objective": "reg:tweedie"}, 1.5),
+        (
+            "XGBRegressor",
+            {"objective": "reg:tweedie", "tweedie_variance_power": 1.2},
+            1.2,
+        ),
+        ("LGBMRegressor", {"objective": "tweedie"}, 1.5),
+        ("CatBoostRegressor", {"loss_function": "Tweedie:variance_power=1.8"}, 1.8),
+    ],
+    ids=named,
+)
+def test_losses_are_half_the_deviances_of_metrics(name, settings, power):
+    X, y = table("positive")
+    model = Staged(booster(name, **settings), cv=3).fit(X, y)
+    assert model._loss.name == f"half {'gamma' if power == 2 else 'Tweedie'} deviance"
+    for t in (1, 12):
+        held_out = model.cv_prediction_path_[t].astype(float)
+        expected = mean_tweedie_deviance(model.cv_target_, held_out, power=power) / 2
+        assert model.cv_path_[t] == pytest.approx(expected, rel=1e-6)

@@ -8,6 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -24,8 +26,9 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 from sklearn.model_selection import KFold, PredefinedSplit
+from sklearn.tree import DecisionTreeClassifier
 
-from skacv import Staged
+from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryPoissonRegressor
 from skacv.optim.losses import Poisson
 from skacv.staged import held_out, losses
 
@@ -145,6 +148,27 @@ def test_weights_of_classes_are_those_of_the_mean(class_weight, labelled):
         np.testing.assert_allclose(model.cv_path_[t], expected)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BaggingClassifier(DecisionTreeClassifier(class_weight="balanced"), 3),
+        AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2, class_weight={"yes": 5.0, "no": 1.0}),
+            n_estimators=3,
+        ),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_weights_of_classes_inside_are_warned_of(estimator, labelled):
+    X, y = labelled
+    message = r"estimator__class_weight=.* weighs classes in the fits.*sample_weight"
+    with pytest.warns(UserWarning, match=message):
+        model = Staged(estimator, cv=3).fit(X, y)
+    rows = np.concatenate(model.cv_indices_)
+    found = [log_loss(y[rows], each) for each in np.asarray(model.cv_prediction_path_)]
+    np.testing.assert_allclose(model.cv_path_, found)
+
+
 def test_training_rows_are_judged_as_well(data, rng, labelled):
     X, y = data
     weights = rng.uniform(size=60)
@@ -256,3 +280,23 @@ def test_half_deviances_are_those_of_metrics(rng):
         cost = losses.HalfDeviance(power).reported(y[:, None], mean[:, None])
         expected = mean_tweedie_deviance(y, mean, power=power) / 2
         np.testing.assert_allclose(cost.mean(), expected)
+
+
+def test_poisson_losses_of_trees_and_of_linear_models_are_one(data, rng):
+    X, _ = data
+    counts = rng.poisson(np.exp(X[:, 0]))
+    linear = TrajectoryPoissonRegressor(0.1, max_iter=50)
+    members = [("linear", linear), ("trees", boosted(loss="poisson"))]
+    model = TrajectoryEarlyStoppingCV(members, cv=KFold(3), rule="blend")
+    model.fit(X, counts)
+    for name, member in model.members_.items():
+        found = member.cv_prediction_path_[member.iteration_]
+        expected = mean_poisson_deviance(counts, found) / 2
+        assert model.member_paths_[name].min() == pytest.approx(expected)
+    weights = model.weights_
+    blend = sum(
+        weights[name] * member.cv_prediction_path_[member.iteration_]
+        for name, member in model.members_.items()
+    )
+    expected = mean_poisson_deviance(counts, blend) / 2
+    assert model.best_score_ == pytest.approx(expected)
