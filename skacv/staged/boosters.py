@@ -52,6 +52,8 @@ JUDGES = {
         "xentropy",
     },
 }
+# Names that ask for no metric.
+NO_METRIC = {"none", "null", "na", "custom", ""}
 
 
 def of_two_classes(found):
@@ -162,8 +164,8 @@ class Boosters(Kind):
         for key in self.metrics:
             asked = settings.get(key)
             metrics = asked if isinstance(asked, list | tuple | set) else [asked]
-            names = {str(metric).lower() for metric in metrics if metric is not None}
-            if names - judges:
+            names = {str(metric).lower() for metric in metrics}
+            if names - judges - NO_METRIC:
                 found.append(f"{key}={asked!r}")
         return found
 

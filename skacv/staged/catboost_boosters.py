@@ -42,7 +42,7 @@ class CatBoost(SumsOfLeaves):
     own_stopping = dict.fromkeys(
         ("early_stopping_rounds", "od_type", "od_wait", "od_pval", "use_best_model"),
         None,
-    )
+    ) | {"eval_fraction": 0}
     loud = "verbose", "verbose_eval", "silent", "logging_level", "metric_period"
     # Folds would write to the same files.
     grows_with = {"logging_level": "Silent", "allow_writing_files": False}
@@ -51,6 +51,7 @@ class CatBoost(SumsOfLeaves):
     allowed = {
         "grow_policy": ("SymmetricTree",),
         "posterior_sampling": (False,),
+        "save_snapshot": (False,),
         "feature_border_type": (
             "GreedyLogSum",
             "Median",
@@ -64,6 +65,7 @@ class CatBoost(SumsOfLeaves):
         "numbers of it by a step before, as a pipeline with TfidfVectorizer does",
         "embedding_features": "CatBoost does not go on with trees that split them. "
         "Make columns of their numbers",
+        "graph": "its edges join rows, of which folds have only some",
     }
     objectives = "objective", "loss_function"  # which has a default
     regression = frozenset(

@@ -141,17 +141,19 @@ def test_columns_of_which_catboost_makes_others_are_refused(kind):
         )
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"feature_border_type": "Uniform"},
-        {"per_float_feature_quantization": ["0:border_type=Uniform"]},
-    ],
-    ids=named,
-)
-def test_borders_with_which_catboost_does_not_go_on_are_refused(settings):
-    with pytest.raises(ValueError, match=r"stage by stage: take .*GreedyLogSum"):
-        Staged(booster("CatBoostRegressor", **settings)).fit(*table())
+def test_borders_with_which_catboost_does_not_go_on_are_refused():
+    borders = ["0:border_type=Median", "1:border_type=UniformAndQuantiles"]
+    inner = booster("CatBoostRegressor", per_float_feature_quantization=borders)
+    Staged(inner).fit(*table())
+    inner.set_params(per_float_feature_quantization=["0:border_type=Uniform"])
+    with pytest.raises(ValueError, match="stage by stage: take border_type=Greedy"):
+        Staged(inner).fit(*table())
+
+
+def test_edges_between_rows_are_refused():
+    X, y = table()
+    with pytest.raises(ValueError, match="its edges join rows, of which folds have"):
+        Staged(booster("CatBoostRegressor"), cv=3).fit(X, y, graph=[[0, 1], [2, 3]])
 
 
 def test_classes_in_another_order_are_refused():
@@ -249,6 +251,7 @@ def test_metrics_that_are_not_read_are_warned_of(name, settings, params, asked):
         ("XGBRegressor", {"eval_metric": "rmse"}),
         ("XGBClassifier", {"eval_metric": ["logloss"]}),
         ("LGBMClassifier", {"metric": "binary_logloss"}),
+        ("LGBMRegressor", {"metric": "None"}),
         (
             "CatBoostRegressor",
             {

@@ -24,6 +24,7 @@ from .cases import LIBRARIES, PLAIN, booster, named, table
         ("LGBMRegressor", {"early_stopping_rounds": 3}),
         ("CatBoostRegressor", {"early_stopping_rounds": 3}),
         ("CatBoostRegressor", {"od_type": "Iter"}),
+        ("CatBoostRegressor", {"eval_fraction": 0.3}),
     ],
     ids=named,
 )
@@ -65,6 +66,12 @@ def test_parameters_of_fit_that_are_refused(name, key):
             "grow_policy='SymmetricTree'",
         ),
         ("CatBoostRegressor", {"model_shrink_rate": 0.1}, "model_shrink_rate=0"),
+        ("CatBoostRegressor", {"save_snapshot": True}, "save_snapshot=False"),
+        (
+            "CatBoostRegressor",
+            {"feature_border_type": "Uniform"},
+            "feature_border_type='GreedyLogSum'",
+        ),
         (
             "CatBoostRegressor",
             {"monotone_constraints": "(1,0,0,0)"},
