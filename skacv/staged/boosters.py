@@ -52,7 +52,7 @@ JUDGES = {
         "xentropy",
     },
 }
-# What names none.
+# Names that ask for no metric.
 NO_METRIC = {"none", "null", "na", "custom", ""}
 
 
