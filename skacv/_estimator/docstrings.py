@@ -68,7 +68,8 @@ def entries(text):
 
 SHARED = entries("""
 alpha_path_ : ndarray of shape (n_iter_ + 1,)
-    Value of alpha used at every iterate.
+    Value of alpha in the update that led to every iterate; row 0, the start, has that
+    of the first update.
 loo_se_path_ : ndarray of shape (n_iter_ + 1,)
     Standard error of ``loo_path_``, over the rows left out.
 loo_indices_ : ndarray of shape (n_left_out,)
@@ -324,7 +325,8 @@ C : float, array-like or "path", default=1.0
     warm-started trajectory, with ``max_iter`` updates at each value and the
     momentum restarted at each.
 C_path_ : ndarray of shape (n_iter_ + 1,)
-    Value of C used at every iterate.
+    Value of C in the update that led to every iterate; row 0, the start, has that of
+    the first update.
 objective_path_ : ndarray of shape (n_iter_ + 1,)
     Value of the objective at every iterate, divided by C times the sum of the
     weights.

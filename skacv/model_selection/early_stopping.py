@@ -179,7 +179,8 @@ class TrajectoryEarlyStoppingCV(
     best_params_ : dict
         The chosen combination of ``param_grid``, as parameters of the member; with a
         sequence of values in one trajectory, also the alpha (or C) of the chosen
-        iterate.
+        iterate. It is absent at iterate 0, the start, before any value has been used,
+        unless the start is the solution at the first value, as on a path of the lasso.
     criterion_ : str
         The criterion that was used.
     task_ : {"regression", "classification"}

@@ -224,12 +224,25 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         dict
-            The name of its parameter and its value, or nothing.
+            The name of its parameter and its value. Nothing at a start that the first
+            update moves away from: no strength has been used there.
         """
         strengths = self._spec().strengths
         if np.ndim(strengths.values) == 0 and not strengths.is_path:
             return {}
+        if t % (self.n_iter_ + 1) == 0 and not self._begins_at_solution():
+            return {}
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
+
+    def _begins_at_solution(self):
+        """Whether the first update leaves the start as it is.
+
+        So does a path of the lasso that begins where all coefficients are zero.
+        """
+        paths = vars(self).get("coef_path_"), self.intercept_path_
+        return all(
+            path is not None and np.array_equal(path[:1], path[1:2]) for path in paths
+        )
 
     def _changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty."""
