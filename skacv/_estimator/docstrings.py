@@ -77,7 +77,8 @@ loo_indices_ : ndarray of shape (n_left_out,)
 loo_target_ : ndarray of shape (n_left_out,)
     Targets of these rows.
 cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Standard error of ``cv_path_``, over the folds.
+    Standard error of ``cv_path_``, over the folds; with one fold, over its rows, or
+    their groups. Folds that hold out rows repeatedly do not make it smaller.
 cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
     Error of every iterate on every fold.
 cv_target_ : ndarray of shape (n_held_out,)

@@ -25,8 +25,9 @@ HINTS = {
 # A run has still improved if its last tenth brought so much of the whole way.
 LAST_SHARE, STILL = 0.1, 1e-3
 # Rows of which so many are copies of others are warned of, where some column has other
-# values in so many of them: rows of a few categories are often alike.
-MOST_COPIES, CONTINUOUS = 0.1, 0.3
+# values in so many of them, or in nearly all that are distinct, if these are not few:
+# rows of a few categories are often alike.
+MOST_COPIES, CONTINUOUS, NEARLY_ALL, FEW = 0.1, 0.3, 0.9, 50
 ROWS_PER_BLOCK = 4096
 
 
@@ -84,29 +85,50 @@ def _along_a_direction(X):
     return found
 
 
-def warn_of_copies(X, y):
-    """Warn where many rows are copies of others: no fold has them unseen.
+def groups_of_copies(X, y):
+    """Groups of rows that are copies of each other, if many rows are copies.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,), or None
+        None where few rows are copies, or where rows are often alike by chance.
     """
     if sparse.issparse(X) or np.asarray(X).dtype.kind not in "fiu":
-        return  # counts, indicators and categories are often alike
+        return None  # counts, indicators and categories are often alike
     X = np.asarray(X)
     along, n_rows = _along_a_direction(X), len(X)
-    if len(np.unique(along)) > (1 - MOST_COPIES) * n_rows:
-        return
-    if all(len(np.unique(column)) < CONTINUOUS * n_rows for column in X.T):
-        return
+    n_distinct = len(np.unique(along))
+    if n_distinct > (1 - MOST_COPIES) * n_rows:
+        return None
+    n_other = CONTINUOUS * n_rows
+    if X.shape[1] > 1 and n_distinct > FEW:
+        n_other = min(n_other, NEARLY_ALL * n_distinct)
+    if all(len(np.unique(column)) < n_other for column in X.T):
+        return None
     _, labels = np.unique(np.asarray(y), return_inverse=True)
     of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
-    n_copies = n_rows - np.unique(of_both, axis=1).shape[1]
-    if n_copies > MOST_COPIES * n_rows:
-        warn(
-            f"{n_copies} of the {n_rows} rows are copies of others, which random folds "
-            "tear apart: errors of rows that have been seen are too small. Drop the "
-            "copies, or pass groups to fit.",
-            UserWarning,
-        )
+    distinct, group = np.unique(of_both, axis=1, return_inverse=True)
+    is_rare = n_rows - distinct.shape[1] <= MOST_COPIES * n_rows
+    return None if is_rare else group.reshape(n_rows)
+
+
+def warn_of_copies(groups):
+    """Warn of copies among rows that are held out at random: none of them is unseen.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_samples,)
+        As :func:`groups_of_copies` returns them.
+    """
+    n_rows = len(groups)
+    warn(
+        f"{n_rows - len(np.unique(groups))} of the {n_rows} rows are copies of others, "
+        "which stay in training where one is held out: errors of rows that have been "
+        "seen are too small. Drop the copies, or pass groups to fit.",
+        UserWarning,
+    )

@@ -10,6 +10,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
+from ..risk.averages import units_of
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison
 from .criteria import PathCriterion
@@ -234,7 +235,7 @@ class Blending(Comparison):
         found = HeldOutLosses(
             self._samples, folds, self._row_weights, 1, lambda iterates: losses[None]
         )
-        return tuple(float(each[0]) for each in found.averages())
+        return tuple(float(each[0]) for each in found.averages(self.criterion.groups))
 
     def members(self):
         """Every member, at its chosen iterate."""
@@ -254,7 +255,8 @@ class Blending(Comparison):
         found = self._blend_of_held_out(self.weights).predict(None)
         residuals = self.y[self._samples].reshape(found.shape) - found
         residuals = residuals / self.loss.spread(found)
-        return HeldOut(self.criterion.estimate.name, residuals, self.loss)
+        units = units_of(self._samples, self.criterion.groups)
+        return HeldOut(self.criterion.estimate.name, residuals, self.loss, units)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""
@@ -283,8 +285,10 @@ class Blending(Comparison):
             weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
             return self._mixture.losses(parts @ weights, self._target)
 
-        rows = self._samples, self._row_weights
-        return corrected_blend(recorded, rows, self._part, blended, self.rule, rng)
+        rows, groups = (self._samples, self._row_weights), self.criterion.groups
+        return corrected_blend(
+            recorded, rows, self._part, blended, self.rule, rng, groups
+        )
 
 
 class ScoredBlending(Blending):

@@ -186,7 +186,8 @@ class Comparison:
         recorded = self._recorded(names)
         if recorded is None:
             return np.nan, np.nan
-        return corrected_score(list(chain.from_iterable(recorded)), self.rule, rng)
+        candidates = list(chain.from_iterable(recorded))
+        return corrected_score(candidates, self.rule, rng, self.criterion.groups)
 
     def _recorded(self, names):
         """Losses of single rows by the candidates of some members, member by member.

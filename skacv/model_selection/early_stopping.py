@@ -1,6 +1,7 @@
 """The estimator that runs each model once and keeps the best iterate."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from numbers import Integral
@@ -27,7 +28,12 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
-from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
+from .advice import (
+    groups_of_copies,
+    names_keywords,
+    warn_of_copies,
+    warn_of_last_iterate,
+)
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
@@ -169,11 +175,13 @@ class TrajectoryEarlyStoppingCV(
         many estimates is optimistic, the more so the fewer rows there are. The
         correction is a bootstrap of the held-out rows with 200 resamples: the choice
         among all members, combinations and iterates, or of the weights and iterates of
-        a blend, is repeated on the rows drawn and evaluated on the rows not drawn. More
-        than 1000 rows are resampled in 1000 groups. NaN if the losses of single rows
+        a blend, is repeated on the rows drawn and evaluated on the rows not drawn. The
+        rows of a group are drawn together, if groups are passed to ``fit``, and so are
+        copies of a row. More than 1000 rows, or groups, are resampled in 1000 parts.
+        NaN if the losses of single rows
         are not available, as with scorers, or if there are more than 8 million of them.
     best_score_corrected_se_ : float
-        Standard error of ``best_score_corrected_``, over rows.
+        Standard error of ``best_score_corrected_``, over rows, or over groups.
     best_member_ : str
         Name of the chosen member, or the class name of a single estimator.
     best_params_ : dict
@@ -338,8 +346,14 @@ class TrajectoryEarlyStoppingCV(
         if rule == "blend":
             weights = fit_params[candidates[0].member].get("sample_weight")
             comparison = blending_of(candidates, criterion, X, y, weights)
-        self._prepare(members, candidates, criterion.estimate, X, y, fit_params)
+        groups = self._prepare(
+            members, candidates, criterion.estimate, X, y, fit_params
+        )
         runs = self._run(criterion, candidates, X, y, fit_params, params)
+        copies = None
+        if groups is None and not (y is None or is_collection(X)):
+            copies = groups_of_copies(on_host(X), y)
+        criterion = replace(criterion, groups=copies if groups is None else groups)
         losses = losses_of(candidates, X, y)
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
@@ -351,30 +365,45 @@ class TrajectoryEarlyStoppingCV(
             corrected = compared.corrected_score(rng)
         found["best_score_corrected_"], found["best_score_corrected_se_"] = corrected
         vars(self).update(found)
-        self._advise(compared, X, y, "groups" in params)
+        self._advise(compared, copies)
         return self
 
-    def _advise(self, compared, X, y, has_groups):
-        """Warn if another call is likely to do better."""
+    def _advise(self, compared, copies):
+        """Warn if another call is likely to do better.
+
+        Parameters
+        ----------
+        copies : ndarray of int, shape (n_samples,), or None
+            The groups of rows that are copies of each other, if there are many.
+        """
         _, run, choice = compared.best
         if self.estimator is not None:
             warn_of_last_iterate(run, choice, compared.criterion.sign)
         folds = ESTIMATES["cv"].setting(run.estimator)
-        is_random = compared.criterion.estimate.name == "cv" and folds is None
-        if is_random and not (has_groups or y is None or is_collection(X)):
-            warn_of_copies(on_host(X), y)
+        name = compared.criterion.estimate.name
+        is_random = name == "loo" or (name == "cv" and folds is None)
+        if is_random and copies is not None:
+            warn_of_copies(copies)
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
-        """Switch the criterion's estimate on in all candidates; share their work."""
+        """Switch the criterion's estimate on in all candidates; share their work.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,), or None
+            The group of every sample, if groups are passed to splitters.
+        """
         origins = self._cv_of(candidates)
         for each in candidates:
             weights = fit_params[each.member].get("sample_weight")
             prepare(each.estimator, estimate, each.params, X, y, weights)
         draws = fit_params[members[0][0]]
-        draw_once([each.estimator for each in candidates], origins, X, y, draws)
+        estimators = [each.estimator for each in candidates]
+        groups = draw_once(estimators, origins, X, y, draws)
         for name, member in members:
             own = [each.estimator for each in candidates if each.member == name]
             member._share_work(own, X, y, fit_params[name].get("sample_weight"))
+        return groups
 
     def _cv_of(self, candidates):
         """The ``cv`` that every candidate has a copy of."""

@@ -23,7 +23,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.delegation import routed
-from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -93,7 +93,8 @@ class Staged(
         none; the absolute error stands in for the Huber loss. For classification it is
         the log loss if there are probabilities, otherwise the share of wrong labels.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Standard error of ``cv_path_``, over the folds.
+        Standard error of ``cv_path_``, over the folds; with one fold, over its rows, or
+        their groups. Folds that hold out rows repeatedly do not make it smaller.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
         Mean loss of every stage on every fold.
     cv_prediction_path_ : array-like of shape (n_iter_ + 1, n_held_out, ...)
@@ -139,6 +140,8 @@ class Staged(
     _live = None
     # Rows are not kept.
     _data = None
+    # The group of every training row, where fit was passed groups.
+    _groups = None
 
     def __init__(
         self,
@@ -333,6 +336,7 @@ class Staged(
         known = known_of(self, X, y)
         splitter, of_split, of_fit = self._parted(y, params)
         known["_row_weights"] = weights = weights_of(self.estimator, y, known, of_fit)
+        known["_groups"] = groups = groups_of(of_split)
         target = target_of(np.asarray(y), known)
         rows, loss = np.arange(len(target)), known["_loss"]
         evaluated_on = target, weights, known.get("classes_")
@@ -346,7 +350,9 @@ class Staged(
             folds = [
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
-            evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
+            evaluation = Evaluation(
+                loss, folds, *evaluated_on, held_out.MOST_KEPT, groups
+            )
         passed = X, y, params
         return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
 

@@ -63,6 +63,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     _follows_X = True
     # While a run may go on.
     _live = None
+    # The group of every training row, where fit was passed groups.
+    _groups = None
     get_metadata_routing = routing_of
 
     def __getattr__(self, name: str) -> Any:
@@ -422,6 +424,7 @@ def _kept(estimator, run):
         "_seed": run.seed,
         "_loss": run.data.problem.loss,
         "_row_weights": run.data.sample_weights,
+        "_groups": run.groups,
         "_has_intercept": bool(estimator.fit_intercept),
         "_data": data,
         "_live": run if run.settings else None,
