@@ -155,6 +155,18 @@ class Comparison:
         """
         return {self.best[0].member: self._kept_of(self._place)}
 
+    def chosen(self):
+        """The run of every member, that of its best combination, and the choice in it.
+
+        Returns
+        -------
+        dict of str to (EvaluatedFit, Choice)
+        """
+        return {
+            name: (self.runs[place], self.choices[place])
+            for name, place in self._bests().items()
+        }
+
     def _kept_of(self, place):
         """The iterate that is chosen from a run, as a fitted estimator."""
         estimator = self.runs[place].estimator
@@ -170,7 +182,7 @@ class Comparison:
 
         Shapes: returned (n_iter + 1,).
         """
-        return {name: self.runs[place].path for name, place in self._bests().items()}
+        return {name: run.path for name, (run, _) in self.chosen().items()}
 
     def corrected_score(self, rng):
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.

@@ -32,7 +32,7 @@ from .advice import (
     groups_of_copies,
     names_keywords,
     warn_of_copies,
-    warn_of_last_iterate,
+    warn_of_limits,
 )
 from .blending import blending_of, check_rows
 from .chosen import ChosenIterate
@@ -376,10 +376,8 @@ class TrajectoryEarlyStoppingCV(
         copies : ndarray of int, shape (n_samples,), or None
             The groups of rows that are copies of each other, if there are many.
         """
-        _, run, choice = compared.best
-        if self.estimator is not None:
-            warn_of_last_iterate(run, choice, compared.criterion.sign)
-        folds = ESTIMATES["cv"].setting(run.estimator)
+        warn_of_limits(compared, self.estimator is None)
+        folds = ESTIMATES["cv"].setting(compared.best[1].estimator)
         name = compared.criterion.estimate.name
         is_random = name == "loo" or (name == "cv" and folds is None)
         if is_random and copies is not None:

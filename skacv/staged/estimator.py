@@ -27,7 +27,7 @@ from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.estimates.recording import Limit, RecordsTrajectory
 from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
@@ -379,6 +379,14 @@ class Staged(
 
     def _changes_strength(self):
         return False
+
+    def _ended_by(self):
+        kind = self._kind()
+        if self.n_iter_ < kind.n_planned():
+            return None
+        name = f"{prefix_of(self.estimator)}{kind.count_name()}"
+        advice = f"{name}={kind.n_planned()} may be too small"
+        return Limit(name, advice, kind.unit)
 
     def _default_patience(self):
         return self._kind().patience

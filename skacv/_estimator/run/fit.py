@@ -28,6 +28,7 @@ from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read, setting_of
+from ..estimates.recording import Limit
 from ..parameters import keeps_data
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
@@ -250,6 +251,36 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         """Whether the record has iterates of several strengths of the penalty."""
         path = getattr(self, f"{self._spec().strengths.name}_path_")
         return bool((path != path[0]).any())  # they may be infinite
+
+    def _ended_by(self):
+        """The parameter that has ended the run, None if it ended by itself.
+
+        Returns
+        -------
+        Limit or None
+            Its strengths, if all have been used, or else ``max_iter``.
+        """
+        strengths, last = self._spec().strengths, self._phases[-1]
+        if len(self._phases) < len(strengths):
+            return None
+        is_short = last.n_updates >= self.max_iter
+        unit = "passes" if last.first_update.n_batches else "updates"
+        values = getattr(self, f"{strengths.name}_path_")
+        if values[-1] == values[0] or last.penalty.strength == 0:
+            advice = f"max_iter={self.max_iter} may be too small"
+            if not self.standardize:
+                advice += (
+                    " (columns of uneven size need many updates: standardize=True, or "
+                    "a StandardScaler before)"
+                )
+            return Limit("max_iter", advice, unit) if is_short else None
+        side = "below" if values[-1] < values[0] else "above"
+        others = f", or max_iter={self.max_iter} is too small" if is_short else ""
+        advice = (
+            f"values of {strengths.name} {side} {values[-1]:.3g}, the last one, may be "
+            f"better{others}"
+        )
+        return Limit(strengths.name, advice, unit, last.n_updates)
 
     def _default_patience(self):
         """Iterates without an improvement after which ``patience="auto"`` stops.
