@@ -272,11 +272,13 @@ class Blending(Comparison):
         Returns
         -------
         score, standard_error : float
-            NaN where the losses of single rows are not known.
+
+        Raises
+        ------
+        Uncorrected
+            If the losses of single rows are not known, or too many.
         """
         recorded = self._recorded(self._used)
-        if recorded is None:
-            return np.nan, np.nan
 
         def blended(parts, times):
             """Losses of rows, blended by how often each of them was drawn."""
@@ -315,7 +317,3 @@ class ScoredBlending(Blending):
         return float(score(blend_of())), self.criterion.jackknife(
             blend_of, self._samples
         )
-
-    def corrected_score(self, rng):
-        """NaN: scores do not refer to single rows."""
-        return np.nan, np.nan

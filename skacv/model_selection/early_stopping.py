@@ -48,6 +48,7 @@ from .members import (
     share_folds,
     usual_scorer,
 )
+from .optimism import Uncorrected
 from .portfolios import PORTFOLIOS
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
@@ -166,8 +167,8 @@ class TrajectoryEarlyStoppingCV(
         ``best_member_``, ``best_params_`` and ``path_`` refer to the member with the
         largest weight.
     best_score_ : float
-        Estimated risk of the chosen iterate, or of the blend (smaller is better), or
-        its score by the scorer.
+        Estimated risk of the chosen iterate, or of the blend: smaller is better. With a
+        scorer as ``criterion`` its score on the held-out rows: greater is better.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_ : float
@@ -178,8 +179,9 @@ class TrajectoryEarlyStoppingCV(
         a blend, is repeated on the rows drawn and evaluated on the rows not drawn. The
         rows of a group are drawn together, if groups are passed to ``fit``, and so are
         copies of a row. More than 1000 rows, or groups, are resampled in 1000 parts.
-        NaN if the losses of single rows
-        are not available, as with scorers, or if there are more than 8 million of them.
+        NaN if no resample leaves rows out, as of a single group. Reading it raises an
+        AttributeError that says why if the losses of single rows are not available, as
+        with scorers, or if there are more than 8 million of them.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows, or over groups.
     best_member_ : str
@@ -300,8 +302,8 @@ class TrajectoryEarlyStoppingCV(
         ----------
         X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
             Training data, passed on to the estimator. With a :class:`RowSummary`,
-            ``cv`` is its number of folds, scorers cannot be used, and
-            ``best_score_corrected_`` is NaN.
+            ``cv`` is its number of folds, scorers cannot be used, and there is no
+            ``best_score_corrected_``.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; None with a :class:`RowSummary`, which contains them.
         **params : dict
@@ -362,8 +364,10 @@ class TrajectoryEarlyStoppingCV(
         compared = comparison(candidates, runs, criterion, rule, between, left_out)
         found = self._found(compared, losses, partial(on_device_of, X, passed_y))
         with threads_for(shape_of(X)):
-            corrected = compared.corrected_score(rng)
-        found["best_score_corrected_"], found["best_score_corrected_se_"] = corrected
+            try:
+                found["_corrected"] = compared.corrected_score(rng)
+            except Uncorrected as reason:
+                found["_corrected"] = str(reason)
         vars(self).update(found)
         self._advise(compared, copies)
         return self

@@ -19,6 +19,10 @@ N_DRAWS = 200
 MOST_GROUPS = 1000
 
 
+class Uncorrected(Exception):
+    """A score that cannot be corrected; the message says why."""
+
+
 class RecordedLosses(NamedTuple):
     """Losses of one candidate on held-out rows, and the iterates to choose from.
 
