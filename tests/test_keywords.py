@@ -195,7 +195,7 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
         (
             each.best_iter_,
             each.best_score_,
-            each.best_score_corrected_,
+            getattr(each, "best_score_corrected_", None),
             str(each.best_params_),
             len(each.path_),
             list(each.member_paths_),

@@ -68,7 +68,8 @@ def entries(text):
 
 SHARED = entries("""
 alpha_path_ : ndarray of shape (n_iter_ + 1,)
-    Value of alpha used at every iterate.
+    Value of alpha in the update that led to every iterate; row 0, the start, has that
+    of the first update.
 loo_se_path_ : ndarray of shape (n_iter_ + 1,)
     Standard error of ``loo_path_``, over the rows left out.
 loo_indices_ : ndarray of shape (n_left_out,)
@@ -76,7 +77,8 @@ loo_indices_ : ndarray of shape (n_left_out,)
 loo_target_ : ndarray of shape (n_left_out,)
     Targets of these rows.
 cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-    Standard error of ``cv_path_``, over the folds.
+    Standard error of ``cv_path_``, over the folds; with one fold, over its rows, or
+    their groups. Folds that hold out rows repeatedly do not make it smaller.
 cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
     Error of every iterate on every fold.
 cv_target_ : ndarray of shape (n_held_out,)
@@ -324,7 +326,8 @@ C : float, array-like or "path", default=1.0
     warm-started trajectory, with ``max_iter`` updates at each value and the
     momentum restarted at each.
 C_path_ : ndarray of shape (n_iter_ + 1,)
-    Value of C used at every iterate.
+    Value of C in the update that led to every iterate; row 0, the start, has that of
+    the first update.
 objective_path_ : ndarray of shape (n_iter_ + 1,)
     Value of the objective at every iterate, divided by C times the sum of the
     weights.

@@ -72,7 +72,7 @@ class RowsOnWorkers(RowsToFit):
         return isinstance(other, RowsOnWorkers) and other.token == self.token
 
     def problem(self, estimator, params, seed, resume):
-        """The problem of these rows, with its folds side by side.
+        """The problem of these rows, with its folds side by side, and no groups.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class RowsOnWorkers(RowsToFit):
             )
         data = data_of(estimator, *self.passed)
         check_loo(estimator.loo, data.n_samples)
-        return data, []
+        return data, [], None
 
 
 # ------------------------------------------------------------------- refusals

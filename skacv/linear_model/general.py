@@ -157,8 +157,8 @@ class TrajectoryRegressor(SquaredErrorRegressor):
     train_path_ : ndarray of shape (n_iter_ + 1,)
         Mean loss on the training rows; with the squared error the whole of it, not
         half.
-    alpha_path_ : ndarray of shape (n_iter_ + 1,)
-        Value of alpha used at every iterate; zeros if there is no penalty.
+    {alpha_path_}
+        Zeros if there is no penalty.
     risk_path_ : ndarray of shape (n_iter_ + 1,)
         Estimated mean loss on unseen rows, with the loss of ``train_path_`` [1]_, from
         the memory matrix of that loss [3]_.

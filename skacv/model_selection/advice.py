@@ -23,11 +23,15 @@ HINTS = {
     "refit": "nothing is refitted",
     "max_iter": "estimators have it, such as TrajectoryLasso('path', max_iter=20)",
 }
-# A run has still improved if its last tenth brought so much of the whole way.
-LAST_SHARE, STILL = 0.1, 1e-3
+# A run has still improved if its last tenth brought so much of the whole way, or of the
+# loss that is left; less of that where a patience would have let it go on.
+LAST_SHARE, OF_WAY, OF_LOSS, OF_LOSS_PATIENT = 0.1, 1e-3, 1e-2, 1e-3
+# Members of a blend with less weight hardly change what it predicts.
+MATERIAL = 0.1
 # Rows of which so many are copies of others are warned of, where some column has other
-# values in so many of them: rows of a few categories are often alike.
-MOST_COPIES, CONTINUOUS = 0.1, 0.3
+# values in so many of them, or in nearly all that are distinct, if these are not few:
+# rows of a few categories are often alike.
+MOST_COPIES, CONTINUOUS, NEARLY_ALL, FEW = 0.1, 0.3, 0.9, 50
 ROWS_PER_BLOCK = 4096
 
 
@@ -48,27 +52,69 @@ def names_keywords(init: Method) -> Method:
     return wrapped
 
 
-def warn_of_last_iterate(run, choice, sign):
-    """Warn where the chosen iterate is the last of a run that was still improving.
+def warn_of_limits(compared, is_default):
+    """Warn of members that are kept at the end of a run that was still improving.
 
     Parameters
     ----------
-    sign : float
-        1 where smaller values of the path are better.
+    compared : Comparison
+        Members of little weight are not spoken of.
+    is_default : bool
+        Whether members are those of the default portfolio, with limits of ours.
     """
-    losses = sign * run.path
-    n_last = max(1, int(LAST_SHARE * len(losses)))
-    if choice.iteration < len(losses) - 1 or len(losses) <= n_last:
-        return
-    gained = losses[-1 - n_last] - losses[-1]
-    if gained > STILL * (losses[0] - losses[-1]):
+    weights = compared.weights
+    for name, (run, choice) in compared.chosen().items():
+        limit = run.estimator._ended_by() if weights[name] >= MATERIAL else None
+        # Default paths end where a penalty hardly matters.
+        if limit is None or (is_default and limit.n_last):
+            continue
+        is_patient = run.estimator._default_patience() is not None
+        of_loss = OF_LOSS_PATIENT if is_patient else OF_LOSS
+        # Those that may be chosen: a network begins worse than the mean.
+        rows, t = run.estimator.recorded_iterations(), choice.iteration
+        losses = compared.criterion.sign * run.path[rows]
+        place = int(np.searchsorted(rows, t))
+        if not is_still_improving(losses, place, of_loss, limit.n_last):
+            continue
+        which = f" of {name!r}" if len(weights) > 1 else ""
+        where = "the last" if t == rows[-1] else "near the end"
+        instead = ""
+        if is_default:
+            instead = (
+                f": param_grid={{'{name}__{limit.parameter}': [...]}} tries other "
+                "values"
+            )
         warn(
-            f"The chosen iterate, {choice.iteration}, is the last of a run that was "
-            "still improving: max_iter (n_estimators, of trees) may be too small. "
-            "Linear models and kernels need many updates where columns are of uneven "
-            "size (standardize=True, or a StandardScaler before).",
+            f"The chosen iterate{which}, {t} of {rows[-1]} {limit.unit}, is "
+            f"{where} of a run that was still improving: {limit.advice}{instead}.",
             ConvergenceWarning,
         )
+
+
+def is_still_improving(losses, t, of_loss=OF_LOSS, n_last=0):
+    """Whether the least loss, at t, is near the end of a run that still falls there.
+
+    What the last tenth of the run has brought is more than a small share of the whole
+    way, or of the loss that is left, and no more than half of that has been lost again.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_iter + 1,)
+    t : int
+    of_loss : float
+        The share of the loss at t that is enough.
+    n_last : int
+        The last iterates that are looked at are so many, or a tenth of all.
+    """
+    n_last = max(1, n_last, int(LAST_SHARE * len(losses)))
+    if len(losses) <= n_last or t < len(losses) - n_last:
+        return False
+    gained = np.fmin.reduce(losses[:-n_last]) - losses[t]
+    is_over = losses[-1] - losses[t] > gained / 2
+    begun = losses[np.argmin(np.isnan(losses))]  # a score may be undefined at the start
+    # Scores that are maximised are negative here.
+    enough = min(OF_WAY * (begun - losses[t]), of_loss * abs(losses[t]))
+    return bool(gained > enough and not is_over)
 
 
 def _along_a_direction(X):
@@ -87,29 +133,50 @@ def _along_a_direction(X):
     return found
 
 
-def warn_of_copies(X, y):
-    """Warn where many rows are copies of others: no fold has them unseen.
+def groups_of_copies(X, y):
+    """Groups of rows that are copies of each other, if many rows are copies.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,), or None
+        None where few rows are copies, or where rows are often alike by chance.
     """
     if sparse.issparse(X) or np.asarray(X).dtype.kind not in "fiu":
-        return  # counts, indicators and categories are often alike
+        return None  # counts, indicators and categories are often alike
     X = np.asarray(X)
     along, n_rows = _along_a_direction(X), len(X)
-    if len(np.unique(along)) > (1 - MOST_COPIES) * n_rows:
-        return
-    if all(len(np.unique(column)) < CONTINUOUS * n_rows for column in X.T):
-        return
+    n_distinct = len(np.unique(along))
+    if n_distinct > (1 - MOST_COPIES) * n_rows:
+        return None
+    n_other = CONTINUOUS * n_rows
+    if X.shape[1] > 1 and n_distinct > FEW:
+        n_other = min(n_other, NEARLY_ALL * n_distinct)
+    if all(len(np.unique(column)) < n_other for column in X.T):
+        return None
     _, labels = np.unique(np.asarray(y), return_inverse=True)
     of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
-    n_copies = n_rows - np.unique(of_both, axis=1).shape[1]
-    if n_copies > MOST_COPIES * n_rows:
-        warn(
-            f"{n_copies} of the {n_rows} rows are copies of others, which random folds "
-            "tear apart: errors of rows that have been seen are too small. Drop the "
-            "copies, or pass groups to fit.",
-            UserWarning,
-        )
+    distinct, group = np.unique(of_both, axis=1, return_inverse=True)
+    is_rare = n_rows - distinct.shape[1] <= MOST_COPIES * n_rows
+    return None if is_rare else group.reshape(n_rows)
+
+
+def warn_of_copies(groups):
+    """Warn of copies among rows that are held out at random: none of them is unseen.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_samples,)
+        As :func:`groups_of_copies` returns them.
+    """
+    n_rows = len(groups)
+    warn(
+        f"{n_rows - len(np.unique(groups))} of the {n_rows} rows are copies of others, "
+        "which stay in training where one is held out: errors of rows that have been "
+        "seen are too small. Drop the copies, or pass groups to fit.",
+        UserWarning,
+    )

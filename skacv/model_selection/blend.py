@@ -1,5 +1,6 @@
 """Blends: weighted means of the predictions of fitted members."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +29,14 @@ class HeldOut(NamedTuple):
         In units of the spread of targets under the loss.
     loss : Loss
         Defines the range and the spread of targets.
+    units : ndarray of int, shape (n_held_out,)
+        The unit of every row, its group or itself, numbered from 0.
     """
 
     method: str
     residuals: np.ndarray
     loss: Loss
+    units: np.ndarray
 
 
 class Blend(Composition):
@@ -229,11 +233,11 @@ class BlendedRegressor(RegressorMixin, Blend):
         held_out = self._held_out_by(method)
         spread = held_out.loss.spread
         residuals = held_out.residuals
-        ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
+        n_units = int(held_out.units.max()) + 1
+        ranks = [rank_of(each, n_units) for each in coverage.ravel()]
         predictions = here(self.predict(X))
-        ends = ends_of(
-            around_predictions, predictions, residuals, ranks, spread(predictions)
-        )
+        around = partial(around_predictions, units=held_out.units)
+        ends = ends_of(around, predictions, residuals, ranks, spread(predictions))
         ends = np.clip(ends, *held_out.loss.target_range)
         # One coverage has no axis of its own.
         return _placed(ends.reshape(*ends.shape[:-1], *coverage.shape), X)

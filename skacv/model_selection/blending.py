@@ -10,6 +10,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
+from ..risk.averages import units_of
 from ..staged import offset_of
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
 from .comparison import Comparison
@@ -254,7 +255,7 @@ class Blending(Comparison):
         found = HeldOutLosses(
             self._samples, folds, self._row_weights, 1, lambda iterates: losses[None]
         )
-        return tuple(float(each[0]) for each in found.averages())
+        return tuple(float(each[0]) for each in found.averages(self.criterion.groups))
 
     def members(self):
         """Every member, at its chosen iterate."""
@@ -274,7 +275,8 @@ class Blending(Comparison):
         found = self._blend_of_held_out(self.weights).predict(None)
         residuals = self.y[self._samples].reshape(found.shape) - found
         residuals = residuals / self.loss.spread(found)
-        return HeldOut(self.criterion.estimate.name, residuals, self.loss)
+        units = units_of(self._samples, self.criterion.groups)
+        return HeldOut(self.criterion.estimate.name, residuals, self.loss, units)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""
@@ -290,11 +292,13 @@ class Blending(Comparison):
         Returns
         -------
         score, standard_error : float
-            NaN where the losses of single rows are not known.
+
+        Raises
+        ------
+        Uncorrected
+            If the losses of single rows are not known, or too many.
         """
         recorded = self._recorded(self._used)
-        if recorded is None:
-            return np.nan, np.nan
 
         def blended(parts, times):
             """Losses of rows, blended by how often each of them was drawn."""
@@ -303,8 +307,10 @@ class Blending(Comparison):
             weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
             return self._mixture.losses(parts @ weights, self._target)
 
-        rows = self._samples, self._row_weights
-        return corrected_blend(recorded, rows, self._part, blended, self.rule, rng)
+        rows, groups = (self._samples, self._row_weights), self.criterion.groups
+        return corrected_blend(
+            recorded, rows, self._part, blended, self.rule, rng, groups
+        )
 
 
 class ScoredBlending(Blending):
@@ -331,7 +337,3 @@ class ScoredBlending(Blending):
         return float(score(blend_of())), self.criterion.jackknife(
             blend_of, self._samples
         )
-
-    def corrected_score(self, rng):
-        """NaN: scores do not refer to single rows."""
-        return np.nan, np.nan

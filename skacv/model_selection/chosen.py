@@ -265,6 +265,29 @@ class ChosenIterate:
             As in :meth:`coef_interval`.
         """
 
+    def _corrected_part(self, part):
+        """One of the two numbers of the corrected score.
+
+        Raises
+        ------
+        AttributeError
+            If there is no such score; the message says why.
+        """
+        check_is_fitted(self)
+        if isinstance(self._corrected, str):
+            raise AttributeError(f"There is no corrected score: {self._corrected}.")
+        return self._corrected[part]
+
+    @property
+    def best_score_corrected_(self) -> float:
+        """The score of the choice, without the optimism of having chosen."""
+        return self._corrected_part(0)
+
+    @property
+    def best_score_corrected_se_(self) -> float:
+        """Standard error of ``best_score_corrected_``."""
+        return self._corrected_part(1)
+
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
     classes_ = _fitted(

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._estimator.estimates.readers import ESTIMATES
 from .criteria import PathCriterion, place_of_least
-from .optimism import RecordedLosses, corrected_score
+from .optimism import RecordedLosses, Uncorrected, corrected_score
 from .splits import take_back
 from .stages import choice_of
 
@@ -155,6 +155,18 @@ class Comparison:
         """
         return {self.best[0].member: self._kept_of(self._place)}
 
+    def chosen(self):
+        """The run of every member, that of its best combination, and the choice in it.
+
+        Returns
+        -------
+        dict of str to (EvaluatedFit, Choice)
+        """
+        return {
+            name: (self.runs[place], self.choices[place])
+            for name, place in self._bests().items()
+        }
+
     def _kept_of(self, place):
         """The iterate that is chosen from a run, as a fitted estimator."""
         estimator = self.runs[place].estimator
@@ -170,7 +182,7 @@ class Comparison:
 
         Shapes: returned (n_iter + 1,).
         """
-        return {name: self.runs[place].path for name, place in self._bests().items()}
+        return {name: run.path for name, (run, _) in self.chosen().items()}
 
     def corrected_score(self, rng):
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.
@@ -180,19 +192,31 @@ class Comparison:
         Returns
         -------
         score, standard_error : float
-            NaN where the losses of single rows are not known.
+
+        Raises
+        ------
+        Uncorrected
+            If the losses of single rows are not known, or too many.
         """
         names = self._bests() if self.between is None else [self.best[0].member]
         recorded = self._recorded(names)
-        if recorded is None:
-            return np.nan, np.nan
-        return corrected_score(list(chain.from_iterable(recorded)), self.rule, rng)
+        candidates = list(chain.from_iterable(recorded))
+        return corrected_score(candidates, self.rule, rng, self.criterion.groups)
 
     def _recorded(self, names):
         """Losses of single rows by the candidates of some members, member by member.
 
-        None if they are not known, or too many.
+        Raises
+        ------
+        Uncorrected
+            If they are not known, or too many.
         """
+        if not isinstance(self.criterion, PathCriterion):
+            raise Uncorrected(
+                f"criterion={self.criterion.name} scores all held-out rows together, "
+                "and the correction takes the losses of single rows. cross_val_score "
+                "estimates what to expect of the choice"
+            )
         found = [
             [
                 self._recorded_losses(place)
@@ -202,8 +226,17 @@ class Comparison:
             for name in names
         ]
         losses = [each.losses for each in chain.from_iterable(found)]
-        is_known = all(each is not None and each.size <= MOST_LOSSES for each in losses)
-        return found if is_known else None
+        if any(each is None for each in losses):
+            raise Uncorrected(
+                "the losses of single held-out rows are not known, as with a "
+                "RowSummary, Dask input or criterion='risk'"
+            )
+        if any(each.size > MOST_LOSSES for each in losses):
+            raise Uncorrected(
+                f"a run has more than {MOST_LOSSES} losses of single held-out rows. Of "
+                "so many rows the least mean loss, best_score_, is hardly optimistic"
+            )
+        return found
 
     def _recorded_losses(self, place):
         estimator = self.runs[place].estimator

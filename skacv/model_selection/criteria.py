@@ -20,6 +20,7 @@ from sklearn.utils import indexable
 
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
+from ..risk.averages import units_of
 
 
 def place_of_least(values):
@@ -120,11 +121,14 @@ class Criterion:
     ----------
     samples : ndarray of int or None
         The rows that all candidates have held out; None means the rows of each.
+    groups : ndarray of int, shape (n_samples,), or None
+        The groups of rows that depend on each other; None means that none do.
     sign : float
         1 if smaller is better, else -1.
     """
 
     samples = None
+    groups = None
 
     def error_among(self, estimator):
         """The standard errors, as a function of places among the iterates kept."""
@@ -160,12 +164,13 @@ class PathCriterion(Criterion):
 
     Attributes
     ----------
-    samples : ndarray of int or None
+    samples, groups : ndarray of int or None
     """
 
     estimate: Estimate
     y: object = None
     samples: np.ndarray | None = None
+    groups: np.ndarray | None = None
     sign = 1.0
 
     @property
@@ -211,11 +216,11 @@ class PathCriterion(Criterion):
                 "does not provide the losses of the rows that all have held out: use a "
                 "scorer as criterion, or members that hold out the same rows."
             )
-        return losses.averages()
+        return losses.averages(self.groups)
 
 
-# Groups of held-out rows that the standard error of a score is taken over.
-N_GROUPS = 20
+# Blocks of held-out rows that the standard error of a score is taken over.
+N_BLOCKS = 20
 
 
 def scorer_of(scoring):
@@ -254,7 +259,7 @@ class ScorerCriterion(Criterion):
         ``scorer(estimator, X, y)``, greater is better.
     params : dict
         Metadata that the scorer requests.
-    samples : ndarray of int or None
+    samples, groups : ndarray of int or None
     """
 
     name: str
@@ -264,6 +269,7 @@ class ScorerCriterion(Criterion):
     y: object
     params: dict
     samples: np.ndarray | None = None
+    groups: np.ndarray | None = None
     sign = -1.0
     # Every iterate is scored anew.
     stage = 2.0
@@ -321,7 +327,9 @@ class ScorerCriterion(Criterion):
         )
 
     def jackknife(self, predicting, rows):
-        """Standard error of a score, by the jackknife over groups of held-out rows.
+        """Standard error of a score, by the jackknife over blocks of held-out rows.
+
+        Rows of a group are in one block, and so are several predictions for a row.
 
         Parameters
         ----------
@@ -330,11 +338,14 @@ class ScorerCriterion(Criterion):
             as held out, for any X.
         rows : ndarray of int, shape (n_held_out,)
         """
-        order = np.random.default_rng(0).permutation(len(rows))
-        groups = np.array_split(order, min(N_GROUPS, len(rows)))
-        others = (np.setdiff1d(order, group) for group in groups)
+        units = units_of(rows, self.groups)
+        order = np.random.default_rng(0).permutation(units.max() + 1)
+        n = min(N_BLOCKS, len(order))
+        if n < 2:
+            return np.nan
+        blocks = np.array_split(order, n)
+        others = (np.flatnonzero(~np.isin(units, block)) for block in blocks)
         scores = [self.scorer_on(rows[kept])(predicting(kept)) for kept in others]
-        n = len(groups)
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def losses(self, estimator):

@@ -1,6 +1,7 @@
 """The estimator that runs each model once and keeps the best iterate."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from numbers import Integral
@@ -29,7 +30,12 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
-from .advice import names_keywords, warn_of_copies, warn_of_last_iterate
+from .advice import (
+    groups_of_copies,
+    names_keywords,
+    warn_of_copies,
+    warn_of_limits,
+)
 from .blending import blending_of, check_offsets, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
@@ -44,6 +50,7 @@ from .members import (
     share_folds,
     usual_scorer,
 )
+from .optimism import Uncorrected
 from .portfolios import PORTFOLIOS
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
@@ -162,8 +169,8 @@ class TrajectoryEarlyStoppingCV(
         ``best_member_``, ``best_params_`` and ``path_`` refer to the member with the
         largest weight.
     best_score_ : float
-        Estimated risk of the chosen iterate, or of the blend (smaller is better), or
-        its score by the scorer.
+        Estimated risk of the chosen iterate, or of the blend: smaller is better. With a
+        scorer as ``criterion`` its score on the held-out rows: greater is better.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_ : float
@@ -171,17 +178,21 @@ class TrajectoryEarlyStoppingCV(
         many estimates is optimistic, the more so the fewer rows there are. The
         correction is a bootstrap of the held-out rows with 200 resamples: the choice
         among all members, combinations and iterates, or of the weights and iterates of
-        a blend, is repeated on the rows drawn and evaluated on the rows not drawn. More
-        than 1000 rows are resampled in 1000 groups. NaN if the losses of single rows
-        are not available, as with scorers, or if there are more than 8 million of them.
+        a blend, is repeated on the rows drawn and evaluated on the rows not drawn. The
+        rows of a group are drawn together, if groups are passed to ``fit``, and so are
+        copies of a row. More than 1000 rows, or groups, are resampled in 1000 parts.
+        NaN if no resample leaves rows out, as of a single group. Reading it raises an
+        AttributeError that says why if the losses of single rows are not available, as
+        with scorers, or if there are more than 8 million of them.
     best_score_corrected_se_ : float
-        Standard error of ``best_score_corrected_``, over rows.
+        Standard error of ``best_score_corrected_``, over rows, or over groups.
     best_member_ : str
         Name of the chosen member, or the class name of a single estimator.
     best_params_ : dict
         The chosen combination of ``param_grid``, as parameters of the member; with a
         sequence of values in one trajectory, also the alpha (or C) of the chosen
-        iterate.
+        iterate. It is absent at iterate 0, the start, before any value has been used,
+        unless the start is the solution at the first value, as on a path of the lasso.
     criterion_ : str
         The criterion that was used.
     task_ : {"regression", "classification"}
@@ -299,8 +310,8 @@ class TrajectoryEarlyStoppingCV(
         ----------
         X : {array-like, sparse matrix, RowSummary} of shape (n_samples, n_features)
             Training data, passed on to the estimator. With a :class:`RowSummary`,
-            ``cv`` is its number of folds, scorers cannot be used, and
-            ``best_score_corrected_`` is NaN.
+            ``cv`` is its number of folds, scorers cannot be used, and there is no
+            ``best_score_corrected_``.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; None with a :class:`RowSummary`, which contains them.
         sample_weight : array-like of shape (n_samples,) or float, default=None
@@ -350,8 +361,14 @@ class TrajectoryEarlyStoppingCV(
         if rule == "blend":
             weights = fit_params[candidates[0].member].get("sample_weight")
             comparison = blending_of(candidates, criterion, X, y, weights)
-        self._prepare(members, candidates, criterion.estimate, X, y, fit_params)
+        groups = self._prepare(
+            members, candidates, criterion.estimate, X, y, fit_params
+        )
         runs = self._run(criterion, candidates, X, y, fit_params, params)
+        copies = None
+        if groups is None and not (y is None or is_collection(X)):
+            copies = groups_of_copies(on_host(X), y)
+        criterion = replace(criterion, groups=copies if groups is None else groups)
         losses = losses_of(candidates, X, y)
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
@@ -360,10 +377,12 @@ class TrajectoryEarlyStoppingCV(
         compared = comparison(candidates, runs, criterion, rule, between, left_out)
         found = self._found(compared, losses, partial(on_device_of, X, passed_y))
         with threads_for(shape_of(X)):
-            corrected = compared.corrected_score(rng)
-        found["best_score_corrected_"], found["best_score_corrected_se_"] = corrected
+            try:
+                found["_corrected"] = compared.corrected_score(rng)
+            except Uncorrected as reason:
+                found["_corrected"] = str(reason)
         vars(self).update(found)
-        self._advise(compared, X, y, "groups" in params)
+        self._advise(compared, copies)
         return self
 
     @staticmethod
@@ -381,27 +400,40 @@ class TrajectoryEarlyStoppingCV(
             params = {**params, "sample_weight": weights}
         return params
 
-    def _advise(self, compared, X, y, has_groups):
-        """Warn if another call is likely to do better."""
-        _, run, choice = compared.best
-        if self.estimator is not None:
-            warn_of_last_iterate(run, choice, compared.criterion.sign)
-        folds = ESTIMATES["cv"].setting(run.estimator)
-        is_random = compared.criterion.estimate.name == "cv" and folds is None
-        if is_random and not (has_groups or y is None or is_collection(X)):
-            warn_of_copies(on_host(X), y)
+    def _advise(self, compared, copies):
+        """Warn if another call is likely to do better.
+
+        Parameters
+        ----------
+        copies : ndarray of int, shape (n_samples,), or None
+            The groups of rows that are copies of each other, if there are many.
+        """
+        warn_of_limits(compared, self.estimator is None)
+        folds = ESTIMATES["cv"].setting(compared.best[1].estimator)
+        name = compared.criterion.estimate.name
+        is_random = name == "loo" or (name == "cv" and folds is None)
+        if is_random and copies is not None:
+            warn_of_copies(copies)
 
     def _prepare(self, members, candidates, estimate, X, y, fit_params):
-        """Switch the criterion's estimate on in all candidates; share their work."""
+        """Switch the criterion's estimate on in all candidates; share their work.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,), or None
+            The group of every sample, if groups are passed to splitters.
+        """
         origins = self._cv_of(candidates)
         for each in candidates:
             weights = fit_params[each.member].get("sample_weight")
             prepare(each.estimator, estimate, each.params, X, y, weights)
         draws = fit_params[members[0][0]]
-        draw_once([each.estimator for each in candidates], origins, X, y, draws)
+        estimators = [each.estimator for each in candidates]
+        groups = draw_once(estimators, origins, X, y, draws)
         for name, member in members:
             own = [each.estimator for each in candidates if each.member == name]
             member._share_work(own, X, y, fit_params[name].get("sample_weight"))
+        return groups
 
     def _cv_of(self, candidates):
         """The ``cv`` that every candidate has a copy of."""

@@ -2,7 +2,8 @@
 
 The minimum of many estimates is below the risk on average. The bootstrap of BBC-CV
 (Tsamardinos, Greasidou and Borboudakis, 2018) repeats the choice on rows drawn from the
-held-out ones, and evaluates it on the rows not drawn.
+held-out ones, and evaluates it on the rows not drawn. Rows of a group are drawn
+together, and a row that several folds hold out is one.
 """
 
 from collections.abc import Callable
@@ -11,11 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .._estimator.estimates.held_out_losses import HeldOutLosses
-from ..risk.averages import mean_with_error
+from ..risk.averages import mean_with_error, units_of
 
 N_DRAWS = 200
-# More rows are drawn in so many groups, formed at random: means vary by as much.
+# More units are drawn in so many groups, formed at random: means vary by as much.
 MOST_GROUPS = 1000
+
+
+class Uncorrected(Exception):
+    """A score that cannot be corrected; the message says why."""
 
 
 class RecordedLosses(NamedTuple):
@@ -38,13 +43,15 @@ class RecordedLosses(NamedTuple):
     error: Callable
 
 
-def drawn_groups(rows, rng):
+def drawn_groups(rows, rng, groups=None):
     """Groups of rows, and how often each group is in every draw.
 
     Parameters
     ----------
     rows : ndarray of int
         All rows that any candidate holds out.
+    groups : ndarray of int, shape (n_samples,), default=None
+        The groups of rows that depend on each other, of which each is drawn whole.
 
     Returns
     -------
@@ -53,8 +60,10 @@ def drawn_groups(rows, rng):
     counts : ndarray of shape (N_DRAWS, n_groups)
     """
     rows = np.unique(rows)
-    n_groups = min(len(rows), MOST_GROUPS)
-    group = rng.permutation(len(rows)) % n_groups
+    units = units_of(rows, groups)
+    n_units = units.max() + 1
+    n_groups = min(n_units, MOST_GROUPS)
+    group = (rng.permutation(n_units) % n_groups)[units]
     drawn = rng.randint(n_groups, size=(N_DRAWS, n_groups))
     drawn += n_groups * np.arange(N_DRAWS)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=N_DRAWS * n_groups)
@@ -99,7 +108,7 @@ def chosen_in_draws(recorded, rule, group_of, counts):
     return choices, losses, weights
 
 
-def corrected_score(recorded, rule, rng):
+def corrected_score(recorded, rule, rng, groups=None):
     """The loss of choosing in this way, on rows that had no part in it.
 
     Parameters
@@ -108,20 +117,22 @@ def corrected_score(recorded, rule, rng):
         One for each candidate.
     rule : callable
         What picks an iterate from every path.
+    groups : ndarray of int, shape (n_samples,), default=None
+        As :func:`drawn_groups` takes them.
 
     Returns
     -------
     score, standard_error : float
         Mean over rows of the loss of the choices of the draws without the row; NaN if
-        no draw leaves rows out.
+        no draw leaves rows out, as where all are of one group.
     """
     all_rows = np.concatenate([each.losses.rows for each in recorded])
-    group_of, counts = drawn_groups(all_rows, rng)
+    group_of, counts = drawn_groups(all_rows, rng, groups)
     _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts)
     return _mean_of_others(losses, weights, counts)
 
 
-def corrected_blend(members, rows, part, blended, rule, rng):
+def corrected_blend(members, rows, part, blended, rule, rng, groups=None):
     """The loss of blending in this way, on rows that had no part in it.
 
     Every draw chooses the iterate of each member again, and then their weights.
@@ -139,6 +150,8 @@ def corrected_blend(members, rows, part, blended, rule, rng):
         parts of all members, along a last axis, with weights from rows so often drawn.
     rule : callable
         What picks an iterate from every path.
+    groups : ndarray of int, shape (n_samples,), default=None
+        As :func:`drawn_groups` takes them.
 
     Returns
     -------
@@ -146,7 +159,7 @@ def corrected_blend(members, rows, part, blended, rule, rng):
         As :func:`corrected_score` gives them.
     """
     samples, row_weights = rows
-    group_of, counts = drawn_groups(samples, rng)
+    group_of, counts = drawn_groups(samples, rng, groups)
     n_groups, labels = counts.shape[1], group_of(samples)
     chosen = [chosen_in_draws(own, rule, group_of, counts)[0] for own in members]
     # In the order of the iterates, which are computed in blocks.

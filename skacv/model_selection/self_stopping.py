@@ -91,7 +91,8 @@ default=None
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``.
     best_params_ : dict
-        Parameters of the chosen model that were compared or that change along its run.
+        Parameters of the chosen model that were compared or that change along its run:
+        without alpha or C at iterate 0, where none has been used.
     criterion_ : str
         The criterion that was used.
     task_ : {"regression", "classification"}

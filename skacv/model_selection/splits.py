@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._estimator.collections import is_collection, on_workers
 from .._estimator.data.row_summary import RowSummary
-from .._estimator.estimates.folds import ShuffledFolds, splitter_of
+from .._estimator.estimates.folds import ShuffledFolds, groups_of, splitter_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.streaming import n_folds_asked, n_sampled_asked, takes_moments_of
 
@@ -26,10 +26,13 @@ class DrawnSplits:
     cv : int, splitter or iterable
         What it stands for; metadata are requested as that requests them.
     splits : list of (ndarray of int, ndarray of int)
+    groups : ndarray of int, shape (n_samples,), or None
+        The group of every sample, if groups have been passed to it.
     """
 
     cv: object
     splits: list
+    groups: object = None
 
     def split(self, X, y=None, **params):
         """The splits that have been drawn, whatever is passed."""
@@ -59,21 +62,29 @@ def draw_once(candidates, origins, X, y, fit_params):
         What the ``cv`` of every candidate is a copy of.
     fit_params : dict
         What the candidates' ``fit`` will be passed.
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,), or None
+        The group of every sample, if groups are passed to the splitters.
     """
     # Folds of a collection are the same whenever they are drawn; a summary has its own.
     if is_collection(X) or isinstance(X, RowSummary):
-        return
+        return None
     drawn = {}
     for candidate, origin in zip(candidates, origins):
         if not ESTIMATES["cv"].is_on(candidate):
             continue
         if id(origin) not in drawn:
-            splits = _splits(candidate, X, y, fit_params)
-            drawn[id(origin)] = DrawnSplits(origin, splits)
+            found = _splits(candidate, X, y, fit_params)
+            drawn[id(origin)] = DrawnSplits(origin, *found)
         candidate.set_params(cv=drawn[id(origin)])
+    groups = (each.groups for each in drawn.values() if each.groups is not None)
+    return next(groups, None)
 
 
 def _splits(candidate, X, y, fit_params):
+    """The splits of a candidate's ``cv``, and the groups that it is passed."""
     routes = get_config()["enable_metadata_routing"]
     params = {
         key: fit_params[key]
@@ -82,7 +93,8 @@ def _splits(candidate, X, y, fit_params):
     }
     try:
         splitter, split_params = splitter_of(candidate, y, params)
-        return list(splitter.split(X, y, **split_params))
+        splits = list(splitter.split(X, y, **split_params))
+        return splits, groups_of(split_params)
     except (TypeError, ValueError):
         # What is wrong with them comes first.
         candidate._check_data(X, y, fit_params.get("sample_weight"))

@@ -9,6 +9,11 @@ Where targets spread more around some predictions than around others, residuals 
 divided by that spread, and are multiplied by the one of a new row. The jackknife+
 keeps its bound (Gupta, Kuchibhotla & Ramdas 2022, nested conformal prediction): the
 spread is a function of the same mu_{-i}.
+
+Rows of groups are not exchangeable, but groups are. A row of a new group is covered if
+every group has the same mass among the residuals, and one more has it beyond all of
+them (Lee, Barber & Willett 2023, "Distribution-free inference with hierarchical data").
+Several residuals of one row count as a group.
 """
 
 import numpy as np
@@ -50,25 +55,25 @@ def ends_of(interval, predictions, residuals, ranks, spread):
     return np.stack(ends, axis=-1)
 
 
-def rank_of(coverage, n_rows):
-    """Which of the ordered values of ``n_rows`` rows covers, ceil(c (n + 1)).
+def rank_of(coverage, n_units):
+    """Which of the ordered values of ``n_units`` rows covers, ceil(c (n + 1)).
 
     Raises
     ------
     ValueError
-        If there are too few rows for that coverage.
+        If there are too few of them for that coverage.
     """
-    rank = max(1, int(np.ceil(coverage * (n_rows + 1) - ROUNDING)))
-    if rank > n_rows:
+    rank = max(1, int(np.ceil(coverage * (n_units + 1) - ROUNDING)))
+    if rank > n_units:
         needed = int(np.ceil((coverage - ROUNDING) / (1 - coverage)))
         raise ValueError(
-            f"coverage={coverage} needs at least {needed} rows with held-out "
-            f"residuals, there are {n_rows}."
+            f"coverage={coverage} needs at least {needed} rows with held-out residuals "
+            f"(or groups, where rows have groups), there are {n_units}."
         )
     return rank
 
 
-def around_predictions(predictions, residuals, rank, spread=1.0):
+def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
     """Predictions plus and minus one of the ordered absolute residuals.
 
     Parameters
@@ -80,13 +85,18 @@ def around_predictions(predictions, residuals, rank, spread=1.0):
         From :func:`rank_of`.
     spread : float or ndarray of shape (n_samples, ...), default=1.0
         What the residual is multiplied by.
+    units : ndarray of int, shape (n_rows,), default=None
+        The unit of every residual, numbered from 0: all residuals of a unit count as
+        one. None: every row is a unit.
 
     Returns
     -------
     ndarray of shape (n_samples, ..., 2)
         Lower and upper end.
     """
-    width = _ranked(np.abs(residuals), rank) * spread
+    sizes = np.abs(residuals)
+    found = _ranked(sizes, rank) if units is None else _ranked_unit(sizes, rank, units)
+    width = found * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
 
 
@@ -120,3 +130,15 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
 def _ranked(values, rank):
     """The value of that rank, 1 the smallest, along the rows."""
     return np.partition(values, rank - 1, axis=0)[rank - 1]
+
+
+def _ranked_unit(values, rank, units):
+    """The least value below or at which ``rank`` units are, each counted by its share.
+
+    Shapes: values (n_rows, ...), units (n_rows,); returned (...).
+    """
+    shares = 1 / np.bincount(units)[units]
+    order = np.argsort(values, axis=0)
+    place = np.argmax(np.cumsum(shares[order], axis=0) >= rank - ROUNDING, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    return np.take_along_axis(ordered, place[None], axis=0)[0]

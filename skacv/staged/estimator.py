@@ -25,11 +25,11 @@ from .._compat import (
 )
 from .._estimator.data.checks import summed
 from .._estimator.delegation import routed
-from .._estimator.estimates.folds import splitter_of
+from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import RecordsTrajectory
+from .._estimator.estimates.recording import Limit, RecordsTrajectory
 from .._estimator.parameters import set_parameters
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
@@ -106,7 +106,8 @@ class Staged(
         says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
         CatBoost; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
-        Standard error of ``cv_path_``, over the folds.
+        Standard error of ``cv_path_``, over the folds; with one fold, over its rows, or
+        their groups. Folds that hold out rows repeatedly do not make it smaller.
     cv_fold_path_ : ndarray of shape (n_iter_ + 1, n_folds)
         Mean loss of every stage on every fold.
     cv_prediction_path_ : array-like of shape (n_iter_ + 1, n_held_out, ...)
@@ -154,6 +155,8 @@ class Staged(
     _data = None
     # The parameter of ``fit`` that was added to the sums of stages, if one was.
     _offset = None
+    # The group of every training row, where fit was passed groups.
+    _groups = None
 
     def __init__(
         self,
@@ -361,6 +364,7 @@ class Staged(
         known["_offset"] = of_fit.offset
         weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
         known["_row_weights"] = weights
+        known["_groups"] = groups = groups_of(of_split)
         target = target_of(np.asarray(y), known)
         known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]
@@ -375,7 +379,9 @@ class Staged(
             folds = [
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
-            evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
+            evaluation = Evaluation(
+                loss, folds, *evaluated_on, held_out.MOST_KEPT, groups
+            )
         # What is passed again is known by being the same objects.
         passed, data = (X, y, params), (summed(X), y)
         return StagedRun.of(
@@ -409,6 +415,14 @@ class Staged(
 
     def _changes_strength(self):
         return False
+
+    def _ended_by(self):
+        kind = self._kind()
+        if self.n_iter_ < kind.n_planned():
+            return None
+        name = f"{prefix_of(self.estimator)}{kind.count_name()}"
+        advice = f"{name}={kind.n_planned()} may be too small"
+        return Limit(name, advice, kind.unit)
 
     def _default_patience(self):
         return self._kind().patience

@@ -37,6 +37,8 @@ class Kind(ABC):
         The classes.
     count : str
         The parameter with the number of stages.
+    unit : str
+        What stages are, in messages.
     patience : int or None
         Stages without an improvement after which a run ends by default.
     own_stopping : dict
@@ -58,6 +60,7 @@ class Kind(ABC):
 
     classes: tuple = ()
     count = "n_estimators"
+    unit = "trees"
     patience = TREES
     own_stopping: dict = {}
     grows_with: dict = {"verbose": 0}

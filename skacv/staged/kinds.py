@@ -156,6 +156,7 @@ class Baggings(Averages):
     """Bagging of any estimator."""
 
     classes = ensemble.BaggingRegressor, ensemble.BaggingClassifier
+    unit = "estimators"
 
     # It cannot be had of members that are added.
     own_stopping = {"oob_score": False}
@@ -189,6 +190,7 @@ class AtOnce(Kind):
     """Boosting that cannot be continued, and is fitted to all stages at once."""
 
     classes = ensemble.AdaBoostRegressor, ensemble.AdaBoostClassifier
+    unit = "estimators"
     patience = NEVER
 
     def n_next(self, n_stages):
@@ -224,6 +226,7 @@ class Copied(Kind):
     """
 
     count = "max_iter"
+    unit = "passes"
     needs = ""
     patience = PASSES
 

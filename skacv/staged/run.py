@@ -10,7 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
-from ..risk.averages import mean_with_error
+from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
 from .growing import Growing
 from .held_out import HeldOutStages
 from .losses import WrongLabel
@@ -29,12 +29,14 @@ class Evaluation:
     classes : ndarray or None
     most_kept : int
         Largest number of predictions kept.
+    groups : ndarray of int, shape (n_samples,), or None
+        The group of every row, where there are groups.
     path : HeldOutStages or None
         Predictions for the held-out rows; None before the first stage.
     losses : list of ndarray of shape (n, n_folds)
         Mean losses of stages on the held-out rows of each fold.
-    row_error : list of ndarray of shape (n,)
-        Standard errors over rows, if there is one fold.
+    row_errors : list of ndarray of shape (n,)
+        Standard errors over the rows of the first fold, or over their groups.
     """
 
     loss: object
@@ -43,6 +45,7 @@ class Evaluation:
     weights: np.ndarray
     classes: np.ndarray | None
     most_kept: int
+    groups: np.ndarray | None = None
     path: HeldOutStages | None = None
     losses: list = field(default_factory=list)
     row_errors: list = field(default_factory=list)
@@ -83,18 +86,19 @@ class Evaluation:
         # Sums are rounded as the layout has it, which the number of stages may not.
         losses = np.ascontiguousarray(losses)
         ends = np.cumsum([len(held_out) for _, held_out in self.splits])[:-1]
-        parts = zip(np.split(losses, ends, axis=1), np.split(weights, ends))
-        found = [mean_with_error(*part) for part in parts]
-        self.losses.append(np.stack([mean for mean, _ in found], axis=1))
-        self.row_errors.append(found[0][1])
+        parts = list(zip(np.split(losses, ends, axis=1), np.split(weights, ends)))
+        found = [mean_with_error(*part)[0] for part in parts]
+        self.losses.append(np.stack(found, axis=1))
+        units = units_of(self.splits[0][1], self.groups)
+        self.row_errors.append(mean_with_error(*by_unit(*parts[0], units))[1])
 
     def path_and_error(self, n_stages):
         """The mean loss of every stage, and its standard error."""
         by_fold = np.ascontiguousarray(np.concatenate(self.losses)[: n_stages + 1])
         path, se_path = mean_with_error(by_fold, self._shares())
-        if len(self.splits) == 1:  # no spread over folds: that over rows
-            se_path = np.concatenate(self.row_errors)[: n_stages + 1]
-        return path, se_path
+        if len(self.splits) == 1:  # no spread over folds: that over rows, or groups
+            return path, np.concatenate(self.row_errors)[: n_stages + 1]
+        return path, se_path * error_of_repeats(self.rows, self.weights[self.rows])
 
     def attributes(self, y, n_stages):
         """Fitted attributes of cross-validation, for ``n_stages`` stages."""

@@ -97,7 +97,8 @@ def test_several_members_and_a_grid(X, y):
     assert sorted(found.member_paths_) == ["lasso", "ridge"]
     assert len(found.results_["params"]) == 3
     # Of single rows nothing is known.
-    assert np.isnan(found.best_score_corrected_)
+    with pytest.raises(AttributeError, match="single held-out rows are not known"):
+        _ = found.best_score_corrected_
 
 
 def test_the_default_members(X, y):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
 
@@ -138,14 +139,21 @@ def test_without_costs_of_single_rows(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion="r2")
     model.fit(X, y)
-    assert np.isnan(model.best_score_corrected_)
-    assert np.isnan(model.best_score_corrected_se_)
+    for name in ("best_score_corrected_", "best_score_corrected_se_"):
+        with pytest.raises(AttributeError, match="criterion=r2 scores all held-out"):
+            getattr(model, name)
 
 
 def test_a_class_that_does_not_say_what_rows_cost(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(NestedLeastSquares(True), criterion="loo")
-    assert np.isnan(model.fit(X[:, :8], y).best_score_corrected_)
+    with pytest.raises(AttributeError, match="single held-out rows are not known"):
+        _ = model.fit(X[:, :8], y).best_score_corrected_
+
+
+def test_an_unfitted_model_says_that_it_is_unfitted():
+    with pytest.raises(NotFittedError):
+        _ = TrajectoryEarlyStoppingCV(IterativeRidge()).best_score_corrected_
 
 
 # ------------------------------------------------------- what held-out rows cost

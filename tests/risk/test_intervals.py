@@ -104,3 +104,57 @@ def test_ends_cross_at_low_coverage_only(rng):
     for rank in range(1, 50):
         lower, upper = jackknife_plus(predictions, residuals, rank).T
         assert ((lower <= upper) == (rank >= 25)).all()
+
+
+# ------------------------------------------------------------------------ groups
+
+
+def hierarchical_width(sizes, groups, coverage):
+    """The least w at or below which a share of coverage is, groups of mass one each.
+
+    One more group has its mass beyond all residuals.
+    """
+    labels = np.unique(groups)
+    wanted = ceil(coverage * (len(labels) + 1) - 1e-9)
+    for w in np.sort(sizes):
+        below = sum(np.mean(sizes[groups == k] <= w) for k in labels)
+        if below >= wanted - 1e-9:
+            return w
+
+
+@pytest.mark.parametrize("coverage", [0.2, 0.5, 0.9])
+def test_groups_count_the_same_whatever_their_size(coverage, rng):
+    groups = rng.permutation(np.repeat(np.arange(15), rng.integers(1, 9, 15)))
+    residuals, predictions = rng.standard_normal((len(groups), 2)), np.zeros((1, 2))
+    rank = rank_of(coverage, 15)
+    found = around_predictions(predictions, residuals, rank, 1.0, groups)
+    for k in range(2):
+        width = hierarchical_width(np.abs(residuals[:, k]), groups, coverage)
+        np.testing.assert_array_equal(found[0, k], [-width, width])
+
+
+def test_groups_of_one_row_are_rows(rng):
+    residuals, predictions = rng.standard_normal(50), rng.standard_normal(3)
+    rank = rank_of(0.9, 50)
+    found = around_predictions(predictions, residuals, rank, 1.0, np.arange(50))
+    np.testing.assert_array_equal(
+        found, around_predictions(predictions, residuals, rank)
+    )
+
+
+def test_a_row_of_a_new_group_is_covered(rng):
+    """Ten groups of rows that are nearly alike: by rows it would be too few."""
+    n_groups, size, n_repeats = 10, 20, 2000
+    covered = np.zeros(2)
+    groups = np.repeat(np.arange(n_groups), size)
+    for _ in range(n_repeats):
+        scales = np.exp(rng.standard_normal(n_groups + 1))
+        residuals = scales[:-1][groups] * rng.standard_normal(len(groups))
+        new = scales[-1] * rng.standard_normal()
+        by_groups = around_predictions(
+            np.zeros(1), residuals, rank_of(0.8, n_groups), 1.0, groups
+        )
+        by_rows = around_predictions(np.zeros(1), residuals, rank_of(0.8, len(groups)))
+        covered += [found[0, 1] >= abs(new) for found in (by_groups, by_rows)]
+    assert covered[0] / n_repeats > 0.8 - 0.02
+    assert covered[1] < covered[0]

@@ -149,6 +149,24 @@ def splitter_of(estimator, y, params):
     return splitter, params
 
 
+def groups_of(split_params):
+    """The group of every sample, by number, if a splitter is passed groups.
+
+    Parameters
+    ----------
+    split_params : dict
+        As :func:`splitter_of` returns them.
+
+    Returns
+    -------
+    ndarray of int, shape (n_samples,), or None
+    """
+    groups = split_params.get("groups")
+    if groups is None:
+        return None
+    return np.unique(groups, return_inverse=True)[1]
+
+
 def _takes_groups(splitter):
     """Whether a splitter says that it needs groups."""
     if not hasattr(splitter, "get_metadata_routing"):
@@ -180,7 +198,7 @@ def _for_groups(cv, is_of_classes):
 
 
 def asked_folds(estimator, X, y, samples, params):
-    """The folds of ``cv`` as places among the samples, none without ``cv``.
+    """The folds of ``cv`` as places among the samples, none without ``cv``; groups.
 
     Parameters
     ----------
@@ -189,13 +207,16 @@ def asked_folds(estimator, X, y, samples, params):
 
     Returns
     -------
-    list of (ndarray of int, ndarray of int)
+    folds : list of (ndarray of int, ndarray of int)
+    groups : ndarray of int, shape (n_samples,), or None
+        As :func:`groups_of` numbers them.
     """
     splitter, split_params = splitter_of(estimator, y, params)
     if splitter is None:
-        return []
+        return [], None
     splits = splitter.split(X, y, **split_params)
-    return folds_of(splits, places(samples.rows, samples.n_samples))
+    folds = folds_of(splits, places(samples.rows, samples.n_samples))
+    return folds, groups_of(split_params)
 
 
 # The method ``get_metadata_routing`` of estimators with a parameter ``cv``.

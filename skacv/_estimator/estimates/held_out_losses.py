@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 from ...optim.matrix import slices
-from ...risk.averages import mean_with_error
+from ...risk.averages import error_of_repeats, mean_with_error, units_of
 from ..data.checks import validated_target
 
 ENTRIES_PER_BLOCK = 1 << 16  # fits in cache, with a few outputs
@@ -74,16 +74,23 @@ class HeldOutLosses:
             found[block] = (summing @ self.of(block).T).T
         return found, np.bincount(labels, self.weights, n_labels)
 
-    def averages(self):
+    def averages(self, groups=None):
         """Mean loss of every iterate, and its standard error over folds.
 
         Shapes: returned mean, standard_error (n_iterates,).
+
+        Parameters
+        ----------
+        groups : ndarray of int, shape (n_samples,), default=None
+            The group of every sample.
         """
         _, labels = np.unique(self.folds, return_inverse=True)
-        if labels.max() == 0:  # no spread over folds: that over rows
-            labels = np.arange(len(labels))
+        factor = error_of_repeats(self.rows, self.weights)
+        if labels.max() == 0:  # no spread over folds: that over rows, or their groups
+            labels, factor = units_of(self.rows, groups), 1.0
         losses, weights = self.sums(labels, labels.max() + 1)
-        return mean_with_error(losses / weights, weights)
+        mean, error = mean_with_error(losses / weights, weights)
+        return mean, error * factor
 
 
 def row_losses(loss, target, predictions):

@@ -10,7 +10,7 @@ from ...optim.matrix import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
-from ...risk.averages import mean_with_error
+from ...risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
 from ...risk.left_out.methods import (
     Request,
     coefficients_without,
@@ -312,16 +312,20 @@ def read_folds(run):
         for fold, (predictor, (_, rows)) in enumerate(zip(predictors, folds))
     ]
     weights = [data.problem.row_weights[rows].sum() for _, rows in folds]
-    by_fold = np.stack(by_fold, axis=1)
+    by_fold, samples = np.stack(by_fold, axis=1), data.held_out_samples(folds)
     path, se_path = mean_with_error(by_fold, np.array(weights, dtype=np.float64))
-    if len(folds) == 1:  # no spread over folds: that over rows
-        path, se_path = _path(np.asarray(predictors[0]), folds[0][1], data)
+    if len(folds) == 1:  # no spread over folds: that over rows, or their groups
+        units = units_of(samples[0], run.groups)
+        path, se_path = _path(np.asarray(predictors[0]), folds[0][1], data, units)
+    elif data.sample_weights is not None:  # a summary has each row in one fold
+        rows = np.concatenate(samples)
+        se_path = se_path * error_of_repeats(rows, data.sample_weights[rows])
     return {
         "cv_path_": path,
         "cv_se_path_": se_path,
         "cv_fold_path_": by_fold,
         "cv_prediction_path_": HeldOutPath(paths, data.predictions(run.estimator)),
-        "cv_indices_": data.held_out_samples(folds),
+        "cv_indices_": samples,
         "cv_target_": data.held_out_targets(folds),
     }
 
@@ -389,15 +393,23 @@ def _fold_path(run, fold, predictor, rows):
     return run.so_far.first(("cv", fold), len(predictor), found)
 
 
-def _path(predictors, rows, data):
-    """Weighted mean of the losses of the rows, and its standard error."""
+def _path(predictors, rows, data, units=None):
+    """Weighted mean of the losses of the rows, and its standard error over units.
+
+    Parameters
+    ----------
+    units : ndarray of int, shape (n_rows,), default=None
+        The unit of every row, as :func:`units_of` numbers them; None is the rows.
+    """
     problem = data.problem
     target = problem.target[rows].astype(np.float64)
     weights = problem.row_weights[rows, 0].astype(np.float64)
     # So many iterates at a time that their losses stay in cache.
     size = ENTRIES_PER_BLOCK // target.size
     found = [
-        mean_with_error(losses_of(problem.loss, target, predictors[some]), weights)
+        mean_with_error(
+            *by_unit(losses_of(problem.loss, target, predictors[some]), weights, units)
+        )
         for some in slices(len(predictors), size)
     ]
     return np.concatenate(found, axis=1)

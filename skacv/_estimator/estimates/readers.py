@@ -55,6 +55,8 @@ class FinishedRun:
         the run or a longer one.
     so_far : SoFar
         What is known about the iterates since the estimates were last computed.
+    groups : ndarray of int, shape (n_samples,), or None
+        The group of every sample that was passed, where there are groups.
     """
 
     estimator: Any
@@ -65,6 +67,7 @@ class FinishedRun:
     best: int | None = None
     known: dict[str, dict[str, Any]] = field(default_factory=dict)
     so_far: SoFar = field(default_factory=SoFar)
+    groups: np.ndarray | None = None
 
     @cached_property
     def values(self) -> np.ndarray:

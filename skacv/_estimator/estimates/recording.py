@@ -3,12 +3,34 @@
 from abc import abstractmethod
 from copy import copy
 from types import FunctionType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .held_out_losses import HeldOutLosses
+
+
+class Limit(NamedTuple):
+    """What has ended a run, though it might have gone on.
+
+    Attributes
+    ----------
+    parameter : str
+        The parameter that sets it.
+    advice : str
+        A clause for warnings, such as "max_iter=20 may be too small".
+    unit : str
+        What an iterate is counted in.
+    n_last : int
+        How many of the last iterates have the last of several strengths of a penalty;
+        0 if the parameter is none.
+    """
+
+    parameter: str
+    advice: str
+    unit: str = "updates"
+    n_last: int = 0
 
 
 @runtime_checkable
@@ -175,6 +197,20 @@ class RecordsTrajectory(Protocol):
             By default None: the run is not stopped early.
         """
         return None
+
+    def _ended_by(self) -> Limit | None:
+        """The parameter that has ended the run, for a warning that it is too small.
+
+        Called after ``fit``.
+
+        Returns
+        -------
+        Limit or None
+            None if the run ended by itself. By default its ``max_iter``, if it has one.
+        """
+        if not hasattr(self, "max_iter"):
+            return None
+        return Limit("max_iter", f"max_iter={self.max_iter} may be too small")
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Raise the error that ``fit`` would raise on invalid data.

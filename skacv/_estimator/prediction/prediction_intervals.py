@@ -1,5 +1,7 @@
 """Prediction intervals at any iterate, from held-out residuals of the run."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
@@ -7,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._compat import check_in_memory
 from ...optim.matrix import slices
 from ...optim.namespaces import dtype_of, here, rows_in
+from ...risk.averages import units_of
 from ...risk.intervals import (
     around_predictions,
     checked_coverage,
@@ -50,30 +53,62 @@ def intervals_of(fitted, X, coverage, method):
     check_in_memory(X)
     source = method
     if method == "auto":
-        source = _first_of(fitted, interval_methods())
+        source = _first_of(fitted, _methods_for(fitted))
     elif method == "scaled":
         source = _source_to_scale(fitted)
+    _check_groups(fitted, source)
     residuals, spread = _relative_residuals(fitted, source)
-    ranks = [rank_of(each, len(residuals)) for each in coverage.ravel()]
+    units = _units_of(fitted, source)
+    n_units = len(residuals) if units is None else int(units.max()) + 1
+    ranks = [rank_of(each, n_units) for each in coverage.ravel()]
     if source == "jackknife+":
         ends = _jackknife_plus(fitted, new_rows(fitted, X), residuals, ranks, spread)
     else:
         predictions = fitted.predict(X)
         widths = spread(predictions)
         if method == "scaled":
-            held_out, sizes = _expected_sizes(fitted, X, residuals, source)
+            held_out, sizes = _expected_sizes(fitted, X, residuals, source, units)
             residuals, widths = residuals / held_out, widths * sizes
-        ends = ends_of(around_predictions, predictions, residuals, ranks, widths)
+        around = partial(around_predictions, units=units)
+        ends = ends_of(around, predictions, residuals, ranks, widths)
     ends = np.clip(ends, *fitted._loss.target_range)
     # One coverage has no axis of its own.
     return ends.reshape(*ends.shape[:-1], *coverage.shape)
+
+
+def _methods_for(fitted):
+    """The methods that are right: with groups only that of folds, which keep them."""
+    methods = interval_methods()
+    return methods if fitted._groups is None else {"cv": methods["cv"]}
+
+
+def _check_groups(fitted, method):
+    """Raise if the residuals of a method are of rows whose groups have been seen."""
+    if method not in _methods_for(fitted):
+        raise ValueError(
+            f"method={method!r} would ignore the groups that fit was passed: rows are "
+            "held out one by one, and others of their groups are not. Take "
+            "method='cv'."
+        )
+
+
+def _units_of(fitted, method):
+    """The unit of every held-out residual: its group, or its row; None if all differ.
+
+    Shapes: returned (n_held_out,).
+    """
+    indices = getattr(fitted, interval_methods()[method].indices, None)
+    if indices is None:
+        return None
+    units = units_of(np.hstack(indices), fitted._groups)
+    return units if len(np.unique(units)) < len(units) else None
 
 
 def _source_to_scale(fitted):
     """The first entry of the table with residuals of rows of X that are kept."""
     located = [
         method
-        for method, estimate in interval_methods().items()
+        for method, estimate in _methods_for(fitted).items()
         if method != "jackknife+" and hasattr(fitted, estimate.indices)
     ]
     missing = [] if located else ["loo=True (or cv=5)"]
@@ -152,8 +187,13 @@ def _missing_rows(fitted, kernel):
     return [kernel] if getattr(fitted, "X_fit_", fitted._data) is None else []
 
 
-def _expected_sizes(fitted, X, residuals, method):
+def _expected_sizes(fitted, X, residuals, method, units):
     """Expected sizes of residuals, for held-out rows and for rows of X.
+
+    Parameters
+    ----------
+    units : ndarray of int, shape (n_held_out,), or None
+        As :func:`_units_of` returns them.
 
     Returns
     -------
@@ -164,7 +204,8 @@ def _expected_sizes(fitted, X, residuals, method):
     rows, X = on_kept_columns(fitted, samples, X)
     settings = {"seed": fitted._seed, "n_jobs": fitted.n_jobs}
     targets = residuals.reshape(len(residuals), -1).T
-    held_out = [held_out_sizes(rows, own, samples, **settings) for own in targets]
+    apart = samples if units is None else units
+    held_out = [held_out_sizes(rows, own, apart, **settings) for own in targets]
     sizes = [fitted_sizes(rows, own, **settings)(X) for own in targets]
     return (
         np.stack(found, axis=1).reshape(-1, *residuals.shape[1:])
@@ -251,7 +292,7 @@ def fitted_sizes(X, residuals, seed, n_jobs=None):
     return lambda rows: np.maximum(forest.predict(rows), floor).astype(size.dtype)
 
 
-def held_out_sizes(X, residuals, samples, seed, n_jobs=None):
+def held_out_sizes(X, residuals, units, seed, n_jobs=None):
     """The same at the rows themselves, each from the residuals of others.
 
     Shapes: returned (n_rows,).
@@ -260,10 +301,10 @@ def held_out_sizes(X, residuals, samples, seed, n_jobs=None):
     ----------
     X, residuals, seed, n_jobs
         As in :func:`fitted_sizes`.
-    samples : ndarray of int, shape (n_rows,)
-        Which sample each row is: rows of one sample are held out together.
+    units : ndarray of int, shape (n_rows,)
+        The sample, or the group, of each row: those of one are held out together.
     """
-    distinct, place = np.unique(samples, return_inverse=True)
+    distinct, place = np.unique(units, return_inverse=True)
     if len(distinct) < 2:
         raise ValueError("method='scaled' needs at least 2 rows held out.")
     order = np.random.RandomState(seed).permutation(len(distinct))

@@ -60,7 +60,7 @@ class ArrayRows(RowsToFit):
         return samples.rows, samples.y, self.coded.weights, samples.passed
 
     def problem(self, estimator, params, seed, resume):
-        """The problem that they make, and the folds of ``cv`` as rows of it.
+        """The problem that they make, the folds of ``cv`` as rows of it, and groups.
 
         Parameters
         ----------
@@ -73,8 +73,11 @@ class ArrayRows(RowsToFit):
         -------
         TrainingData
         list of (ndarray of int, ndarray of int)
+        ndarray of int, shape (n_samples,), or None
+            The group of every sample, if the splitter is passed groups.
         """
         check_loo(estimator.loo, len(self.samples.rows))
         X, y, _ = self.passed
-        folds = asked_folds(estimator, X, y, self.samples, params)
-        return estimator._data_of(self.samples, self.coded, folds, seed, resume)
+        folds, groups = asked_folds(estimator, X, y, self.samples, params)
+        data = estimator._data_of(self.samples, self.coded, folds, seed, resume)
+        return *data, groups

@@ -28,6 +28,7 @@ from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read, setting_of
+from ..estimates.recording import Limit
 from ..parameters import keeps_data
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
@@ -63,6 +64,8 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     _follows_X = True
     # While a run may go on.
     _live = None
+    # The group of every training row, where fit was passed groups.
+    _groups = None
     get_metadata_routing = routing_of
 
     def __getattr__(self, name: str) -> Any:
@@ -224,17 +227,60 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         dict
-            The name of its parameter and its value, or nothing.
+            The name of its parameter and its value. Nothing at a start that the first
+            update moves away from: no strength has been used there.
         """
         strengths = self._spec().strengths
         if np.ndim(strengths.values) == 0 and not strengths.is_path:
             return {}
+        if t % (self.n_iter_ + 1) == 0 and not self._begins_at_solution():
+            return {}
         return {strengths.name: float(getattr(self, f"{strengths.name}_path_")[t])}
+
+    def _begins_at_solution(self):
+        """Whether the first update leaves the start as it is.
+
+        So does a path of the lasso that begins where all coefficients are zero.
+        """
+        paths = vars(self).get("coef_path_"), self.intercept_path_
+        return all(
+            path is not None and np.array_equal(path[:1], path[1:2]) for path in paths
+        )
 
     def _changes_strength(self):
         """Whether the record has iterates of several strengths of the penalty."""
         path = getattr(self, f"{self._spec().strengths.name}_path_")
         return bool((path != path[0]).any())  # they may be infinite
+
+    def _ended_by(self):
+        """The parameter that has ended the run, None if it ended by itself.
+
+        Returns
+        -------
+        Limit or None
+            Its strengths, if all have been used, or else ``max_iter``.
+        """
+        strengths, last = self._spec().strengths, self._phases[-1]
+        if len(self._phases) < len(strengths):
+            return None
+        is_short = last.n_updates >= self.max_iter
+        unit = "passes" if last.first_update.n_batches else "updates"
+        values = getattr(self, f"{strengths.name}_path_")
+        if values[-1] == values[0] or last.penalty.strength == 0:
+            advice = f"max_iter={self.max_iter} may be too small"
+            if not self.standardize:
+                advice += (
+                    " (columns of uneven size need many updates: standardize=True, or "
+                    "a StandardScaler before)"
+                )
+            return Limit("max_iter", advice, unit) if is_short else None
+        side = "below" if values[-1] < values[0] else "above"
+        others = f", or max_iter={self.max_iter} is too small" if is_short else ""
+        advice = (
+            f"values of {strengths.name} {side} {values[-1]:.3g}, the last one, may be "
+            f"better{others}"
+        )
+        return Limit(strengths.name, advice, unit, last.n_updates)
 
     def _default_patience(self):
         """Iterates without an improvement after which ``patience="auto"`` stops.
@@ -409,6 +455,7 @@ def _kept(estimator, run):
         "_seed": run.seed,
         "_loss": run.data.problem.loss,
         "_row_weights": run.data.sample_weights,
+        "_groups": run.groups,
         "_has_intercept": bool(estimator.fit_intercept),
         "_data": data,
         "_live": run if run.settings else None,

@@ -19,6 +19,8 @@ class FitRun:
     ----------
     rows : ArrayRows, SummarisedRows or RowsOnWorkers
     folds : list of (ndarray of int, ndarray of int)
+    groups : ndarray of int, shape (n_samples,), or None
+        The group of every sample that was passed, where there are groups.
     seed : int
         Draws batches, and whatever else belongs to the run.
     plan : list of Phase
@@ -42,6 +44,7 @@ class FitRun:
     rows: object
     data: object
     folds: list
+    groups: object
     seed: int
     plan: list
     carried: object = None
@@ -56,12 +59,12 @@ class FitRun:
     def begun(cls, estimator, rows, params, resume):
         """A run on these rows: at its start, or where the last record ended."""
         spec, seed = estimator._spec(), _seed(estimator, resume)
-        data, folds = rows.problem(estimator, params, seed, resume)
+        data, folds, groups = rows.problem(estimator, params, seed, resume)
         start, done = starting_point(estimator, data, resume)
         plan = spec.plan(data, seed, folds)
         plan = as_recorded(plan, done, data.problem.design.dtype)
         spec.solver.check([*done, *plan])
-        run = cls(rows, data, folds, seed, plan)
+        run = cls(rows, data, folds, groups, seed, plan)
         # There is no record of folds to go on from.
         run.carried = None if done else run.beside(estimator)
         run.live = cls.live_type(
@@ -82,7 +85,7 @@ class FitRun:
         """The finished run, from which estimates are computed."""
         run = self.trajectory, self.data, self.folds, self.carried
         held_out = self.best, self.known, self.so_far or SoFar()
-        return FinishedRun(estimator, *run, *held_out)
+        return FinishedRun(estimator, *run, *held_out, groups=self.groups)
 
     def warn(self, finished):
         """Warn about the run."""
@@ -92,9 +95,9 @@ class FitRun:
 class RowsToFit:
     """The rows of a fit, whatever they are: arrays, a summary, rows on workers.
 
-    A subclass defines ``problem(estimator, params, seed, resume)``, the data of the run
-    and the folds as rows of them, and ``is_same_as(other)``, whether another fit is to
-    the same rows.
+    A subclass defines ``problem(estimator, params, seed, resume)``, the data of the
+    run, the folds as rows of them, and groups; and ``is_same_as(other)``, whether
+    another fit is to the same rows.
     """
 
     run_type = FitRun

@@ -91,12 +91,13 @@ class SummarisedRows(RowsToFit):
         return other.summary is self.summary and other.n_samples == self.n_samples
 
     def problem(self, estimator, params, seed, resume):
-        """The problem that they make, and the folds as rows of it.
+        """The problem that they make, the folds as rows of it, and no groups.
 
         Returns
         -------
         SummaryData
         list of (ndarray of int, ndarray of int)
+        None
         """
         if params:
             raise TypeError(
@@ -115,7 +116,7 @@ class SummarisedRows(RowsToFit):
         ]
         if not all(len(rows) for fold in folds for rows in fold):
             raise ValueError(f"cv={n_folds}: some fold of the summary has no row.")
-        return data, folds
+        return data, folds, None
 
     def _standardized(self, estimator):
         """The summary as a run has it, and what has been done to its columns."""

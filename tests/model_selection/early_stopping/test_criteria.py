@@ -9,7 +9,7 @@ from sklearn.metrics import get_scorer, make_scorer, mean_squared_error
 from sklearn.model_selection import KFold
 
 from skacv import IterativeRidge, TrajectoryEarlyStoppingCV, TrajectoryLasso
-from skacv.model_selection.criteria import N_GROUPS
+from skacv.model_selection.criteria import N_BLOCKS
 
 
 @pytest.mark.parametrize("criterion", ["risk", "loo", "cv"])
@@ -212,7 +212,7 @@ def test_every_iterate_is_scored_once(n_candidates, data):
     grid = {"alpha": [0.1, 1.0][:n_candidates]}
     TrajectoryEarlyStoppingCV(ridge, criterion=counting, param_grid=grid).fit(X, y)
     # One trial; every iterate, and the jackknife at the best, of each candidate.
-    assert counting.n_calls == 1 + n_candidates * (31 + N_GROUPS)
+    assert counting.n_calls == 1 + n_candidates * (31 + N_BLOCKS)
 
 
 def test_stages_score_at_most_twice_as_often(data):
@@ -225,7 +225,7 @@ def test_stages_score_at_most_twice_as_often(data):
     n_stages = int(np.log2(n_iter // 4)) + 1
     stages = [1 + 4 * 2**k for k in range(n_stages)]
     assert stages[-1] == n_iter + 1
-    assert counting.n_calls == 1 + sum(stages) + N_GROUPS
+    assert counting.n_calls == 1 + sum(stages) + N_BLOCKS
 
 
 def test_one_standard_error_of_a_scorer(data):

@@ -135,7 +135,8 @@ def test_rows_in_common_are_found_however_many_there_are(monkeypatch, rng):
     assert np.isfinite(few.best_score_corrected_)
     monkeypatch.setattr(comparison, "MOST_LOSSES", 150)
     many = TrajectoryEarlyStoppingCV(members, criterion="cv", random_state=0).fit(X, y)
-    assert np.isnan(many.best_score_corrected_)
+    with pytest.raises(AttributeError, match="more than 150 losses of single"):
+        _ = many.best_score_corrected_
     assert many.best_score_ == few.best_score_
     assert many.best_member_ == "kernel"
 
@@ -171,7 +172,7 @@ def test_members_that_do_not_say_the_losses_of_rows(rule, data):
         model.fit(X, y)
     model.set_params(criterion="cv").fit(X, y)
     assert np.isfinite(model.best_score_)
-    assert np.isnan(model.best_score_corrected_)
+    assert not hasattr(model, "best_score_corrected_se_")
 
 
 def test_scorers_of_several_members_take_folds(data):

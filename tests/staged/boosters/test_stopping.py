@@ -112,3 +112,15 @@ def test_beside_members_of_our_own(name):
     model = TrajectoryEarlyStoppingCV(members, cv=3, random_state=0).fit(X, y)
     assert set(model.member_paths_) == {"lasso", "trees"}
     assert model.best_member_ == "trees"
+
+
+@pytest.mark.parametrize("rule", ["min", "blend"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_limit_that_is_too_small_has_its_own_name(name, rule):
+    X, y = load_diabetes(return_X_y=True)
+    inner = booster(name, 20, learning_rate=0.02)
+    members = [("boosted", inner), ("lasso", TrajectoryLasso(1e4, max_iter=1))]
+    model = TrajectoryEarlyStoppingCV(members, rule=rule, cv=3)
+    said = "iterate of 'boosted', 20 of 20 trees, is the last .* {}=20 may be too small"
+    with pytest.warns(UserWarning, match=said.format(kind_of(inner).count_name())):
+        model.fit(X, y)

@@ -34,7 +34,8 @@ def test_scorers_of_numbers(data):
         ]
         np.testing.assert_allclose(model.path_[1:], expected)
         assert model.best_iter_ == 1 + np.argmax(expected)
-        assert np.isnan(model.best_score_corrected_)
+        with pytest.raises(AttributeError, match="scores all held-out rows together"):
+            _ = model.best_score_corrected_
 
 
 @pytest.mark.parametrize("criterion", ["roc_auc", "accuracy"])
