@@ -10,7 +10,11 @@ from sklearn.utils.multiclass import type_of_target
 
 from .._compat import is_foreign
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, has_sparse_columns
+from .._estimator.data.checks import (
+    check_complete,
+    check_one_type,
+    has_sparse_columns,
+)
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.run.fit import shape_of
 from .._warnings import warn
@@ -319,8 +323,9 @@ def task_of(X, y):
         return "regression"
     if is_collection(y):
         raise ValueError(f"y is not in memory with Dask input: {SAY_WHICH}.")
-    check_target(y, of_classes=True)
     y = np.asarray(y)
+    check_complete(y)
+    check_one_type(y, "y")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     kind = type_of_target(y)

@@ -87,7 +87,7 @@ def state(model):
         ({"kernel": lambda X, Z: np.ones(3)}, "must return an array of shape"),
         ({"kernel": "precomputed"}, "square"),
         ({"loo": 151}, "more than the 150 rows"),
-        ({"cv": [(np.arange(149), [0])], "subsample_size": 149}, "subsample"),
+        ({"cv": [(np.arange(1, 150), [0])], "subsample_size": 150}, "subsample"),
     ],
 )
 def test_bad_parameters_change_nothing(params, message, data):

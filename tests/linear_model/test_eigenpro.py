@@ -435,7 +435,7 @@ def test_stopping_and_intervals(batch_size, rng):
         ({"subsample_size": 60}, "subsample_size must be less"),
         ({"alpha": [1.0, 0.1], "batch_size": 13}, "single alpha"),
         ({"step_size": 1e4}, "largest stable step"),
-        ({"cv": [(np.arange(59), [0])], "subsample_size": 59}, "subsample"),
+        ({"cv": [(np.arange(1, 60), [0])], "subsample_size": 60}, "subsample"),
     ],
 )
 def test_bad_parameters_change_nothing(params, message, rng):

@@ -186,11 +186,7 @@ def check_target(y, of_classes, multi_output=True):
     if sparse.issparse(y):
         raise ValueError("y is a sparse matrix: pass y.toarray().")
     array = _as_array(y)
-    if has_missing(array):
-        raise ValueError(
-            "Input y contains NaN or None: leave out the rows without a target, of X "
-            "and of y."
-        )
+    check_complete(array)
     if array.ndim == 2 and array.shape[1] > 1 and (of_classes or not multi_output):
         what = "label" if of_classes else "number"
         inner = "MultiOutputClassifier" if of_classes else "MultiOutputRegressor"
@@ -200,9 +196,18 @@ def check_target(y, of_classes, multi_output=True):
             "sklearn.multioutput does."
         )
     if of_classes:
-        _check_one_type(array, "y")
+        check_one_type(array, "y")
     else:
         check_numbers(array, "y")
+
+
+def check_complete(y):
+    """Raise where some targets of an array are missing."""
+    if has_missing(y):
+        raise ValueError(
+            "Input y contains NaN or None: leave out the rows without a target, of X "
+            "and of y."
+        )
 
 
 def validated_target(y, of_classes):
@@ -240,7 +245,7 @@ def _is_missing(value):
         return True
 
 
-def _check_one_type(labels, name):
+def check_one_type(labels, name):
     """Raise where some labels are strings and others are not: they have no order."""
     if labels.dtype.kind != "O":
         return
@@ -315,5 +320,5 @@ def validated_groups(groups, n_rows):
             "groups has missing values (None or NaN): give every row a group; a row "
             "that belongs to no other is a group of its own."
         )
-    _check_one_type(groups, "groups")
+    check_one_type(groups, "groups")
     return groups
