@@ -1,11 +1,13 @@
 """Plot the risk estimates along the iterations."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import log_loss
 
 from .._estimator.delegation import last_step
 from .._estimator.estimates.readers import ESTIMATES
@@ -50,8 +52,8 @@ class RiskPathDisplay(Display):
         Estimated mean loss of every iterate on unseen rows, and its standard error,
         each of shape (n_iter + 1,): from the memory matrix ("risk"), from
         leave-one-out, from cross-validation.
-    train_path : ndarray of shape (n_iter + 1,)
-        Mean loss on the training rows.
+    train_path : ndarray of shape (n_iter + 1,) or None
+        Mean loss on the training rows; None draws none.
     iteration : int
         The iterate in use, marked by a vertical line.
     criterion : {"risk", "loo", "cv"}, default=None
@@ -83,7 +85,7 @@ class RiskPathDisplay(Display):
     weight_bars_ : dict of str to matplotlib Rectangle
         The bar of every member of a blend.
     train_line_, test_line_ : matplotlib Line2D
-        ``test_line_`` is None without a test curve.
+        None without such a curve.
 
     Examples
     --------
@@ -97,7 +99,7 @@ class RiskPathDisplay(Display):
     """
 
     estimates: dict
-    train_path: np.ndarray
+    train_path: np.ndarray | None
     iteration: int
     criterion: str | None = None
     test_path: np.ndarray | None = None
@@ -124,7 +126,9 @@ class RiskPathDisplay(Display):
         estimator : fitted estimator
             An estimator of skacv, a :class:`TrajectoryEarlyStoppingCV`, or a pipeline
             that ends with one of them. For a blend, the paths of the member with the
-            largest weight are drawn.
+            largest weight are drawn. The paths of a blend of classifiers are held-out
+            log losses; a member that stops by another loss, such as the squared error
+            of a kernel machine, then has no training curve.
         X_test : {array-like, sparse matrix} of shape (n_samples, n_features), \
 default=None
             Test rows, in the format that ``estimator`` predicts for.
@@ -147,29 +151,34 @@ default=None
         if (X_test is None) != (y_test is None):
             raise ValueError("X_test and y_test go together: give both or neither.")
         inner, X_test = recorded(estimator, X_test)
-        test_path = None if X_test is None else inner.staged_loss(X_test, y_test)
-        estimates, criterion = _estimates(inner), None
-        name, others = type(inner).__name__, {}
         # A single model has chosen nothing, and has no weights.
         stopping, _ = last_step(estimator)
         weights = getattr(stopping, "weights_", {})
+        error = getattr(stopping, "_path_error", None)
+        is_own = error is None  # whether it is shown in the loss that it stops by
+        staged_loss = inner.staged_loss if is_own else partial(_log_losses, inner)
+        test_path = None if X_test is None else staged_loss(X_test, y_test)
+        estimates, criterion = _estimates(inner) if is_own else {}, None
+        name, others = type(inner).__name__, {}
         if getattr(stopping, "criterion_", None) in ESTIMATES:  # no scorer
             criterion = stopping.criterion_
             # Those of another loss have another axis.
             name, alike = stopping.best_member_, stopping._alike
             others = {each: stopping.member_paths_[each] for each in alike}
             # Members are compared on the rows that all have held out.
-            estimates[criterion] = others.pop(name), estimates[criterion][1]
+            if is_own:
+                error = estimates[criterion][1]
+            estimates[criterion] = others.pop(name), error
         display = cls(
             estimates=estimates,
-            train_path=inner.train_path_,
+            train_path=inner.train_path_ if is_own else None,
             iteration=inner.iteration_,
             criterion=criterion,
             test_path=test_path,
             tested=inner.recorded_iterations(),
             estimator_name=name,
             xscale=iteration_scale(inner, max(map(len, others.values()), default=0)),
-            loss=inner._loss.name,
+            loss=inner._loss.name if is_own else "log loss",
             others=others,
             weights=weights if sum(map(bool, weights.values())) > 1 else None,
         )
@@ -183,7 +192,10 @@ default=None
         self._draw_weights(ax)
         ax.set_ylim(*self._limits())
         ax.set_ylabel(f"mean {self.loss}")
-        drawn = [self.train_path, *(self.others or {}).values()]
+        drawn = [path for path, _ in self.estimates.values()]
+        drawn += (self.others or {}).values()
+        if self.train_path is not None:
+            drawn.append(self.train_path)
         return max(map(len, drawn)), "risk of every iterate"
 
     def _place_of_legend(self):
@@ -245,9 +257,11 @@ default=None
             (self.test_line_,) = ax.plot(
                 tested, self.test_path, color=BLACK, linewidth=1.6, label="test error"
             )
-        (self.train_line_,) = ax.plot(
-            self.train_path, color=GREEN, linestyle=":", label="train error"
-        )
+        self.train_line_ = None
+        if self.train_path is not None:
+            (self.train_line_,) = ax.plot(
+                self.train_path, color=GREEN, linestyle=":", label="train error"
+            )
 
     def _draw_mark(self, ax):
         self._mark_iteration(ax)
@@ -281,6 +295,20 @@ default=None
         high = min(max(path.max() for path in shown), max(begun, 2 * low))
         span = (high - low) or 1.0
         return max(low - 0.35 * span, 0), high + 0.05 * span
+
+
+def _log_losses(inner, X, y):
+    """Mean log loss of every iterate of a classifier on some rows.
+
+    Shapes: returned (n_iterates,).
+    """
+    y = np.asarray(y)
+    return np.array(
+        [
+            log_loss(y, found, labels=inner.classes_)
+            for found in inner.staged_predict_proba(X)
+        ]
+    )
 
 
 def _estimates(inner):

@@ -12,13 +12,15 @@ from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
 from ..staged import offset_of
+from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
-from .comparison import Comparison
+from .comparison import Comparison, loss_name
 from .criteria import PathCriterion
 from .members import are_alike, losses_of, named_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
 from .optimism import corrected_blend
 
+LOG_LOSS = LogLoss().name
 # Estimates with predictions of single rows, by runs that have never seen them.
 HELD_OUT = ("cv", "loo")
 NEEDED = "rule='blend' needs held-out predictions of single rows, which"
@@ -249,13 +251,55 @@ class Blending(Comparison):
     def score(self):
         """Mean held-out loss of the blend, and its standard error over folds."""
         losses = self._mixture.losses(self._chosen_parts @ self._found, self._target)
+        found = self._losses(1, lambda iterates: losses[None])
+        return tuple(float(each[0]) for each in found.averages(self.criterion.groups))
+
+    def _losses(self, n_iterates, losses_of):
+        """Losses of the rows that all runs have held out."""
         indices = self._indices(self._least_place)  # folds are those of any run
         folds = np.repeat(np.arange(len(indices)), [np.size(each) for each in indices])
         folds = folds[self._orders[self._least_place]]
-        found = HeldOutLosses(
-            self._samples, folds, self._row_weights, 1, lambda iterates: losses[None]
+        return HeldOutLosses(
+            self._samples, folds, self._row_weights, n_iterates, losses_of
         )
-        return tuple(float(each[0]) for each in found.averages(self.criterion.groups))
+
+    def _is_converted(self, place):
+        """Whether a candidate of classes stops by another loss than the log loss.
+
+        It is shown in the log loss nevertheless, by which members are blended.
+        """
+        is_own = loss_name(self.runs[place].estimator) == LOG_LOSS
+        return self.mixture is LogLosses and not is_own
+
+    def _log_losses(self, place, iterates):
+        """The held-out log loss of some iterates of a run, and its standard error.
+
+        Shapes: returned (n_iterates,).
+        """
+
+        def losses_of(some):
+            parts = [self._part(place, t)[:, 0] for t in iterates[some]]
+            return -np.log(np.stack(parts))
+
+        found = self._losses(len(iterates), losses_of)
+        return found.averages(self.criterion.groups)
+
+    def shown_path(self, place):
+        """The path of a candidate, the log loss of classes; its standard errors."""
+        if not self._is_converted(place):
+            return super().shown_path(place)
+        return self._log_losses(place, range(len(self.runs[place].path)))
+
+    def shown_score(self, place):
+        """The loss that results show of a choice, for classes the log loss."""
+        if not self._is_converted(place):
+            return super().shown_score(place)
+        found = self._log_losses(place, [self.choices[place].iteration])
+        return LOG_LOSS, *(float(each[0]) for each in found)
+
+    def alike(self, losses):
+        """The members whose paths are shown in the loss of the one that is kept."""
+        return list(losses) if self.mixture is LogLosses else super().alike(losses)
 
     def members(self):
         """Every member, at its chosen iterate."""

@@ -19,6 +19,7 @@ RESULTS = (
     "member",
     "params",
     "criterion",
+    "loss",
     "best_iter",
     "best_score",
     "best_score_se",
@@ -28,6 +29,11 @@ RESULTS = (
     "fit_time",
     "left_out",
 )
+
+
+def loss_name(estimator):
+    """The name of the loss of a fitted estimator."""
+    return getattr(getattr(estimator, "_loss", None), "name", "loss")
 
 
 def on_common_rows(runs, criterion, between):
@@ -182,7 +188,50 @@ class Comparison:
 
         Shapes: returned (n_iter + 1,).
         """
-        return {name: run.path for name, (run, _) in self.chosen().items()}
+        return {
+            name: self.shown_path(place)[0] for name, place in self._bests().items()
+        }
+
+    def shown_path(self, place):
+        """The path of a candidate as figures show it, and its standard errors.
+
+        Returns
+        -------
+        path : ndarray of shape (n_iter + 1,)
+        error : ndarray of shape (n_iter + 1,) or None
+            None where these are the ones that the estimator has.
+        """
+        return self.runs[place].path, None
+
+    def shown_score(self, place):
+        """The loss, or the scorer, that results show of a choice, and its value there.
+
+        Returns
+        -------
+        loss : str
+            The name of the loss, or of the scorer.
+        score, standard_error : float
+        """
+        choice = self.choices[place]
+        is_loss = isinstance(self.criterion, PathCriterion)
+        name = loss_name(self.runs[place].estimator) if is_loss else self.criterion.name
+        return name, choice.score, choice.standard_error
+
+    @property
+    def best_path(self):
+        """The path of the candidate that is kept, as :meth:`shown_path` returns it."""
+        return self.shown_path(self._place)
+
+    def alike(self, losses):
+        """The members whose paths are shown in the loss of the one that is kept.
+
+        Parameters
+        ----------
+        losses : dict
+            The loss of every member.
+        """
+        own = losses[self.best[0].member]
+        return [name for name, loss in losses.items() if loss == own]
 
     def corrected_score(self, rng):
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.
@@ -256,21 +305,23 @@ class Comparison:
         for place, (member, params, *_) in enumerate(self.candidates):
             run, choice = self.runs[place], self.choices[place]
             estimator, weight = run.estimator, bests.get(place, 0.0)
-            chosen = {self.criterion.name: (*choice, self.scores[place], weight)}
+            loss, *shown = self.shown_score(place)
+            own = loss, choice.iteration, *shown, self.scores[place], weight
+            chosen = {self.criterion.name: own}
             for name, estimate in ESTIMATES.items():
                 if hasattr(estimator, estimate.path) and name != self.criterion.name:
-                    own = PathCriterion(estimate)
-                    path = own.path(estimator)
-                    other = choice_of(estimator, path, own, self.rule)
-                    chosen[name] = (*other, np.nan, np.nan)
+                    criterion = PathCriterion(estimate)
+                    path = criterion.path(estimator)
+                    other = choice_of(estimator, path, criterion, self.rule)
+                    chosen[name] = (loss_name(estimator), *other, np.nan, np.nan)
             length = estimator.n_iter_, run.seconds
             rows += [
-                (member, run.parameters_at(params, each[0]), name, *each, *length, "")
+                (member, run.parameters_at(params, each[1]), name, *each, *length, "")
                 for name, each in chosen.items()
             ]
-        nothing = (np.nan,) * (len(RESULTS) - 4)
+        nothing = (np.nan,) * (len(RESULTS) - 5)
         rows += [
-            (member, {}, self.criterion.name, *nothing, why)
+            (member, {}, self.criterion.name, "", *nothing, why)
             for member, why in self.left_out.items()
         ]
         return dict(zip(RESULTS, map(list, zip(*rows))))

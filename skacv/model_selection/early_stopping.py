@@ -198,15 +198,19 @@ class TrajectoryEarlyStoppingCV(
     task_ : {"regression", "classification"}
         The task that was used.
     path_ : ndarray of shape (n_iter_ + 1,)
-        Value of the criterion at every iterate of the chosen run.
+        Value of the criterion at every iterate of the chosen run. In a blend of
+        classifiers it is the log loss of held-out probabilities for every member, also
+        for one that stops by another loss, such as a kernel machine by the squared
+        error; its ``best_iter_`` may then not be the least.
     member_paths_ : dict of str to ndarray
         The same for every member, with its best combination of parameters.
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
-        "params", "criterion", "best_iter", "best_score", "best_score_se", "score"
-        (which compares members: the best score, or the accuracy or R^2 if their losses
-        differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for the run
-        and its estimates), "left_out" (why a member was not run, else empty).
+        "params", "criterion", "loss" (the name of the loss, or of the scorer, of the
+        best score), "best_iter", "best_score", "best_score_se", "score" (which compares
+        members: their best score by the criterion, or the accuracy or R^2 if their
+        losses differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for
+        the run and its estimates), "left_out" (why a member was not run, else empty).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, for linear models and for blends whose
         members are all linear in the columns of X.
@@ -457,7 +461,7 @@ class TrajectoryEarlyStoppingCV(
         best, run, choice = compared.best
         results, (score, error) = compared.results(), compared.score
         members = {name: placed(each) for name, each in compared.members().items()}
-        kept, own = compared.kept(members), losses[best.member]
+        kept, (path, path_error) = compared.kept(members), compared.best_path
         return {
             "estimator_": kept,
             "members_": members,
@@ -469,10 +473,11 @@ class TrajectoryEarlyStoppingCV(
             "best_params_": run.parameters_at(best.params, choice.iteration),
             "criterion_": compared.criterion.name,
             "task_": "classification" if is_classifier(kept) else "regression",
-            "path_": run.path,
+            "path_": path,
             "member_paths_": compared.paths(),
             "results_": results,
-            "_alike": [name for name, loss in losses.items() if loss == own],
+            "_alike": compared.alike(losses),
+            "_path_error": path_error,
         }
 
     def _criterion(self, candidates, X, y, params):

@@ -82,10 +82,11 @@ default=None
     best_iter_ : int
         Index of the chosen iterate of ``best_member_``.
     best_score_ : float
-        Estimated mean squared error of ``estimator_`` on unseen rows.
+        Estimated mean squared error of ``estimator_`` on unseen rows; with a scorer as
+        ``criterion`` its score, and greater is better.
     best_score_corrected_ : float
         ``best_score_``, corrected for the optimism of the choice: what to expect on new
-        rows.
+        rows. Without losses of single rows, as with scorers, there is none.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_se_ : float
@@ -98,7 +99,8 @@ default=None
     task_ : {"regression", "classification"}
         The task.
     path_ : ndarray of shape (n_iter_ + 1,)
-        The estimate of every iterate of the chosen run.
+        The estimate of every iterate of the chosen run; for a blend of classifiers the
+        log loss, also of a kernel machine, which stops by the squared error.
     member_paths_ : dict of str to ndarray
         The same for every model.
     results_ : dict of lists
@@ -158,7 +160,8 @@ default=None
     ----------
     {estimator_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        Estimated loss of ``estimator_`` on unseen rows; the log loss for a blend.
+        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend; with
+        a scorer as ``criterion`` its score, and greater is better.
     {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
     {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
     {n_features_in_, feature_names_in_, classes_}

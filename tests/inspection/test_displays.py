@@ -184,8 +184,31 @@ def test_members_of_another_loss_have_bars_too(rng):
     model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X, y)
     assert min(model.weights_.values()) > 0.05
     display = RiskPathDisplay.from_estimator(model)
-    assert display.other_lines_ == {}
+    (other,) = set(model.weights_) - {model.best_member_}
+    line = display.other_lines_[other].get_ydata()
+    np.testing.assert_array_equal(line, model.member_paths_[other])
     assert list(display.weight_bars_) == ["logistic", "kernel"]
+
+
+def test_a_kernel_in_a_blend_is_drawn_in_the_log_loss(rng):
+    """It stops by the squared error, which the others do not have."""
+    X = rng.standard_normal((150, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(150) > 0, "b", "a")
+    members = [
+        ("logistic", TrajectoryLogisticRegression(max_iter=5)),
+        ("kernel", KernelEigenProClassifier(gamma=1.0, random_state=0)),
+    ]
+    model = TrajectoryEarlyStoppingCV(members, rule="blend").fit(X[:100], y[:100])
+    assert model.best_member_ == "kernel"
+    display = RiskPathDisplay.from_estimator(model, X[100:], y[100:])
+    assert display.ax_.get_ylabel() == "mean log loss"
+    assert list(display.lines_) == ["cv"]
+    np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.path_)
+    assert display.train_line_ is None
+    kernel, tested = model.members_["kernel"], display.test_line_.get_ydata()
+    for t in (0, model.best_iter_, len(tested) - 1):
+        found = kernel.at_iteration(t).predict_proba(X[100:])
+        assert tested[t] == pytest.approx(log_loss(y[100:], found))
 
 
 @pytest.mark.parametrize("rule", ["min", "blend"])

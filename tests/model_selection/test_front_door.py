@@ -52,7 +52,8 @@ def test_raw_columns_are_those_of_a_scaler():
 def test_the_last_iterate_of_a_run_that_still_improves_is_warned_of(rng):
     X, y = raw_diabetes()
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20))
-    with pytest.warns(ConvergenceWarning, match="581, is the last of a run"):
+    said = "581 of 581 updates, is the last of a run.*standardize=True"
+    with pytest.warns(ConvergenceWarning, match=said):
         model.fit(X, y)
     assert model.best_iter_ == len(model.path_) - 1
     with warnings.catch_warnings():

@@ -1,8 +1,11 @@
 """Decisions calibrated to log odds on held-out rows."""
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import expit, softmax
+
+# Newton's method ends after a step that is so small a part of the scale: the next would
+# be as small as rounding.
+MOST_STEPS, PRECISION = 100, 1e-8
 
 
 def scale_of(decision, label, weights):
@@ -29,24 +32,42 @@ def scale_of(decision, label, weights):
         Zero if larger decisions do not make a class more likely.
     """
     decision = decision.astype(np.float64)
+    share, other = weights / weights.sum(), 1 / (len(decision) + 2)
     if decision.ndim == 1:
-        decision = np.stack([-decision, decision], axis=1) / 2
-    n_rows, n_classes = decision.shape
-    other = 1 / (n_rows + 2)
-    target = np.full(decision.shape, other / (n_classes - 1))
-    target[np.arange(n_rows), label] = 1 - other
-    wanted = np.sum(target * decision, axis=1)
+        wanted = np.where(label == 1, 1 - other, other) * decision
+    else:
+        n_rows, n_classes = decision.shape
+        target = np.full(decision.shape, other / (n_classes - 1))
+        target[np.arange(n_rows), label] = 1 - other
+        wanted = np.sum(target * decision, axis=1)
 
-    def slope(scale):
-        """The derivative of the mean log loss."""
-        expected = np.sum(softmax(scale * decision, axis=1) * decision, axis=1)
-        return np.average(expected - wanted, weights=weights)
+    def derivatives(scale):
+        """The first and second derivative of the mean log loss, which is convex."""
+        if decision.ndim == 1:
+            probability = expit(scale * decision)
+            expected = probability * decision
+            variance = expected * (1 - probability) * decision
+        else:
+            moment = softmax(scale * decision, axis=1) * decision
+            expected = moment.sum(axis=1)
+            variance = np.einsum("nk,nk->n", moment, decision) - expected**2
+        return share @ (expected - wanted), share @ variance
 
     size = np.abs(decision).max()
+    slope, curvature = derivatives(0.0)
     # Decisions that are the same for all classes have a slope of rounding alone.
-    if slope(0.0) >= -np.finfo(np.float64).eps * size:
+    if slope >= -np.finfo(np.float64).eps * size:
         return 0.0
-    largest = 1 / size
-    while slope(largest) < 0:
-        largest *= 2
-    return brentq(slope, 0.0, largest)
+    # Newton's method, within the bounds that earlier slopes have set.
+    scale, low, high = 0.0, 0.0, np.inf
+    for _ in range(MOST_STEPS):
+        with np.errstate(divide="ignore"):
+            found = scale - slope / curvature
+        if not low < found < high:
+            found = (low + high) / 2 if np.isfinite(high) else 2 * low
+        if abs(found - scale) <= PRECISION * found:
+            return float(found)
+        scale = found
+        slope, curvature = derivatives(scale)
+        low, high = (scale, high) if slope < 0 else (low, scale)
+    return float(scale)

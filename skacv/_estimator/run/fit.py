@@ -266,19 +266,18 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         is_short = last.n_updates >= self.max_iter
         unit = "passes" if last.first_update.n_batches else "updates"
         values = getattr(self, f"{strengths.name}_path_")
+        few = f"max_iter={self.max_iter} may be too small"
+        if not self.standardize:
+            few += (
+                " (columns of uneven size need many updates: standardize=True, or a "
+                "StandardScaler before)"
+            )
         if values[-1] == values[0] or last.penalty.strength == 0:
-            advice = f"max_iter={self.max_iter} may be too small"
-            if not self.standardize:
-                advice += (
-                    " (columns of uneven size need many updates: standardize=True, or "
-                    "a StandardScaler before)"
-                )
-            return Limit("max_iter", advice, unit) if is_short else None
+            return Limit("max_iter", few, unit) if is_short else None
         side = "below" if values[-1] < values[0] else "above"
-        others = f", or max_iter={self.max_iter} is too small" if is_short else ""
         advice = (
             f"values of {strengths.name} {side} {values[-1]:.3g}, the last one, may be "
-            f"better{others}"
+            f"better{', or ' + few if is_short else ''}"
         )
         return Limit(strengths.name, advice, unit, last.n_updates)
 
