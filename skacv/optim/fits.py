@@ -262,8 +262,11 @@ class Fits:
             return self._quadratic_direction(gradient, ridges[0, 0])
         predictor, size = self.predictor_at(iterate), gradient[:, :, 0].size
         for r in range(self.n_fits):
-            problem, own = self.alone(r), gradient[:, :, r]
-            matrix = problem.hessian(predictor[:, :, r]).reshape(size, size)
+            own = gradient[:, :, r]
+            curvature = self.problem.loss.curvature_matrix(
+                self.target[:, :, 0], predictor[:, :, r]
+            )
+            matrix = self._hessian(r, curvature).reshape(size, size)
             matrix[np.diag_indices(size)] += ridges[:, :, r].ravel()
             # The shortest solution if the Hessian is singular.
             direction, *_ = lstsq(matrix, own.ravel(), cond=SINGULAR)
@@ -285,13 +288,30 @@ class Fits:
         """
         if r in self._bases:
             return self._bases[r]
-        problem = self.alone(r)
-        matrix = hessian(problem.design, problem.row_weights[:, :1, None])
+        matrix = self._hessian(r, np.ones((len(self.target), 1, 1)))
         values, vectors = eigh(matrix[:, 0, :, 0])
         values = np.clip(values, 0, None)
         if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
             self._bases[r] = values, vectors
         return values, vectors
+
+    def _hessian(self, r, curvature):
+        """The Hessian of one fit's loss, (n_columns, n_outputs, n_columns, n_outputs).
+
+        Shapes: curvature (n_rows, n_outputs, n_outputs).
+        """
+        design, weights = self.problem.design, self.row_weights[:, :, r]
+        if self.columns is not None:
+            design = design.shifted(self.columns.center[:, r])
+        if self.recentres:
+            design = design.centered(weights)
+        found = hessian(design, curvature * weights[:, :, None])
+        if self.columns is not None:
+            # Not before: columns of X are never written anew.
+            factor = self.columns.factor[:, r, None]
+            found *= factor[:, :, None, None]
+            found *= factor
+        return found
 
     def inverse_hessians(self, penalty, iterate):
         """The inverse Hessian of every fit's objective, (n_fits, n, n).
