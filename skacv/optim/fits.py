@@ -392,11 +392,30 @@ class Fits:
             np.multiply(weights[rows], slope, out=found[rows])
         return found
 
+    def objectives(self, penalty, iterate):
+        """Loss and penalty of every fit, (n_fits,)."""
+        if iterate.predictor is None and self._goes_by_blocks:
+            (values,) = self._summed(self._values, iterate.coef)
+        else:
+            values = self.value(self.predictor_at(iterate))
+        penalties = penalty.values(np.moveaxis(iterate.coef, 2, 0))
+        return values + self.penalty_scale * penalties
+
+    def _values(self, rows, design, predictor):
+        """Losses summed over some rows, a list of one array."""
+        loss = self.problem.loss.value(self.target[rows], predictor)
+        return [(self.row_weights[rows] * loss).sum(axis=(0, 1), dtype=np.float64)]
+
+    @cached_property
+    def values_at_zero(self):
+        """Loss of every fit where all coefficients are zero, (n_fits,)."""
+        shape = len(self.target), self.problem.target.shape[1], self.n_fits
+        return self.value(np.broadcast_to(0.0, shape))
+
     def value(self, predictor):
         """Loss of every fit on its own rows, summed over the outputs, (n_fits,)."""
         loss = self.problem.loss.value(self.target, predictor)
-        weighted = np.broadcast_to(self.row_weights * loss, predictor.shape)
-        return weighted.sum(axis=(0, 1), dtype=np.float64)
+        return (self.row_weights * loss).sum(axis=(0, 1), dtype=np.float64)
 
 
 def _one_number(scale, dtype):

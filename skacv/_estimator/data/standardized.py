@@ -120,17 +120,23 @@ class Standardized:
         """
         shares = weights / weights.sum(axis=0)
         sums = design.t_dot(shares), design.squares_t_dot(shares)
-        n_features = len(self.scale)
-        mean, squares = (part[:n_features] for part in sums)
-        variance = squares - mean**2
+        mean, squares = (part[: len(self.scale)] for part in sums)
+        return self.maps(mean, squares, squares - mean**2, design.shape[1])
+
+    def maps(self, mean, squares, variance, n_columns):
+        """How fits have the columns, from their moments in units of the run.
+
+        Shapes: mean, squares, variance (n_features, n_fits); ``squares`` are the mean
+        squares of the entries.
+        """
         # As of all rows, a column that is constant is not scaled, in its own units.
-        is_constant = variance <= CONSTANT * np.finfo(design.dtype).eps * squares
+        is_constant = variance <= CONSTANT * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))
-        factor = np.ones((design.shape[1], shares.shape[1]))
+        factor = np.ones((n_columns, mean.shape[1]))
         center = np.zeros_like(factor)
-        factor[:n_features] = 1 / spread
-        center[:n_features] = mean * self.centers
+        factor[: len(mean)] = 1 / spread
+        center[: len(mean)] = mean * self.centers
         return ColumnMaps(factor, center)
 
 
