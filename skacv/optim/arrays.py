@@ -22,6 +22,7 @@ from .namespaces import (
     rows_in,
     there,
 )
+from .packed import n_packed, packed_eigenvalues
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
@@ -34,6 +35,9 @@ PRODUCT_MULTIPLICATIONS = 1 << 28
 PRODUCT_ENTRIES = 1 << 20
 # Rows of a Gram matrix that are added up at a time.
 STRIP = 256
+# Columns of an inner product of which one triangle is kept, at a time; and matrices of
+# so few bytes are kept whole.
+PACKED_STRIP, FEW_BYTES = 32, 1 << 22
 # Some libraries take half the time for products of so few multiplications, where a few
 # vectors (bytes of a row of them) meet so many rows at least.
 SMALL_PRODUCT, SMALL_ROW = 1_000_000, 48
@@ -280,6 +284,36 @@ class DenseDesign(ArrayDesign):
             scaled = weights[rows, :, None] * block[:, None]
             found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
         return found.transpose(1, 0, 2)
+
+    def spectrum(self):
+        """Eigenvalues of (design' design) / n_rows, as of any design."""
+        size = min(self.shape)
+        if size**2 * self.dtype.itemsize <= max(self.n_bytes, FEW_BYTES):
+            return super().spectrum()
+        # X in single precision leaves no room for both triangles.
+        values = packed_eigenvalues(self._packed_gram(size), size)
+        return np.clip(values / self.shape[0], 0.0, None)
+
+    def _packed_gram(self, size):
+        """The upper triangle of :meth:`smaller_gram`, column after column."""
+        triangle = np.empty(n_packed(size))
+        for strip in slices(size, PACKED_STRIP):
+            product = 0.0
+            if self.side == "columns":
+                for _, block in self._arrays(TILE_ROWS, slice(strip.stop)):
+                    product = product + block.T @ block[:, strip]
+            else:
+                part = self.rows(slice(strip.stop))
+                for columns in slices(self.shape[1], TILE_ROWS):
+                    block = part._centered_columns(columns)
+                    product = product + block @ block[strip].T
+                if self.row_scale is not None:
+                    product *= part.row_scale
+                    product *= part.row_scale[strip].T
+            for j in range(strip.start, strip.stop):
+                column = product[: j + 1, j - strip.start]
+                triangle[n_packed(j) : n_packed(j + 1)] = column
+        return triangle
 
     def part(self, rows, columns):
         """The design of some rows and, of them, some columns: one copy."""
