@@ -18,6 +18,7 @@ from .._estimator.data.training_data import (
     Coded,
     ColumnData,
     Samples,
+    check_size,
     column_data,
 )
 from .._estimator.prediction.decisions import (
@@ -228,6 +229,8 @@ def _check_moments(moments, loss, n_folds):
                 raise ValueError(
                     f"Fold {fold} of cv leaves no row of positive weight {purpose}."
                 )
+    for name, least, largest in zip("Xy", moments.least, moments.largest):
+        check_size(name, least.min(), largest.max())
     loss.check_target(np.stack([moments.least[1], moments.largest[1]]))
 
 

@@ -111,20 +111,19 @@ class ArrayDesign(MatrixDesign):
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
             block = part_of(self.X, rows, columns)
             if self.center is not None:
-                center = there(self.center[columns].T, self.X)
-                block = as_dtype(block, self.dtype) - center
+                # In double precision, as the centre.
+                block = block - there(self.center[columns].T, self.X)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
-                block = as_dtype(block, self.dtype) * there(scale, self.X)
+                block = block * there(scale, self.X)
             # Last: large means that are taken off cost no digits.
             yield rows, as_dtype(block, dtype)
 
     def _centered_columns(self, columns):
         """The columns in a slice, centred and without their scale, where X is."""
-        block = as_dtype(self.X[:, columns], self.dtype)
         if self.center is None:
-            return block
-        return block - there(self.center[columns].T, self.X)
+            return as_dtype(self.X[:, columns], self.dtype)
+        return self.X[:, columns] - there(self.center[columns].T, self.X)
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""

@@ -24,7 +24,7 @@ from ...optim.moments import (
 )
 from .row_blocks import blocks_of
 from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
-from .training_data import NAMES
+from .training_data import NAMES, check_sizes
 
 # Moments of more columns take longer than runs on the rows, and gigabytes.
 MOST_COLUMNS = 5000
@@ -265,6 +265,7 @@ class RowSummary(BaseEstimator):
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
         self._check_columns(X, y, is_first)
+        check_sizes(X, y)
         if is_first:
             vars(self).update(_nothing(shell, y))
         first = self.n_samples_seen_ if first_row is None else first_row

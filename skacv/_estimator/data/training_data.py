@@ -17,6 +17,8 @@ from ...optim.problem import Problem
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 NAMES = ("n_features_in_", "feature_names_in_")
+# Squares of squares, as spectra and step sizes need them, are numbers up to this size.
+LARGEST = 1e70
 
 
 def places(rows, n_samples):
@@ -253,6 +255,7 @@ class Samples:
 
     def standardized(self, weights, has_intercept):
         """The same samples with their columns standardised, by weights of the rows."""
+        check_sizes(self.X, self.y)
         columns = Standardized.of(self.X, weights, has_intercept)
         return replace(self, X=columns.applied(self.X), columns=columns)
 
@@ -300,6 +303,36 @@ def validated(estimator, X, y, sample_weight, **checks):
     return Samples(X, y, weights, rows, passed, names)
 
 
+def check_sizes(X, y):
+    """Raise where sums of squares of X, or of numbers in y, would be no numbers."""
+    entries, namespace = X.data if sparse.issparse(X) else X, namespace_of(X)
+    if len(entries):
+        check_size("X", float(namespace.min(entries)), float(namespace.max(entries)))
+    if y.dtype.kind in "fiu":
+        check_size("y", float(y.min()), float(y.max()))
+
+
+def check_size(name, least, largest):
+    """Raise where squares of numbers between these overflow, or all underflow.
+
+    Raises
+    ------
+    ValueError
+        If sums of squares would be infinite, or zero.
+    """
+    size = max(abs(least), abs(largest))
+    if size > LARGEST:
+        raise ValueError(
+            f"{name} has entries as large as {size:.1g}, and sums of their squares "
+            f"overflow: divide {name} by a number of about that size."
+        )
+    if 0 < size < 1 / LARGEST:
+        raise ValueError(
+            f"The largest entry of {name} is {size:.1g}, and squares of such numbers "
+            f"underflow: divide {name} by a number of about that size."
+        )
+
+
 @dataclass(frozen=True)
 class Coded:
     """Targets as a loss takes them.
@@ -329,6 +362,7 @@ def column_data(samples, coded, fit_intercept):
     ColumnData
     """
     X, loss = samples.X, coded.loss
+    check_sizes(X, coded.target)
     target = coded.target.astype(np.float64, copy=False)
     row_weights = (coded.weights / coded.weights.sum())[:, None]
     is_centered = bool(fit_intercept and loss.is_quadratic)
