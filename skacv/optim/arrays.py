@@ -380,7 +380,9 @@ class DeviceDesign(ArrayDesign):
 
     def _weighted_sum(self, weights):
         blocks = self._stored()
-        return here(sum(block.T @ there(weights[rows], self.X) for rows, block in blocks))
+        return here(
+            sum(block.T @ there(weights[rows], self.X) for rows, block in blocks)
+        )
 
     def _stored(self):
         """Rows of X in double precision, as they are, so many at a time."""

@@ -18,7 +18,6 @@ from .screen import Screen
 from .trajectory import Trajectory, iterate, updates_of
 from .updates import State
 
-
 # Memory that a record reserves for updates that are planned, in bytes.
 MOST_RESERVED = 1 << 28
 

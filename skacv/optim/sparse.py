@@ -9,6 +9,7 @@ from .matrix import ROW_BLOCK, MatrixDesign, slices
 # Entries that are converted to double precision at a time, at least.
 BLOCK_ENTRIES = 1 << 18
 
+
 class SparseDesign(MatrixDesign):
     """A CSR matrix, lazily centred and scaled: it is never made dense.
 
