@@ -115,7 +115,7 @@ def memory(n=2000, p=3000):
     for dtype in (np.float64, np.float32):
         X, y, _ = sparse_regression(n, p, n // 10, 0)
         X, y = X.astype(dtype), y.astype(dtype)
-        path = 101 * sum(X.shape) * X.itemsize
+        path = 101 * sum(X.shape) * 8  # iterates are in double precision
         model = TrajectoryLasso(ALPHA, solver="ista", max_iter=100, loo=False)
         peak = X.nbytes + peak_bytes(model.fit, X, y) - path
         work = f"peak memory of the fit, {n} x {p}, {np.dtype(dtype).name}"

@@ -1,7 +1,6 @@
 """Sums over a block of rows on a worker: slopes, losses, moments.
 
-Rows are taken in slices that stay in cache, products in the precision of X, and sums of
-slices in double precision.
+Rows are taken in slices that stay in cache, which are in double precision.
 """
 
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ class LeftOut:
         own = block.fold[rows]
         if self.are_rows:
             own = np.arange(block.first + rows.start, block.first + rows.stop)
-        return (own[:, None] != self.numbers).astype(block.X.dtype)
+        return (own[:, None] != self.numbers).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -93,10 +92,9 @@ def slopes_of(block, coef, intercept, loss, left_out):
 def _predictors(block, coef, intercept):
     """Slices of rows, X there, and the predictors of all coefficients."""
     X, shape = block.X, coef.shape
-    coef = coef.reshape(shape[0], -1).astype(X.dtype, copy=False)
-    intercept = intercept.astype(X.dtype)
+    coef = coef.reshape(shape[0], -1)
     for rows in slices(X, coef.shape[1]):
-        part = X[rows]
+        part = X[rows].astype(np.float64, copy=False)
         yield rows, part, (part @ coef).reshape(-1, *shape[1:]) + intercept
 
 
@@ -132,13 +130,14 @@ def path_values_of(block, coef, intercept, loss, n_folds):
     """
     X, n_fits = block.X, 1 + n_folds
     found = np.zeros((coef.shape[2], n_fits))
-    of_fit = [np.ascontiguousarray(coef[..., fit], X.dtype) for fit in range(n_fits)]
-    intercept = intercept.astype(X.dtype)
+    of_fit = [np.ascontiguousarray(coef[..., fit]) for fit in range(n_fits)]
     for rows in slices(X, of_fit[0][0].size):
+        part, fold = X[rows].astype(np.float64, copy=False), block.fold[rows]
         place = np.arange(rows.start, rows.stop)
         for fit in range(n_fits):
-            own = rows if fit == 0 else place[block.fold[rows] == fit - 1]
-            predictor = X[own] @ of_fit[fit].reshape(X.shape[1], -1)
+            some = slice(None) if fit == 0 else np.flatnonzero(fold == fit - 1)
+            own = place[some]
+            predictor = part[some] @ of_fit[fit].reshape(X.shape[1], -1)
             predictor = predictor.reshape(-1, *coef.shape[1:3]) + intercept[..., fit]
             value = loss.value(block.y[own, :, None], predictor).sum(axis=1)
             found[:, fit] += block.weight[own] @ value
@@ -176,8 +175,7 @@ def moments_of(block, n_folds):
     weight, of_X = np.zeros(n_parts), np.zeros((n_parts, X.shape[1]))
     of_target = np.zeros((n_parts, block.y.shape[1]))
     for rows in slices(X):
-        shares = block.weight[rows] * (np.arange(n_parts)[:, None] == block.fold[rows])
-        shares = shares.astype(np.float64)
+        shares = shares_of(block, rows, n_parts)
         weight += shares.sum(axis=1)
         of_X += shares @ X[rows]
         of_target += shares @ block.y[rows]
@@ -187,6 +185,30 @@ def moments_of(block, n_folds):
     largest = tuple(_by_column(part, "max", -np.inf) for part in parts)
     n_positive = int(np.count_nonzero(there))
     return Moments(weight, of_X.T, of_target.T, n_positive, least, largest)
+
+
+def shares_of(block, rows, n_parts):
+    """Weights of some rows in every fold, (n_parts, n_rows): one part is all rows."""
+    is_in = np.arange(n_parts)[:, None] == block.fold[rows]
+    return (block.weight[rows] * is_in).astype(np.float64)
+
+
+def squares_of(block, mean, n_folds):
+    """Weighted squares about means, summed over the rows of every fold, or of all.
+
+    Shapes: mean (n_features,); returned (n_features, n_parts).
+    """
+    X, n_parts = block.X, max(n_folds, 1)
+    found = np.zeros((n_parts, X.shape[1]))
+    for rows in slices(X):
+        shares = shares_of(block, rows, n_parts)
+        if sparse.issparse(X):
+            part = X[rows].astype(np.float64)
+            found += shares @ part.multiply(part) - 2 * mean * (shares @ part)
+            found += mean**2 * shares.sum(axis=1, keepdims=True)
+        else:
+            found += shares @ (X[rows] - mean) ** 2
+    return found.T
 
 
 def _by_column(part, name, of_none):

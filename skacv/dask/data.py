@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._compat import class_weights
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import NAMES, check_target, validated_target
+from .._estimator.data.checks import NAMES, check_size, check_target, validated_target
 from .._estimator.data.standardized import AS_PASSED, Standardized
 from .._estimator.data.training_data import Coded, ColumnData, Samples, column_data
 from .._estimator.prediction.decisions import (
@@ -22,9 +22,15 @@ from .._estimator.prediction.decisions import (
 )
 from ..optim.problem import Problem
 from ..risk.refit import Refit
-from .block_sums import joined_moments, moments_of, slices
+from .block_sums import joined_moments, moments_of, squares_of
 from .folds import Labels, folds_of
-from .problem import Means, ProblemOnWorkers, RepresentedDesign, fold_fits
+from .problem import (
+    Means,
+    ProblemOnWorkers,
+    RepresentedDesign,
+    Spreads,
+    fold_fits,
+)
 from .rows import RowGroups, delayed_rows
 
 # Rows that show how large the columns are, and entries of X that they may have.
@@ -53,6 +59,9 @@ class DataOnWorkers(ColumnData):
     fits: object
     fold_weights: np.ndarray
     coder: object
+
+    # Whatever that of the rows is.
+    dtype = np.dtype(np.float64)
 
     @property
     def observed(self):
@@ -91,36 +100,42 @@ def data_of(estimator, X, y, sample_weight):
     n_folds = 0 if folds is None else folds.n_folds
     moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     _check_moments(moments, loss, n_folds)
-    names, columns = {**_names_of(groups), **names}, AS_PASSED
+    names, columns, spreads = {**_names_of(groups), **names}, AS_PASSED, None
     if estimator.standardize:
-        columns = _standardized(groups, moments, estimator.fit_intercept)
+        columns, spreads = _standardized(
+            groups, moments, estimator.fit_intercept, n_folds
+        )
         groups = groups.coded(_on_columns, columns)
         moments = groups.sum(moments_of, n_folds, combine=joined_moments)
     shown = _shown(estimator, groups, coder, loss, names, columns)
-    return _on_workers(estimator, groups, moments, n_folds, coder, shown)
+    return _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads)
 
 
-def _standardized(groups, moments, has_intercept):
-    """Means and standard deviations of the columns, over all rows.
+def _standardized(groups, moments, has_intercept, n_folds):
+    """How the run standardises columns, and how far they spread without each fold.
 
-    Folds have the same, other than those of rows in memory.
+    Returns
+    -------
+    Standardized
+    Spreads or None
+        None where there are no folds.
     """
     mean = moments.X.sum(axis=1) / moments.weight.sum()
-    variance = groups.sum(_squares, mean, combine=add) / moments.weight.sum()
+    squares = groups.sum(squares_of, mean, n_folds, combine=add)
+    variance = squares.sum(axis=1) / moments.weight.sum()
     centers = has_intercept and not sparse.issparse(groups.take(np.array([0])).X)
     is_constant = moments.least[0] == moments.largest[0]
     scale = np.sqrt(np.where(is_constant, 1.0, variance))
-    return Standardized(mean * centers, scale, bool(centers))
-
-
-def _squares(block, mean):
-    """Weighted squares about means, summed over the rows of a block."""
-    weights = block.weight.astype(np.float64)
-    if sparse.issparse(block.X):
-        X = block.X.astype(np.float64)
-        found = X.multiply(X).T @ weights - 2 * mean * (X.T @ weights)
-        return found + mean**2 * weights.sum()
-    return sum(weights[rows] @ (block.X[rows] - mean) ** 2 for rows in slices(block.X))
+    columns = Standardized(mean * centers, scale, bool(centers))
+    if not n_folds:
+        return columns, None
+    weight, of_X, squares = (
+        part.sum(axis=-1, keepdims=True) - part
+        for part in (moments.weight, moments.X, squares)
+    )
+    variance = squares / weight - (of_X / weight - mean[:, None]) ** 2
+    variance = np.maximum(variance, 0) / scale[:, None] ** 2
+    return columns, Spreads(columns, (mean - columns.mean) / scale, variance)
 
 
 def _on_columns(block, columns):
@@ -139,7 +154,7 @@ def _shown(estimator, groups, coder, loss, names, columns):
     return column_data(samples, coded, estimator.fit_intercept)
 
 
-def _on_workers(estimator, groups, moments, n_folds, coder, shown):
+def _on_workers(estimator, groups, moments, n_folds, coder, shown, spreads):
     """The data of all rows, where those of a few rows are ``shown``."""
     is_centered, has_constant = shown.is_centered, shown.has_constant
     loss, offset, center = shown.problem.loss, shown.offset, shown.center
@@ -162,6 +177,7 @@ def _on_workers(estimator, groups, moments, n_folds, coder, shown):
         refit=Refit(recentres=is_centered, is_sum=estimator._spec().strengths.is_sum),
         has_constant=has_constant,
         means=means,
+        spreads=spreads,
         target_range=np.stack([moments.least[1], moments.largest[1]]),
         has_columns=bool(has_constant or not lacks.all()),
         largest_weight=float(moments.largest[2][0]) / weight,
@@ -207,6 +223,8 @@ def _check_moments(moments, loss, n_folds):
                 raise ValueError(
                     f"Fold {fold} of cv leaves no row of positive weight {purpose}."
                 )
+    for name, least, largest in zip("Xy", moments.least, moments.largest):
+        check_size(name, least.min(), largest.max())
     loss.check_target(np.stack([moments.least[1], moments.largest[1]]))
 
 
@@ -273,17 +291,16 @@ class ClassCoder:
 def _coded(block, coder, folds):
     """A block with targets as the loss takes them, with weights and with folds."""
     target, weight = coder.coded(block)
-    dtype = block.X.dtype
     return block._replace(
-        y=target.astype(dtype),
-        weight=weight.astype(dtype),
+        y=target.astype(np.float64, copy=False),
+        weight=weight.astype(np.float64, copy=False),
         fold=np.zeros(len(target), np.int32) if folds is None else folds.numbers(block),
     )
 
 
 def _shifted(block, offset):
     """A block with targets less an offset, (1, n_outputs)."""
-    return block._replace(y=(block.y - offset).astype(block.y.dtype))
+    return block._replace(y=block.y - offset)
 
 
 def _targets(estimator, groups):

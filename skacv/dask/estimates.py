@@ -73,10 +73,9 @@ def read_rows(estimator, trajectory, data):
             "The iterates without some row diverge, though those on all rows do not: "
             "use a smaller step_size."
         )
-    shown = (block.y + data.offset).astype(block.y.dtype)
-    target = block.y.astype(np.float64)[:, :, None]
+    shown, target = block.y + data.offset, block.y[:, :, None]
     losses = problem.loss.reported(target, np.moveaxis(predictors, 0, 2)).mean(axis=1)
-    path, se_path = mean_with_error(losses.T, block.weight.astype(np.float64))
+    path, se_path = mean_with_error(losses.T, block.weight)
     return {
         "loo_path_": path,
         "loo_se_path_": se_path,
@@ -88,15 +87,17 @@ def read_rows(estimator, trajectory, data):
 
 def _predictors(problem, trajectory, rows, block):
     """Linear predictors of rows without them, (n_iterates, n_rows, n_outputs)."""
-    weight = block.weight.astype(np.float64)
+    weight = block.weight
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    X = X.astype(np.float64, copy=False)
     means = problem.means.without(weight, X.T * weight, block.y.T * weight)
+    # The scales of all rows serve every row that is left out alone, as in memory.
     fits = FitsOnWorkers(problem, LeftOut(rows, are_rows=True), means)
     refits, found = Iterates.at_rest(fits, trajectory.coef[0]), []
 
     def note():
         coef, intercept = fits.features_and_intercept(refits.state.current.coef)
-        own = [np.ravel(block.X[[k]] @ coef[:, :, k]) for k in range(len(rows))]
+        own = [X[k] @ coef[:, :, k] for k in range(len(rows))]
         found.append(np.stack(own) + intercept.T)
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -95,6 +95,37 @@ class Means(NamedTuple):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """The columns of a run, which folds standardise by their own rows.
+
+    Attributes
+    ----------
+    columns : Standardized
+        What has been done to the columns.
+    origin : ndarray of shape (n_features,)
+        Their means over all rows.
+    variance : ndarray of shape (n_features, n_folds)
+        Variances without each fold.
+    """
+
+    columns: object
+    origin: np.ndarray
+    variance: np.ndarray
+
+    def maps(self, problem, means):
+        """The columns of the fits without each fold, whose :class:`Means` these are.
+
+        Returns
+        -------
+        ColumnMaps
+        """
+        is_centered = problem.refit.recentres
+        mean = means.X - self.origin[:, None] if is_centered else means.X
+        squares, n_columns = self.variance + mean**2, problem.design.shape[1]
+        return self.columns.maps(mean, squares, self.variance, n_columns)
+
+
 @dataclass(frozen=True)
 class ProblemOnWorkers(Problem):
     """A problem whose rows stay on workers.
@@ -113,6 +144,8 @@ class ProblemOnWorkers(Problem):
         Whether the last coefficient is an intercept.
     means : Means
         Means of all rows.
+    spreads : Spreads or None
+        Where folds standardise columns by their own rows.
     target_range : ndarray of shape (2, n_outputs)
         The least and the largest targets.
     has_columns : bool
@@ -125,6 +158,7 @@ class ProblemOnWorkers(Problem):
     refit: Refit = None
     has_constant: bool = False
     means: Means = None
+    spreads: Spreads = None
     target_range: np.ndarray = None
     has_columns: bool = True
     largest_weight: float = 0.0
@@ -165,13 +199,15 @@ class FitsOnWorkers:
     left_out : LeftOut
     means : Means or None
         Means of every fit; None takes those of the problem.
+    columns : ColumnMaps or None
+        The columns of every fit; None are those of the problem.
     """
 
     # Every update takes a round.
     n_at_once = 1
 
-    def __init__(self, problem, left_out=NOTHING, means=None):
-        self.problem, self.left_out = problem, left_out
+    def __init__(self, problem, left_out=NOTHING, means=None, columns=None):
+        self.problem, self.left_out, self.columns = problem, left_out, columns
         self.means = problem.means.part([0]) if means is None else means
         share = self.means.weight / problem.means.weight[0]
         self.penalty_scale = problem.refit.penalty_scale(share)
@@ -240,7 +276,7 @@ class FitsOnWorkers:
 
     def _over_iterates(self, function, coef, *args):
         """Sums over rows for every iterate; as many iterates as fit go in one round."""
-        n_bytes = coef[:, :, 0].size * self.problem.groups.dtype.itemsize
+        n_bytes = coef[:, :, 0].nbytes
         size, found = max(1, ROUND_BYTES // n_bytes), []
         for first in range(0, coef.shape[2], size):
             part = coef[:, :, first : first + size]
@@ -251,14 +287,23 @@ class FitsOnWorkers:
 
     def _parts(self, coef, target):
         """Coefficients of the features, and what is added to their products."""
+        features = coef[:-1] if self.problem.has_constant else coef
+        features = self._map("factor", features, 1.0) * features
+        if self.problem.refit.recentres:
+            return features, target - _by_fit(self.means.X, features)
+        added = np.zeros(coef.shape[1:])
         if self.problem.has_constant:
-            return coef[:-1], coef[-1]
-        if not self.problem.refit.recentres:
-            return coef, np.zeros(coef.shape[1:])
-        n_fits = self.means.X.shape[1]
-        if n_fits == 1:
-            return coef, target - np.tensordot(self.means.X[:, 0], coef, axes=1)
-        return coef, target - np.einsum("pf,p...f->...f", self.means.X, coef)
+            added = added + coef[-1]
+        if self.columns is not None:
+            added -= _by_fit(self.columns.center[: len(features)], features)
+        return features, added
+
+    def _map(self, name, features, missing):
+        """Factors, or centres, of the features in every fit, beside coefficients."""
+        if self.columns is None:
+            return missing
+        found = getattr(self.columns, name)[: len(features)]
+        return found.reshape(len(found), *[1] * (features.ndim - 2), -1)
 
     def _round(self, coef, target, loss):
         """Slopes of a loss, times X and summed, as a gradient of the mean."""
@@ -267,15 +312,26 @@ class FitsOnWorkers:
         slopes, total = self._sum(slopes_of, *args, combine=added)
         if self.problem.refit.recentres:
             slopes -= self.means.X[:, None] * total
+        else:
+            slopes -= self._map("center", slopes, 0.0) * total
+        slopes *= self._map("factor", slopes, 1.0)
         if self.problem.has_constant:
             slopes = np.concatenate([slopes, total[None]])
         slopes /= self.means.weight
         return slopes
 
     def _sum(self, function, coef, *args, combine):
-        # Products are in the precision of X, and so are coefficients that travel.
-        coef = coef.astype(self.problem.groups.dtype, copy=False)
         return self.problem.groups.sum(function, coef, *args, combine=combine)
+
+
+def _by_fit(columns, coef):
+    """Inner products of the columns of every fit with coefficients.
+
+    Shapes: columns (n_features, n_fits); coef (n_features, ..., n_fits).
+    """
+    if columns.shape[1] == 1:
+        return np.tensordot(columns[:, 0], coef, axes=1)
+    return np.einsum("pf,p...f->...f", columns, coef)
 
 
 def fold_fits(problem, means_of_folds):
@@ -290,4 +346,7 @@ def fold_fits(problem, means_of_folds):
     others = problem.means.without(weight, weight * of_X, weight * of_target)
     pairs = zip(problem.means, others)
     means = Means(*(np.concatenate(pair, axis=-1) for pair in pairs))
-    return FitsOnWorkers(problem, LeftOut(np.arange(-1, len(weight))), means)
+    columns = None
+    if problem.spreads is not None and len(weight):
+        columns = problem.spreads.maps(problem, others).beside_the_run(1)
+    return FitsOnWorkers(problem, LeftOut(np.arange(-1, len(weight))), means, columns)

@@ -86,9 +86,10 @@ class FoldsBeside(Alone):
 def _check_step(fits, fold, phases):
     """Raise if a step is too large for one of the folds."""
     problem = fits.problem
-    alone = FitsOnWorkers(
-        problem, LeftOut(fits.left_out.numbers[[fold]]), fits.means.part([fold])
-    )
+    left_out = LeftOut(fits.left_out.numbers[[fold]])
+    columns = fits.columns and fits.columns.of_fits([fold])
+    means = fits.means.part([fold])
+    alone = FitsOnWorkers(problem, left_out, means, columns)
     bound = problem.loss.curvature_bound(problem.target_range)
     curvature = bound * alone.top_eigenvalue()
     for phase in phases:

@@ -178,9 +178,9 @@ class TrajectoryPoissonRegressor(CoefficientTests, CurvedRegressor):
     ----------
     {alpha, fit_intercept, standardize}
     solver : {"nesterov", "gd", "newton", "sgd"}, default="nesterov"
-        Accelerated gradient descent, gradient descent, Newton's method (for few columns
-        and small counts: starting at zero it needs about as many updates as the mean
-        count), or stochastic gradient descent in batches.
+        Accelerated gradient descent, gradient descent, Newton's method (for few
+        columns; a step that raises the objective is halved), or stochastic gradient
+        descent in batches.
     {max_iter, tol}
     step_size : float or "auto", default="auto"
         "auto" is 1 / L, where L is the largest eigenvalue of X'WX times the largest

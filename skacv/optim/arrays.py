@@ -13,7 +13,16 @@ from scipy import sparse
 
 from .design import ColumnDesign, scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
-from .namespaces import as_dtype, dtype_of, here, namespace_of, part_of, there
+from .namespaces import (
+    as_dtype,
+    dtype_of,
+    here,
+    namespace_of,
+    part_of,
+    rows_in,
+    there,
+)
+from .packed import n_packed, packed_eigenvalues
 from .sparse import SparseDesign
 
 __all__ = ["design_of"]
@@ -26,10 +35,16 @@ PRODUCT_MULTIPLICATIONS = 1 << 28
 PRODUCT_ENTRIES = 1 << 20
 # Rows of a Gram matrix that are added up at a time.
 STRIP = 256
+# Columns of an inner product of which one triangle is kept, at a time; and matrices of
+# so few bytes are kept whole.
+PACKED_STRIP, FEW_BYTES = 32, 1 << 22
 # Some libraries take half the time for products of so few multiplications, where a few
 # vectors (bytes of a row of them) meet so many rows at least.
 SMALL_PRODUCT, SMALL_ROW = 1_000_000, 48
 LEAST_ROWS = 32
+# Products with an array in single precision convert so many columns, at least so many
+# rows of them, at a time.
+TILE_COLUMNS, TILE_ROWS = 2048, 32
 # Entries of an array on a device that are copied, centred and scaled, at a time.
 DEVICE_ENTRIES = 1 << 26
 # Rows and columns of the product that is looked at, and how far off it may be, in units
@@ -68,9 +83,9 @@ def design_of(
 class ArrayDesign(MatrixDesign):
     """An array of any namespace, lazily centred and scaled.
 
-    Inner products are taken of the rows as they are meant, a block at a time. To
-    subtract what the centre adds from those of X would cancel all digits where means
-    are large.
+    Inner products are taken of the rows as they are meant, a block at a time, in double
+    precision. To subtract what the centre adds from those of X would cancel all digits
+    where means are large.
     """
 
     @property
@@ -85,7 +100,7 @@ class ArrayDesign(MatrixDesign):
         """The same for inner products of all columns of the block."""
         return self._block_size(width)
 
-    def _arrays(self, size=None, columns=EVERY, dtype=None):
+    def _arrays(self, size=None, columns=EVERY, dtype=np.float64):
         """Rows as they are meant, where X is, so many at a time, in a precision.
 
         Yields
@@ -93,12 +108,11 @@ class ArrayDesign(MatrixDesign):
         rows : slice
         block : array
         """
-        dtype = self.dtype if dtype is None else dtype
         for rows in slices(self.shape[0], size or self._block_size(self.shape[1])):
             block = part_of(self.X, rows, columns)
             if self.center is not None:
-                center = self.center[columns].T.astype(self.dtype, copy=False)
-                block = block - there(center, self.X)
+                # In double precision, as the centre.
+                block = block - there(self.center[columns].T, self.X)
             if self.row_scale is not None:
                 scale = self.row_scale[rows].astype(self.dtype, copy=False)
                 block = block * there(scale, self.X)
@@ -107,10 +121,9 @@ class ArrayDesign(MatrixDesign):
 
     def _centered_columns(self, columns):
         """The columns in a slice, centred and without their scale, where X is."""
-        block = self.X[:, columns]
         if self.center is None:
-            return block
-        return block - there(self.center[columns].T, self.X)
+            return as_dtype(self.X[:, columns], self.dtype)
+        return self.X[:, columns] - there(self.center[columns].T, self.X)
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
@@ -131,8 +144,15 @@ class ArrayDesign(MatrixDesign):
             total += (block**2).T @ there(weights[rows], self.X)
         return here(total)
 
-    def _scaled_columns(self, factor):
-        return self.X * there(factor.astype(self.dtype, copy=False)[None], self.X)
+    def mapped_columns(self, factor, center):
+        """The design whose columns are factor (column - center), a new array.
+
+        Shapes: factor, center (n_columns,).
+        """
+        moved = self._of(self.X, self.shifted(center).center, None)
+        X = moved.selection(np.arange(self.shape[1]), self.storage_dtype).X
+        X *= there(factor.astype(self.storage_dtype)[None], self.X)
+        return self._of(X, None, self.row_scale)
 
     def column_sizes(self):
         """Euclidean norm and largest absolute entry of every column."""
@@ -164,6 +184,11 @@ class DenseDesign(ArrayDesign):
 
     # From the left: BLAS takes half the time where a few vectors lie side by side.
     def _times(self, coef):
+        if self._goes_by_tiles(coef.dtype):
+            found = np.zeros((coef.shape[1], len(self.X)), coef.dtype)
+            for rows, columns, tile in self._tiles(coef.dtype):
+                found[:, rows] += coef[columns].T @ tile.T
+            return found.T
         parts = _small_products(self.X, coef)
         if parts is None:
             return (coef.T @ self.X.T).T
@@ -173,11 +198,50 @@ class DenseDesign(ArrayDesign):
         return found.T
 
     def _transpose_times(self, slopes):
+        if self._goes_by_tiles(slopes.dtype):
+            found = np.zeros((slopes.shape[1], self.shape[1]), slopes.dtype)
+            for rows, columns, tile in self._tiles(slopes.dtype):
+                found[:, columns] += slopes[rows].T @ tile
+            return found.T
         parts = _small_products(self.X, slopes)
         if parts is None or self.X.dtype != np.float32:
             # A matmul of few results would hold up the other threads of Python.
             return np.dot(slopes.T, self.X).T
         return sum(np.dot(slopes[rows].T, self.X[rows]) for rows in parts).T
+
+    def _goes_by_tiles(self, dtype):
+        """Whether products in a precision take X in parts that are converted to it.
+
+        Those of single precision are centred, so that large means cancel no digits.
+        """
+        is_single = self.X.dtype == np.float32
+        return is_single and (dtype != np.float32 or self.center is not None)
+
+    def _rest_of_center(self, dtype):
+        if not (self._goes_by_tiles(dtype) and dtype == np.float32):
+            return self.center
+        return self.center - self.center.astype(np.float32)
+
+    def _tiles(self, dtype):
+        """X in a precision, in parts that stay in cache.
+
+        Yields
+        ------
+        rows, columns : slice
+        tile : ndarray
+        """
+        n_rows, n_columns = self.shape
+        width, center = min(max(n_columns, 1), TILE_COLUMNS), None
+        if dtype == np.float32:
+            center = self.center[:, 0].astype(dtype)
+        for rows in slices(n_rows, max(TILE_ROWS, BLOCK_ENTRIES // width)):
+            for columns in slices(n_columns, width):
+                tile = self.X[rows, columns]
+                if center is None:
+                    tile = tile.astype(dtype)
+                else:
+                    tile = tile - center[columns]
+                yield rows, columns, tile
 
     def _weighted_sum(self, weights):
         # Without a copy of X in double precision.
@@ -195,11 +259,11 @@ class DenseDesign(ArrayDesign):
         size = min(PRODUCT_MULTIPLICATIONS // width**2, PRODUCT_ENTRIES // width)
         return max(ROW_BLOCK, size)
 
-    def gram(self):
+    def gram(self, dtype=np.float64):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        parts = self._arrays(self._product_size(self.shape[1]))
+        parts = self._arrays(self._product_size(self.shape[1]), dtype=dtype)
         blocks = (block.T for _, block in parts)
-        return _sum_of_squares(blocks, self.shape[1], self.dtype)
+        return _sum_of_squares(blocks, self.shape[1], dtype)
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
@@ -220,6 +284,36 @@ class DenseDesign(ArrayDesign):
             found += (block.T @ scaled.reshape(len(block), -1)).reshape(found.shape)
         return found.transpose(1, 0, 2)
 
+    def spectrum(self):
+        """Eigenvalues of (design' design) / n_rows, as of any design."""
+        size = min(self.shape)
+        if size**2 * self.dtype.itemsize <= max(self.n_bytes, FEW_BYTES):
+            return super().spectrum()
+        # X in single precision leaves no room for both triangles.
+        values = packed_eigenvalues(self._packed_gram(size), size)
+        return np.clip(values / self.shape[0], 0.0, None)
+
+    def _packed_gram(self, size):
+        """The upper triangle of :meth:`smaller_gram`, column after column."""
+        triangle = np.empty(n_packed(size))
+        for strip in slices(size, PACKED_STRIP):
+            product = 0.0
+            if self.side == "columns":
+                for _, block in self._arrays(TILE_ROWS, slice(strip.stop)):
+                    product = product + block.T @ block[:, strip]
+            else:
+                part = self.rows(slice(strip.stop))
+                for columns in slices(self.shape[1], TILE_ROWS):
+                    block = part._centered_columns(columns)
+                    product = product + block @ block[strip].T
+                if self.row_scale is not None:
+                    product *= part.row_scale
+                    product *= part.row_scale[strip].T
+            for j in range(strip.start, strip.stop):
+                column = product[: j + 1, j - strip.start]
+                triangle[n_packed(j) : n_packed(j + 1)] = column
+        return triangle
+
     def part(self, rows, columns):
         """The design of some rows and, of them, some columns: one copy."""
         center = None if self.center is None else self.center[columns]
@@ -227,17 +321,20 @@ class DenseDesign(ArrayDesign):
         return self._of(part_of(self.X, rows, columns), center, scale)
 
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``.
+        """A separate design of the columns in ``index``.
 
-        It is a copy in any case, so centre and scale are applied to it.
+        Its entries are ``dtype``, or the precision of X if that is less. It is a copy
+        in any case, so centre and scale are applied to it.
         """
+        dtype = _less_precise(dtype, self.storage_dtype)
         return DenseDesign(self.dense_columns(index, dtype))
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as an array, a block of rows at a time."""
         selection = np.empty((self.shape[0], len(index)), dtype)
-        for rows in slices(self.shape[0], ROW_BLOCK):
-            block = np.take(self.X[rows], index, axis=1)
+        size = min(ROW_BLOCK, BLOCK_ENTRIES // max(len(index), 1))
+        for rows in slices(self.shape[0], size):
+            block = np.take(self.X[rows], index, axis=1).astype(self.dtype, copy=False)
             if self.center is not None:
                 block -= self.center[index].T
             if self.row_scale is not None:
@@ -251,6 +348,7 @@ class DenseDesign(ArrayDesign):
 
     def ones_selected(self, dtype):
         """A column of ones, scaled like the rows, to append to a selection."""
+        dtype = _less_precise(dtype, self.storage_dtype)
         return DenseDesign(self.row_scales().astype(dtype, copy=False))
 
 
@@ -268,25 +366,28 @@ class DeviceDesign(ArrayDesign):
     is_away = True
 
     @property
-    def dtype(self):
-        return dtype_of(self.X)
-
-    @property
     def n_stored(self):
         return self.shape[0] * self.shape[1]
 
     def _times(self, coef):
-        return here(self.X @ there(coef.astype(self.dtype, copy=False), self.X))
+        moved = there(coef.astype(self.dtype, copy=False), self.X)
+        found = np.concatenate([here(block @ moved) for _, block in self._stored()])
+        return found.astype(np.result_type(self.storage_dtype, coef), copy=False)
 
     def _transpose_times(self, slopes):
-        return here(self.X.T @ there(slopes.astype(self.dtype, copy=False), self.X))
+        found = self._weighted_sum(slopes.astype(self.dtype, copy=False))
+        return found.astype(np.result_type(self.storage_dtype, slopes), copy=False)
 
     def _weighted_sum(self, weights):
-        total = 0.0
+        blocks = self._stored()
+        return here(
+            sum(block.T @ there(weights[rows], self.X) for rows, block in blocks)
+        )
+
+    def _stored(self):
+        """Rows of X in double precision, as they are, so many at a time."""
         for rows in slices(self.shape[0], self._block_size(self.shape[1])):
-            block = as_dtype(self.X[rows, :], np.float64)
-            total += block.T @ there(weights[rows], self.X)
-        return here(total)
+            yield rows, as_dtype(rows_in(self.X, rows), self.dtype)
 
     def _block_size(self, width):
         return DEVICE_ENTRIES // max(width, 1)
@@ -300,13 +401,18 @@ class DeviceDesign(ArrayDesign):
         return scaled_gram(here(total), self.row_scale)
 
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``."""
-        blocks = [block for _, block in self._arrays(columns=index, dtype=dtype)]
-        return DeviceDesign(self._namespace.concat(blocks, axis=0))
+        """A separate design of the columns in ``index``, as in memory."""
+        dtype = _less_precise(dtype, self.storage_dtype)
+        return DeviceDesign(self._selected(index, dtype))
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as a NumPy array."""
-        return here(self.selection(index, dtype).X)
+        return here(self._selected(index, dtype))
+
+    def _selected(self, index, dtype):
+        """The columns in ``index``, centred and scaled, where X is."""
+        blocks = [block for _, block in self._arrays(columns=index, dtype=dtype)]
+        return self._namespace.concat(blocks, axis=0)
 
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""
@@ -314,8 +420,13 @@ class DeviceDesign(ArrayDesign):
 
     def ones_selected(self, dtype):
         """A column of ones, scaled like the rows, to append to a selection."""
-        ones = self.row_scales().astype(dtype, copy=False)
-        return DeviceDesign(there(ones, self.X))
+        dtype = _less_precise(dtype, self.storage_dtype)
+        return DeviceDesign(there(self.row_scales().astype(dtype), self.X))
+
+
+def _less_precise(dtype, other):
+    """The dtype of fewer digits of two."""
+    return min(np.dtype(dtype), np.dtype(other), key=lambda each: each.itemsize)
 
 
 def _sum_of_squares(blocks, side, dtype):

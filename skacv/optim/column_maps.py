@@ -25,6 +25,10 @@ class ColumnMaps:
         """The map of some columns."""
         return ColumnMaps(self.factor[index], self.center[index])
 
+    def of_fits(self, fits):
+        """The maps of some of the fits."""
+        return ColumnMaps(self.factor[:, fits], self.center[:, fits])
+
     def beside_the_run(self, n_before):
         """Maps for ``n_before`` fits on the design itself, followed by these."""
         own = np.ones((len(self.factor), n_before))

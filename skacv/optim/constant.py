@@ -20,6 +20,11 @@ class WithConstant(InMemoryDesign):
         self.dtype, self.is_away = features.dtype, features.is_away
 
     @property
+    def storage_dtype(self):
+        """The precision of the entries of X."""
+        return self.features.storage_dtype
+
+    @property
     def n_stored(self):
         """Number of entries that a product goes through."""
         return self.features.n_stored + self.shape[0]
@@ -49,6 +54,10 @@ class WithConstant(InMemoryDesign):
         """The features centred by the weighted mean of their rows; ones stay ones."""
         return WithConstant(self.features.centered(weights))
 
+    def shifted(self, center):
+        """The same with ``center`` subtracted from its columns; zero for the last."""
+        return WithConstant(self.features.shifted(center[:-1]))
+
     def mapped_columns(self, factor, center):
         """The design whose columns are factor (column - center), a new array.
 
@@ -59,10 +68,10 @@ class WithConstant(InMemoryDesign):
         """
         return WithConstant(self.features.mapped_columns(factor[:-1], center[:-1]))
 
-    def gram(self):
+    def gram(self, dtype=np.float64):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        ones = np.ones((self.shape[0], 1), self.dtype)
-        return self._bordered(self.features.gram()[None], ones)[0]
+        ones = np.ones((self.shape[0], 1), dtype)
+        return self._bordered(self.features.gram(dtype)[None], ones)[0]
 
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""

@@ -26,7 +26,7 @@ class Design(ABC):
     need of a design. A new design defines
 
     ``shape``, ``dtype``
-        (n_rows, n_columns), of the predictors and of the coefficients.
+        (n_rows, n_columns), and the precision of predictors and coefficients.
     ``side``
         "columns" or "rows": whether inner products of columns or of rows are formed,
         n_columns squared or n_rows squared of them.
@@ -52,6 +52,11 @@ class Design(ABC):
     dtype: np.dtype
     side: str
     has_columns = is_matrix = is_away = is_dual = False
+
+    @property
+    def storage_dtype(self) -> np.dtype:
+        """The precision of the entries, perhaps less than that of the products."""
+        return self.dtype
 
     @abstractmethod
     def dot(self, coef: np.ndarray) -> np.ndarray:
@@ -221,11 +226,17 @@ class ColumnDesign(Design):
     @property
     def n_bytes(self) -> int:
         """Memory of the entries, in bytes."""
-        return self.n_stored * np.dtype(self.dtype).itemsize
+        return self.n_stored * np.dtype(self.storage_dtype).itemsize
 
-    def gram(self) -> np.ndarray:
-        """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return sum(block.gram() for _, block in self.blocks())
+    def gram(self, dtype: Any = np.float64) -> np.ndarray:
+        """Inner products of the columns, dense, (n_columns, n_columns).
+
+        Parameters
+        ----------
+        dtype : dtype
+            The precision in which they are summed up.
+        """
+        return sum(block.gram(dtype) for _, block in self.blocks())
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
         """The design' diag(weights) design, dense, (n_columns, n_columns).

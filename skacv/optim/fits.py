@@ -262,8 +262,11 @@ class Fits:
             return self._quadratic_direction(gradient, ridges[0, 0])
         predictor, size = self.predictor_at(iterate), gradient[:, :, 0].size
         for r in range(self.n_fits):
-            problem, own = self.alone(r), gradient[:, :, r]
-            matrix = problem.hessian(predictor[:, :, r]).reshape(size, size)
+            own = gradient[:, :, r]
+            curvature = self.problem.loss.curvature_matrix(
+                self.target[:, :, 0], predictor[:, :, r]
+            )
+            matrix = self._hessian(r, curvature).reshape(size, size)
             matrix[np.diag_indices(size)] += ridges[:, :, r].ravel()
             # The shortest solution if the Hessian is singular.
             direction, *_ = lstsq(matrix, own.ravel(), cond=SINGULAR)
@@ -285,13 +288,30 @@ class Fits:
         """
         if r in self._bases:
             return self._bases[r]
-        problem = self.alone(r)
-        matrix = hessian(problem.design, problem.row_weights[:, :1, None])
+        matrix = self._hessian(r, np.ones((len(self.target), 1, 1)))
         values, vectors = eigh(matrix[:, 0, :, 0])
         values = np.clip(values, 0, None)
         if (len(self._bases) + 1) * vectors.size <= MOST_KEPT:
             self._bases[r] = values, vectors
         return values, vectors
+
+    def _hessian(self, r, curvature):
+        """The Hessian of one fit's loss, (n_columns, n_outputs, n_columns, n_outputs).
+
+        Shapes: curvature (n_rows, n_outputs, n_outputs).
+        """
+        design, weights = self.problem.design, self.row_weights[:, :, r]
+        if self.columns is not None:
+            design = design.shifted(self.columns.center[:, r])
+        if self.recentres:
+            design = design.centered(weights)
+        found = hessian(design, curvature * weights[:, :, None])
+        if self.columns is not None:
+            # Not before: columns of X are never written anew.
+            factor = self.columns.factor[:, r, None]
+            found *= factor[:, :, None, None]
+            found *= factor
+        return found
 
     def inverse_hessians(self, penalty, iterate):
         """The inverse Hessian of every fit's objective, (n_fits, n, n).
@@ -372,11 +392,30 @@ class Fits:
             np.multiply(weights[rows], slope, out=found[rows])
         return found
 
+    def objectives(self, penalty, iterate):
+        """Loss and penalty of every fit, (n_fits,)."""
+        if iterate.predictor is None and self._goes_by_blocks:
+            (values,) = self._summed(self._values, iterate.coef)
+        else:
+            values = self.value(self.predictor_at(iterate))
+        penalties = penalty.values(np.moveaxis(iterate.coef, 2, 0))
+        return values + self.penalty_scale * penalties
+
+    def _values(self, rows, design, predictor):
+        """Losses summed over some rows, a list of one array."""
+        loss = self.problem.loss.value(self.target[rows], predictor)
+        return [(self.row_weights[rows] * loss).sum(axis=(0, 1), dtype=np.float64)]
+
+    @cached_property
+    def values_at_zero(self):
+        """Loss of every fit where all coefficients are zero, (n_fits,)."""
+        shape = len(self.target), self.problem.target.shape[1], self.n_fits
+        return self.value(np.broadcast_to(0.0, shape))
+
     def value(self, predictor):
         """Loss of every fit on its own rows, summed over the outputs, (n_fits,)."""
         loss = self.problem.loss.value(self.target, predictor)
-        weighted = np.broadcast_to(self.row_weights * loss, predictor.shape)
-        return weighted.sum(axis=(0, 1), dtype=np.float64)
+        return (self.row_weights * loss).sum(axis=(0, 1), dtype=np.float64)
 
 
 def _one_number(scale, dtype):

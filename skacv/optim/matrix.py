@@ -5,7 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from .design import ColumnDesign
-from .namespaces import rows_in
+from .namespaces import dtype_of, rows_in
 
 # Rows handled at a time where a whole matrix would be a second one.
 ROW_BLOCK = 128
@@ -23,9 +23,9 @@ class InMemoryDesign(ColumnDesign):
     def columns(self, index, dtype):
         """The design of the columns in ``index``, increasing, as ``dtype``.
 
-        All columns as they are, are the design itself.
+        All columns, if that is no less than their precision, are the design itself.
         """
-        if len(index) == self.shape[1] and dtype == self.dtype:
+        if len(index) == self.shape[1] and np.can_cast(self.storage_dtype, dtype):
             return self
         return self.selection(index, dtype)
 
@@ -35,7 +35,10 @@ class InMemoryDesign(ColumnDesign):
 
     @abstractmethod
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``."""
+        """A separate design of the columns in ``index``.
+
+        Its entries are ``dtype``, or the precision of the entries if that is less.
+        """
 
 
 class MatrixDesign(InMemoryDesign):
@@ -43,6 +46,9 @@ class MatrixDesign(InMemoryDesign):
 
     Centring and scaling are applied to the results of products, so that a
     dense X is not copied and a sparse X is not densified.
+
+    Products, means and inner products are summed up in double precision, also if X is
+    in single precision: then blocks of X are converted, never all of it.
 
     Parameters
     ----------
@@ -66,9 +72,12 @@ class MatrixDesign(InMemoryDesign):
     def shape(self):
         return self.X.shape
 
+    dtype = np.dtype(np.float64)
+
     @property
-    def dtype(self):
-        return self.X.dtype
+    def storage_dtype(self):
+        """The precision of the entries of X."""
+        return dtype_of(self.X)
 
     @property
     def n_stored(self):
@@ -78,8 +87,7 @@ class MatrixDesign(InMemoryDesign):
     def centered(self, weights):
         """The same matrix, centred by the weighted mean of its rows instead.
 
-        Summed up in double precision: what is left of constant columns is then
-        no more than one rounding.
+        What is left of constant columns is no more than one rounding.
 
         Parameters
         ----------
@@ -88,11 +96,12 @@ class MatrixDesign(InMemoryDesign):
         """
         weights = weights.astype(np.float64)
         center = self._weighted_sum(weights) / weights.sum()
-        return self._of(self.X, center.astype(self.dtype), self.row_scale)
+        return self._of(self.X, center, self.row_scale)
 
-    def gram(self):
+    def gram(self, dtype=np.float64):
         """Inner products of the columns, dense, (n_columns, n_columns)."""
-        return self.weighted_gram(np.ones((self.shape[0], 1), self.dtype))
+        gram = self.weighted_gram(np.ones((self.shape[0], 1)))
+        return gram.astype(dtype, copy=False)
 
     @abstractmethod
     def squares_t_dot(self, weights):
@@ -101,36 +110,35 @@ class MatrixDesign(InMemoryDesign):
         Shapes: weights (n_rows, k); returned (n_columns, k).
         """
 
+    @abstractmethod
     def mapped_columns(self, factor, center):
         """The design whose columns are factor (column - center), a new array.
 
         Shapes: factor, center (n_columns,).
         """
+
+    def shifted(self, center):
+        """The same with ``center``, (n_columns,), subtracted from its columns."""
         total = center[:, None] + (0 if self.center is None else self.center)
-        center = (factor[:, None] * total).astype(self.dtype) if total.any() else None
-        return self._of(self._scaled_columns(factor), center, self.row_scale)
+        return self._of(self.X, total if total.any() else None, self.row_scale)
 
     @abstractmethod
-    def _scaled_columns(self, factor):
-        """X with every column times a number, a new array."""
-
     def _times(self, coef):
-        """X coef, a new array."""
-        return self.X @ coef
+        """X coef, a new array in the precision of the more precise of both."""
 
+    @abstractmethod
     def _transpose_times(self, slopes):
-        """X' slopes, a new array."""
-        return self.X.T @ slopes
+        """X' slopes, a new array in the precision of the more precise of both."""
 
+    @abstractmethod
     def _weighted_sum(self, weights):
-        """X' weights, (n_columns, 1), in double precision."""
-        return self.X.T @ weights
+        """X' weights, (n_columns, 1), of weights in double precision."""
 
     def dot(self, coef):
         """The product with ``coef``, (n_columns, k) -> (n_rows, k)."""
         product = self._times(coef)
         if self.center is not None:
-            product -= self.center.T @ coef
+            product -= self._rest_of_center(coef.dtype).T @ coef
         if self.row_scale is not None:
             product *= self.row_scale
         return product
@@ -138,11 +146,18 @@ class MatrixDesign(InMemoryDesign):
     def t_dot(self, slopes):
         """The product of the transpose with slopes, (n_rows, k) -> (n_columns, k)."""
         if self.row_scale is not None:
-            slopes = slopes * self.row_scale
+            slopes = slopes * self.row_scale.astype(slopes.dtype, copy=False)
         product = self._transpose_times(slopes)
         if self.center is not None:
-            product -= self.center * slopes.sum(axis=0)
+            product -= self._rest_of_center(slopes.dtype) * slopes.sum(axis=0)
         return product
+
+    def _rest_of_center(self, dtype):
+        """What products with vectors of a precision have not subtracted of the centre.
+
+        Shapes: returned (n_columns, 1).
+        """
+        return self.center
 
     def row_scales(self):
         """Factors of the rows, (n_rows, 1)."""

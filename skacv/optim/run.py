@@ -18,6 +18,9 @@ from .screen import Screen
 from .trajectory import Trajectory, iterate, updates_of
 from .updates import State
 
+# Memory that a record reserves for updates that are planned, in bytes.
+MOST_RESERVED = 1 << 28
+
 
 class Iterates:
     """The iterates of all fits, one update after the other.
@@ -190,9 +193,7 @@ class LiveRun:
             As :func:`run` takes it.
         """
         phases, n_skipped = remaining_phases(planned, self.phases)
-        n_used, n_more = self.t + 1, n_planned_updates(planned, self.phases)
-        for name, array in self._record.items():
-            self._record[name] = with_room(array, n_used, n_used + n_more)
+        self._make_room(n_planned_updates(planned, self.phases))
         done = self.phases[: len(self.phases) - (n_skipped > 0)]
         with np.errstate(over="ignore", invalid="ignore"):
             for phase in phases:
@@ -205,14 +206,22 @@ class LiveRun:
                 self._check_end(phase, first)
         self.phases = done
 
+    def _make_room(self, n_planned):
+        """Room in the record for as many updates, or for those of ``MOST_RESERVED``.
+
+        A plan may be far longer than the run, which ends where it has converged.
+        """
+        n_used = self.t + 1
+        for name, array in self._record.items():
+            n_reserved = min(n_planned, MOST_RESERVED // max(array[0].nbytes, 1))
+            self._record[name] = with_room(array, n_used, n_used + n_reserved)
+
     def _take(self, phase, first, progress):
         """Take the updates of a phase that began at ``first``; whether it converged."""
         planned = updates_of(phase, first, self.t - first)
         size = 1 if progress is not None else self._follower.fits.n_at_once
-        coef = self._record["coef"]
-        converged = self.t > first and self._n_until_converged(
-            coef[[self.t]], coef[self.t - 1]
-        )
+        last = self._record["coef"][max(self.t - 1, 0) : self.t + 1]
+        converged = self.t > first and self._n_until_converged(last[1:], last[0])
         while not (converged or self.is_stopped):
             some = islice(planned, size)
             states = [self._follower.state for _ in iterate(some, self._follower)]
@@ -221,7 +230,8 @@ class LiveRun:
             converged = self._note(states, phase)
             if progress is not None:
                 objective = self._objective(self.t, phase.penalty)
-                self.is_stopped = bool(progress(self.t, coef[self.t], objective))
+                last = self._record["coef"][self.t]
+                self.is_stopped = bool(progress(self.t, last, objective))
         return bool(converged)
 
     def _note(self, states, phase):
@@ -237,6 +247,8 @@ class LiveRun:
         states = states[:n_kept]
         self._follower.state = states[-1]
         rows = slice(self.t + 1, self.t + 1 + n_kept)
+        for name, array in self._record.items():
+            self._record[name] = with_room(array, rows.start, rows.stop)
         self._record["coef"][rows] = coef[:n_kept]
         if "predictor" in self._record:
             predictors = [self.carried.own(each.current.predictor) for each in states]

@@ -149,7 +149,8 @@ class KnownDirections:
         # How far off the products may be by rounding, in units of a column's norm.
         self._errors = np.empty(shape, design.dtype)
         self._n_known = 0
-        eps = np.finfo(design.dtype).eps
+        # Columns that are selected are rounded to the precision of X.
+        eps = np.finfo(design.storage_dtype).eps
         self._rounding, self._most_error = ROUNDING * eps, np.sqrt(eps)
 
     def bounds(self, slopes):

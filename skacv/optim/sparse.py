@@ -6,6 +6,9 @@ from scipy import sparse
 from .design import scaled_gram
 from .matrix import ROW_BLOCK, MatrixDesign, slices
 
+# Entries that are converted to double precision at a time, at least.
+BLOCK_ENTRIES = 1 << 18
+
 
 class SparseDesign(MatrixDesign):
     """A CSR matrix, lazily centred and scaled: it is never made dense.
@@ -17,6 +20,39 @@ class SparseDesign(MatrixDesign):
         As in :class:`MatrixDesign`.
     """
 
+    def _blocks(self):
+        """Consecutive rows of X in double precision: all, if X has it.
+
+        Yields
+        ------
+        rows : slice
+        block : CSR matrix
+        """
+        n_rows, n_columns = self.shape
+        if self.X.dtype == self.dtype:
+            yield slice(0, n_rows), self.X
+            return
+        # As much to a block as its sums over rows have entries.
+        n_each = max(BLOCK_ENTRIES, n_columns)
+        size = n_rows * n_each // max(self.X.nnz, 1)
+        for rows in slices(n_rows, size):
+            yield rows, self.X[rows].astype(self.dtype)
+
+    def _times(self, coef):
+        if self.X.dtype == coef.dtype:
+            return self.X @ coef
+        found = np.concatenate([block @ coef for _, block in self._blocks()])
+        return found.astype(np.result_type(self.X, coef), copy=False)
+
+    def _transpose_times(self, slopes):
+        if self.X.dtype == slopes.dtype:
+            return self.X.T @ slopes
+        found = sum(block.T @ slopes[rows] for rows, block in self._blocks())
+        return found.astype(np.result_type(self.X, slopes), copy=False)
+
+    def _weighted_sum(self, weights):
+        return self._transpose_times(weights)
+
     def _with_squares(self, weights):
         """Weights of the rows, times the squares of their scales."""
         return weights if self.row_scale is None else weights * self.row_scale**2
@@ -24,10 +60,13 @@ class SparseDesign(MatrixDesign):
     def weighted_gram(self, weights):
         """The design' diag(weights) design, dense, (n_columns, n_columns)."""
         weights = self._with_squares(weights)
-        product = (self.X.T @ self.X.multiply(weights).tocsr()).toarray()
+        product = sum(
+            (block.T @ block.multiply(weights[rows]).tocsr()).toarray()
+            for rows, block in self._blocks()
+        )
         if self.center is not None:
             # With c for the centre: X'WX - c (X'w)' - (X'w - sum(w) c) c'
-            total = self.X.T @ weights
+            total = self._transpose_times(weights)
             rest = total - weights.sum() * self.center
             _subtract_outer(product, self.center, total)
             _subtract_outer(product, rest, self.center)
@@ -35,44 +74,61 @@ class SparseDesign(MatrixDesign):
 
     def outer_gram(self):
         """Inner products of the rows, dense, (n_rows, n_rows)."""
-        product = (self.X @ self.X.T).toarray()
+        columns = self.X.T.astype(self.dtype, copy=False)
+        product = np.concatenate(
+            [(block @ columns).toarray() for _, block in self._blocks()]
+        )
         if self.center is not None:
-            shift = self.X @ self.center
+            shift = self._times(self.center)
             product -= shift.T
             product -= shift - (self.center**2).sum()
         return scaled_gram(product, self.row_scale)
 
     def squared_row_norms(self):
         """Squared Euclidean norm of every row, (n_rows,)."""
-        norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1, 1)
+        norms = np.concatenate(
+            [block.multiply(block).sum(axis=1) for _, block in self._blocks()]
+        )
+        norms = np.asarray(norms).reshape(-1, 1)
         if self.center is not None:
-            norms = norms - 2 * (self.X @ self.center) + (self.center**2).sum()
+            norms = norms - 2 * self._times(self.center) + (self.center**2).sum()
         return self._with_squares(norms).ravel()
 
     def squares_t_dot(self, weights):
         """Weighted sums of the squares of all entries of a column, (n_columns, k)."""
         weights = self._with_squares(weights)
-        found = self.X.multiply(self.X).T @ weights
+        found = sum(
+            block.multiply(block).T @ weights[rows] for rows, block in self._blocks()
+        )
         if self.center is not None:
-            found -= 2 * self.center * (self.X.T @ weights)
+            found -= 2 * self.center * self._transpose_times(weights)
             found += self.center**2 * weights.sum(axis=0)
         return found
 
-    def _scaled_columns(self, factor):
-        X = self.X.copy()
-        X.data *= factor[X.indices].astype(self.dtype)
-        return X
+    def mapped_columns(self, factor, center):
+        """The design whose columns are factor (column - center), a new matrix.
+
+        Shapes: factor, center (n_columns,).
+        """
+        X, center = self.X.copy(), self.shifted(center).center
+        X.data *= factor[X.indices].astype(X.dtype)
+        center = None if center is None else factor[:, None] * center
+        return self._of(X, center, self.row_scale)
 
     def column_sizes(self):
         """Upper bounds of the norm and of the largest absolute entry of every column.
 
         The centre is added to the entries.
         """
-        X, scale = self.X, self.row_scales()
-        if self.row_scale is not None:
-            X = X.multiply(scale).tocsr()
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=0)).ravel())
-        largest = np.asarray(abs(X).max(axis=0).toarray()).ravel()
+        scale = self.row_scales()
+        norms, largest = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for rows, block in self._blocks():
+            if self.row_scale is not None:
+                block = block.multiply(scale[rows]).tocsr()
+            norms += np.asarray(block.multiply(block).sum(axis=0)).ravel()
+            size = np.asarray(abs(block).max(axis=0).toarray()).ravel()
+            np.maximum(largest, size, out=largest)
+        norms = np.sqrt(norms)
         if self.center is not None:
             size = np.abs(self.center[:, 0])
             norms = norms + size * np.linalg.norm(scale)
@@ -86,20 +142,25 @@ class SparseDesign(MatrixDesign):
         return (self.X.max(axis=0) - self.X.min(axis=0)).nnz == 0
 
     def selection(self, index, dtype):
-        """A separate design of the columns in ``index``, as ``dtype``."""
-        center = None if self.center is None else self.center[index].astype(dtype)
-        scale = None if self.row_scale is None else self.row_scale.astype(dtype)
-        return SparseDesign(self.X[:, index].astype(dtype, copy=False), center, scale)
+        """A separate design of the columns in ``index``.
+
+        Its entries are ``dtype``, or the precision of X if that is less.
+        """
+        center = None if self.center is None else self.center[index]
+        X = self.X[:, index]
+        if dtype != self.dtype:
+            X = X.astype(dtype, copy=False)
+        return SparseDesign(X, center, self.row_scale)
 
     def dense_columns(self, index, dtype):
         """The columns in ``index`` as an array, centred and scaled in its place."""
         # To take columns out of all rows at once is much faster.
-        selection = self.X[:, index].astype(dtype, copy=False).toarray()
+        selection = self.X[:, index].astype(self.dtype, copy=False).toarray()
         if self.center is not None:
             selection -= self.center[index].T
         if self.row_scale is not None:
             selection *= self.row_scale
-        return selection
+        return selection.astype(dtype, copy=False)
 
     def beside(self, other):
         """The columns of this selection and of ``other``, of the same rows."""
@@ -112,7 +173,7 @@ class SparseDesign(MatrixDesign):
     def ones_selected(self, dtype):
         """A column of ones, scaled like the rows, to append to a selection."""
         center = None if self.center is None else np.zeros((1, 1), dtype)
-        X = sparse.csr_matrix(np.ones((self.shape[0], 1), dtype))
+        X = sparse.csr_matrix(np.ones((self.shape[0], 1), self.storage_dtype))
         return SparseDesign(X, center, self.row_scale)
 
 

@@ -37,6 +37,11 @@ from .penalties import Penalty
 from .preconditioner import Preconditioner
 from .problem import Problem
 
+# A Newton step that raises the objective is halved up to so many times.
+MOST_HALVINGS = 64
+# Objectives that differ by so many roundings are the same.
+ROUNDINGS = 256
+
 __all__ = [
     "Iterate",
     "NewtonStep",
@@ -263,9 +268,29 @@ def _extrapolated(current, earlier, weight):
     return current if weight == 0 else current + weight * (current - earlier)
 
 
+class Objectives(NamedTuple):
+    """The objectives of all fits at an iterate, which damped steps compare.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_fits,)
+    rounding : ndarray of shape (n_fits,)
+        By how much they may be off.
+    """
+
+    values: np.ndarray
+    rounding: np.ndarray
+
+
 @dataclass(frozen=True)
 class NewtonStep(Update):
-    """b_{t+1} = b_t - step_size H(b_t)^-1 gradient(b_t), both with the penalty."""
+    """b_{t+1} = b_t - s step_size H(b_t)^-1 gradient(b_t), both with the penalty.
+
+    Far from the optimum of a curved loss a whole step may raise the objective, or
+    overflow: s is the first of 1, 1/2, 1/4, ... at which the objective of the fit does
+    not rise. Every fit has its own s, since a refit without some rows is this rule on
+    the other rows. The objective of the squared error always falls, and s is 1.
+    """
 
     step_size: float
 
@@ -280,14 +305,51 @@ class NewtonStep(Update):
 
     def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
-        current = state.current
-        coef = current.coef - self.step_size * fits.newton_direction(penalty, current)
-        return State(fits.iterate(coef), current)
+        direction = fits.newton_direction(penalty, state.current)
+        following, objectives = self._damped(
+            fits, penalty, state.current, direction, state.memory
+        )
+        return State(following, state.current, memory=objectives)
+
+    def _damped(self, fits, penalty, current, direction, objectives):
+        """The iterate after a step along a direction, and the objectives there.
+
+        Parameters
+        ----------
+        objectives : Objectives or None
+            Those at ``current``, where they are known.
+        """
+        whole = current.coef - self.step_size * direction
+        following = fits.iterate(whole)
+        if fits.problem.loss.is_quadratic:
+            return following, None
+        if objectives is None:
+            objectives = self._objectives(fits, penalty, current)
+        step, coef = np.full(fits.n_fits, self.step_size), whole
+        for _ in range(MOST_HALVINGS):
+            reached = self._objectives(fits, penalty, following)
+            limit = objectives.values + objectives.rounding
+            rises = ~(reached.values <= limit)
+            if not rises.any():
+                return following, reached
+            step = np.where(rises, step / 2, step)
+            coef = np.where(rises, current.coef - step * direction, coef)
+            following = fits.iterate(coef)
+        following = fits.iterate(np.where(rises, current.coef, coef))
+        return following, None
+
+    @staticmethod
+    def _objectives(fits, penalty, iterate):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = fits.objectives(penalty, iterate)
+            # Losses may be small differences of terms as large as at zero.
+            size = np.abs(values) + np.abs(fits.values_at_zero)
+        return Objectives(values, ROUNDINGS * np.finfo(float).eps * size)
 
 
 @dataclass(frozen=True)
 class SimplifiedNewtonStep(NewtonStep):
-    """b_{t+1} = b_t - step_size H^-1 gradient(b_t), H the Hessian where a phase began.
+    """The same with H the Hessian where a phase began.
 
     A pass over the rows for a gradient takes far less than one for a Hessian.
     """
@@ -296,15 +358,17 @@ class SimplifiedNewtonStep(NewtonStep):
 
     def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
-        current, inverses = state.current, state.memory
+        current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
             inverses = fits.inverse_hessians(penalty, current)
         gradient = fits.objective_gradient(penalty, current)
         # Outputs of one fit after the other are one vector.
         flat = gradient.reshape(-1, gradient.shape[2])
         direction = np.einsum("fij,jf->if", inverses, flat).reshape(gradient.shape)
-        coef = current.coef - self.step_size * direction
-        return State(fits.iterate(coef), current, memory=inverses)
+        following, objectives = self._damped(
+            fits, penalty, current, direction, objectives
+        )
+        return State(following, current, memory=(inverses, objectives))
 
 
 @dataclass(frozen=True, eq=False)

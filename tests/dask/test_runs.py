@@ -85,20 +85,55 @@ def test_regressors(estimator, weighted, X, y, rng):
     assert_same_run(*fits(estimator, X, y, weights), rtol=1e-9)
 
 
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_standardised_columns_with_folds(is_sparse, X, y):
-    """Folds have the scales of all rows, which with so many are about their own."""
+STANDARDISED = [
+    TrajectoryLasso(0.1, max_iter=30),
+    TrajectoryLasso(0.1, max_iter=30, fit_intercept=False),
+    TrajectoryLasso("path", max_iter=4),
+    IterativeRidge(5.0, max_iter=25, fit_intercept=False),
+    TrajectoryHuberRegressor(max_iter=20),
+    TrajectoryPoissonRegressor(max_iter=20),
+    TrajectoryLogisticRegression(max_iter=25),
+    TrajectoryLogisticRegression(max_iter=25, fit_intercept=False),
+    TrajectoryLinearSVC(max_iter=25),
+]
+
+
+@pytest.fixture
+def uneven(rng):
+    """Columns whose scales are decided by few rows: those of folds differ."""
+    X = np.exp(1.5 * rng.standard_normal((120, 5)))
     X[:, 3] = 4.0
-    X = np.where(X > 1.5, X, 0.0) if is_sparse else X
-    model = switched_off(TrajectoryLogisticRegression(max_iter=25, cv=4))
-    model.set_params(standardize=True)
-    labels = (y > np.median(y)).astype(int)
-    rows = blocks(X, 70).map_blocks(sparse.csr_matrix) if is_sparse else blocks(X, 70)
-    found = clone(model).fit(rows, blocks(labels, 70))
-    expected = model.fit(sparse.csr_matrix(X) if is_sparse else X, labels)
-    size = np.abs(expected.coef_path_).max()
-    np.testing.assert_allclose(found.coef_path_, expected.coef_path_, atol=1e-9 * size)
-    np.testing.assert_allclose(found.cv_path_, expected.cv_path_, rtol=0.02)
+    X[:110, 4] = 2.0  # constant in some folds
+    return X, np.log(X[:, 0]) + rng.standard_normal(120)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "float32"])
+@pytest.mark.parametrize("estimator", STANDARDISED, ids=repr)
+def test_folds_have_scales_of_their_own(estimator, kind, uneven, rng):
+    X, y = uneven
+    if hasattr(estimator, "decision_function"):
+        y = (y > np.median(y)).astype(int)
+    elif isinstance(estimator, TrajectoryPoissonRegressor):
+        y = rng.poisson(np.exp(np.clip(0.3 * y, -2, 2)))
+    X = np.where(X > 1, X, 0.0) if kind == "sparse" else X
+    X = X.astype(np.float32) if kind == "float32" else X
+    rows = blocks(X, 50)
+    if kind == "sparse":
+        X, rows = sparse.csr_matrix(X), rows.map_blocks(sparse.csr_matrix)
+    model = switched_off(estimator).set_params(standardize=True, cv=KFold(4))
+    model.set_params(random_state=0)
+    found = clone(model).set_params(loo=7).fit(rows, blocks(y, 50))
+    expected = clone(model).set_params(loo=True).fit(X, y)
+    tolerance = 1e-5 if kind == "float32" else 1e-8
+    for name in ("cv_path_", "cv_fold_path_", "train_path_"):
+        wanted = getattr(expected, name)
+        np.testing.assert_allclose(
+            getattr(found, name), wanted, rtol=0, atol=tolerance * wanted.max()
+        )
+    wanted = expected.loo_prediction_path_[:, found.loo_indices_]
+    np.testing.assert_allclose(
+        found.loo_prediction_path_, wanted, rtol=0, atol=tolerance * abs(wanted).max()
+    )
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
@@ -151,8 +186,8 @@ def test_single_precision(estimator, X, y):
     assert found.coef_path_.dtype == np.float64
     expected = switched_off(estimator).fit(X.astype(float), y.astype(float))
     assert_same_run(found, expected, rtol=1e-6)
-    with pytest.raises(AssertionError):
-        assert_same_run(single, expected, rtol=1e-6)
+    assert single.coef_path_.dtype == np.float32
+    assert_same_run(single, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("estimator", [REGRESSORS[0], CLASSIFIERS[0]], ids=repr)

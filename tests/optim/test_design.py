@@ -1,5 +1,7 @@
 """A design is the linear map that it stands for, and never forms it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -313,3 +315,31 @@ def test_centred_columns_keep_their_digits_in_another_precision(stored, wanted, 
     assert found.dtype == wanted
     eps = np.finfo(min(stored, wanted, key=lambda name: int(name[1]))).eps
     np.testing.assert_allclose(found, expected, rtol=0, atol=8 * eps)
+
+
+@pytest.mark.parametrize("kind", [dense, csr])
+@pytest.mark.parametrize(
+    "name", ["dot", "t_dot", "gram", "weighted_gram", "squared_row_norms", "sizes"]
+)
+def test_single_precision_is_converted_in_blocks(kind, name, rng):
+    """Sums are those of double precision, and X is never copied to it."""
+    X = rng.standard_normal((20_000, 150), dtype=np.float32)
+    X[rng.random(X.shape, dtype=np.float32) < 0.5] = 0
+    weights = np.full((len(X), 1), 1 / len(X))
+    designs = [kind(values)[0].centered(weights) for values in (X, X.astype(float))]
+    calls = {
+        "dot": lambda design: design.dot(np.ones((150, 1))),
+        "t_dot": lambda design: design.t_dot(weights - weights[0] * (X[:, :1] > 0)),
+        "gram": lambda design: design.gram(),
+        "weighted_gram": lambda design: design.weighted_gram(weights),
+        "squared_row_norms": lambda design: design.squared_row_norms(),
+        "sizes": lambda design: design.column_sizes()[0],
+    }
+    tracemalloc.start()
+    single = calls[name](designs[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * X.nbytes  # a copy would take twice as much as X
+    double = calls[name](designs[1])
+    scale = np.abs(double).max()
+    np.testing.assert_allclose(single, double, rtol=0, atol=1e-12 * scale)

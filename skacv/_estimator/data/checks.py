@@ -17,6 +17,8 @@ from ...optim.namespaces import namespace_of
 
 # Kinds of dtypes that are numbers.
 NUMBERS = "fiub"
+# Squares of squares, as spectra and step sizes need them, are numbers up to this size.
+LARGEST = 1e70
 
 
 # ---------------------------------------------------------------------- rows
@@ -166,6 +168,36 @@ def check_numbers(array, name):
             raise ValueError(
                 f"{name} must be numbers, got strings such as {str(string)!r}."
             )
+
+
+def check_sizes(X, y):
+    """Raise where sums of squares of X, or of numbers in y, would be no numbers."""
+    entries, namespace = X.data if sparse.issparse(X) else X, namespace_of(X)
+    if len(entries):
+        check_size("X", float(namespace.min(entries)), float(namespace.max(entries)))
+    if y.dtype.kind in "fiu":
+        check_size("y", float(y.min()), float(y.max()))
+
+
+def check_size(name, least, largest):
+    """Raise where squares of numbers between these overflow, or all underflow.
+
+    Raises
+    ------
+    ValueError
+        If sums of squares would be infinite, or zero.
+    """
+    size = max(abs(least), abs(largest))
+    if size > LARGEST:
+        raise ValueError(
+            f"{name} has entries as large as {size:.1g}, and sums of their squares "
+            f"overflow: divide {name} by a number of about that size."
+        )
+    if 0 < size < 1 / LARGEST:
+        raise ValueError(
+            f"The largest entry of {name} is {size:.1g}, and squares of such numbers "
+            f"underflow: divide {name} by a number of about that size."
+        )
 
 
 # ------------------------------------------------------------------- targets

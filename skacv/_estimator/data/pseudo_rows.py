@@ -122,8 +122,8 @@ def on_pseudo_rows(data, folds):
     center = np.append(data.center, data.offset)
     rows *= varying(merged(moments), center)
     made = PseudoProblem.of(
-        rows.astype(problem.design.dtype),
-        weights.astype(problem.row_weights.dtype),
+        rows,
+        weights,
         n_outputs,
         problem.loss,
         largest_weight=problem.largest_weight,

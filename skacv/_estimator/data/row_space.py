@@ -32,11 +32,9 @@ class RowSpaceData(ColumnData):
         if plain.has_constant:
             design = design.features
         coordinates, basis = row_space(design)
-        coordinates = coordinates.astype(design.dtype, copy=False)
         if plain.has_constant:
-            ones = np.ones((len(coordinates), 1), coordinates.dtype)
+            ones = np.ones((len(coordinates), 1))
             coordinates = np.hstack([coordinates, ones])
-        basis = basis.astype(design.dtype, copy=False)
         rotated = RowSpaceDesign(coordinates, basis=basis)
         problem = replace(plain.problem, design=rotated)
         return cls(**{**vars(plain), "problem": problem}, plain=plain)
@@ -68,7 +66,7 @@ class RowSpaceData(ColumnData):
         """Whether the iterates of a fitted estimator lie in the space of the rows."""
         coef = super().iterates(estimator.coef_path_, estimator.intercept_path_)
         back = self._in_basis(self._in_basis(coef, self.basis), self.basis.T)
-        tolerance = ROUNDINGS * np.finfo(self.basis.dtype).eps
+        tolerance = ROUNDINGS * np.finfo(self.dtype).eps
         return np.abs(coef - back).max() <= tolerance * np.abs(coef).max()
 
     def _in_basis(self, coef, matrix):

@@ -22,7 +22,7 @@ from ...optim.moments import (
     shifted,
     varying,
 )
-from .checks import names_of, validated_data, validated_weights
+from .checks import check_sizes, names_of, validated_data, validated_weights
 from .row_blocks import blocks_of
 from .sampled_rows import as_sample, drawn, hashed, may_be_drawn
 
@@ -256,6 +256,7 @@ class RowSummary(BaseEstimator):
         )
         weights = validated_weights(sample_weight, len(y))
         self._check_columns(X, y, is_first)
+        check_sizes(X, y)
         ranges = NO_ROWS if is_first else self._ranges
         first = _first_of(first_row, ranges)
         ranges = joined_ranges(ranges, [[first, first + X.shape[0]]])

@@ -75,7 +75,7 @@ class Standardized:
         """
         mean, variance = _mean_and_variance(X, weights)
         centers = has_intercept and not sparse.issparse(X)
-        rounding = CONSTANT * np.finfo(float).eps + np.finfo(dtype_of(X)).eps
+        rounding = CONSTANT * np.finfo(float).eps
         is_constant = variance <= (rounding * mean) ** 2
         scale = np.sqrt(np.where(is_constant, 1.0, variance))
         if centers:  # what is left of constant columns is zero, not a rounding
@@ -99,14 +99,11 @@ class Standardized:
     def to_passed(self, coef, intercept):
         """Coefficients (t, n_features, k), intercepts (t, k), of columns as passed."""
         found = coef / self.scale[:, None]
-        intercept = intercept - self.mean @ found
-        return found.astype(coef.dtype), intercept.astype(coef.dtype)
+        return found, intercept - self.mean @ found
 
     def from_passed(self, coef, intercept):
         """The same the other way round."""
-        intercept = intercept + self.mean @ coef
-        found = coef * self.scale[:, None]
-        return found.astype(coef.dtype), intercept.astype(coef.dtype)
+        return coef * self.scale[:, None], intercept + self.mean @ coef
 
     def of_fits(self, design, weights):
         """How fits that standardise by their own rows have the columns of a run.
@@ -121,19 +118,25 @@ class Standardized:
         -------
         ColumnMaps
         """
-        shares = (weights / weights.sum(axis=0)).astype(design.dtype)
+        shares = weights / weights.sum(axis=0)
         sums = design.t_dot(shares), design.squares_t_dot(shares)
-        n_features = len(self.scale)
-        mean, squares = (part[:n_features].astype(np.float64) for part in sums)
-        variance = squares - mean**2
+        mean, squares = (part[: len(self.scale)] for part in sums)
+        return self.maps(mean, squares, squares - mean**2, design.shape[1])
+
+    def maps(self, mean, squares, variance, n_columns):
+        """How fits have the columns, from their moments in units of the run.
+
+        Shapes: mean, squares, variance (n_features, n_fits); ``squares`` are the mean
+        squares of the entries.
+        """
         # As of all rows, a column that is constant is not scaled, in its own units.
-        is_constant = variance <= CONSTANT * np.finfo(design.dtype).eps * squares
+        is_constant = variance <= CONSTANT * np.finfo(float).eps * squares
         variance = np.where(is_constant, 1.0, variance)
         spread = np.where(is_constant, 1 / self.scale[:, None], np.sqrt(variance))
-        factor = np.ones((design.shape[1], shares.shape[1]))
+        factor = np.ones((n_columns, mean.shape[1]))
         center = np.zeros_like(factor)
-        factor[:n_features] = 1 / spread
-        center[:n_features] = mean * self.centers
+        factor[: len(mean)] = 1 / spread
+        center[: len(mean)] = mean * self.centers
         return ColumnMaps(factor, center)
 
 

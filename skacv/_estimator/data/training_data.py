@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..._compat import on_host
 from ...optim.arrays import design_of
 from ...optim.constant import WithConstant
-from ...optim.namespaces import dtype_of, is_away, namespace_of, rows_in
+from ...optim.namespaces import is_away, namespace_of, rows_in
 from ...optim.problem import Problem
-from .checks import validated_data, validated_rows, validated_weights
+from .checks import check_sizes, validated_data, validated_rows, validated_weights
 from .standardized import AS_PASSED, AsPassed, Standardized
 
 
@@ -70,7 +70,7 @@ class TrainingData:
         return partial(
             _predictions_of,
             offset=self.offset,
-            dtype=self.problem.target.dtype,
+            dtype=self.dtype,
             is_flat=self.has_flat_predictions,
             prediction=estimator._prediction,
             loss=self.problem.loss,
@@ -112,6 +112,11 @@ class TrainingData:
     def observed(self):
         """The problem of the rows and columns that were passed."""
         return self.problem
+
+    @property
+    def dtype(self):
+        """The precision of predictions."""
+        return self.problem.target.dtype
 
     def phases(self, recorded):
         """Recorded phases as those of a run of this problem."""
@@ -172,6 +177,11 @@ class ColumnData(TrainingData):
     center: np.ndarray
     columns: AsPassed | Standardized
 
+    @property
+    def dtype(self):
+        """The precision of fitted coefficients and of predictions: that of X."""
+        return self.observed.design.storage_dtype
+
     def coefficients(self, coef):
         """Iterates (T + 1, n_columns, n_outputs) in scikit-learn's shapes.
 
@@ -184,7 +194,8 @@ class ColumnData(TrainingData):
             coef, intercept = coef[:, :-1], coef[:, -1]
         else:
             intercept = self.offset - self.center[:, 0] @ coef
-        coef, intercept = self.columns.to_passed(coef, intercept)
+        parts = self.columns.to_passed(coef, intercept)
+        coef, intercept = (part.astype(self.dtype, copy=False) for part in parts)
         if self.is_flat:
             return coef[:, :, 0], intercept[:, 0]
         return np.moveaxis(coef, 2, 1), intercept
@@ -196,7 +207,8 @@ class ColumnData(TrainingData):
         else:
             coef = np.moveaxis(coef_path, 1, 2)
         intercept = intercept_path.reshape(len(coef), -1)
-        coef, intercept = self.columns.from_passed(coef, intercept)
+        parts = self.columns.from_passed(coef, intercept)
+        coef, intercept = (part.astype(np.float64, copy=False) for part in parts)
         if not self.has_constant:
             return coef
         return np.concatenate([coef, intercept[:, None]], axis=1)
@@ -238,6 +250,7 @@ class Samples:
 
     def standardized(self, weights, has_intercept):
         """The same samples with their columns standardised, by weights of the rows."""
+        check_sizes(self.X, self.y)
         columns = Standardized.of(self.X, weights, has_intercept)
         return replace(self, X=columns.applied(self.X), columns=columns)
 
@@ -299,23 +312,23 @@ def column_data(samples, coded, fit_intercept):
     ColumnData
     """
     X, loss = samples.X, coded.loss
-    dtype = dtype_of(X)
-    target = coded.target.astype(dtype, copy=False)
+    check_sizes(X, coded.target)
+    target = coded.target.astype(np.float64, copy=False)
     row_weights = (coded.weights / coded.weights.sum())[:, None]
     is_centered = bool(fit_intercept and loss.is_quadratic)
     has_constant = bool(fit_intercept and not loss.is_quadratic)
-    center = np.zeros((X.shape[1], 1), dtype)
-    offset = np.zeros((1, target.shape[1]), dtype)
+    center = np.zeros((X.shape[1], 1))
+    offset = np.zeros((1, target.shape[1]))
     design = design_of(X)
     if has_constant:
         design = WithConstant(design)
     if is_centered:
         design = design.centered(row_weights)
         center = design.center
-        offset = (row_weights.T @ target).astype(dtype)
+        offset = row_weights.T @ target
         target = target - offset
     return ColumnData(
-        problem=Problem(design, target, row_weights.astype(dtype), loss),
+        problem=Problem(design, target, row_weights, loss),
         y=samples.y,
         total_weight=coded.weights.sum(),
         rows=samples.rows,

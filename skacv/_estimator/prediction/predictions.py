@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
-from ...optim.namespaces import is_away
+from ...optim.namespaces import dtype_of, is_away
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import Coded, new_rows, validated
@@ -43,18 +43,24 @@ class RecordedModel:
 
     def _linear_predictor(self, X):
         """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
-        return self._product(new_rows(self, X), self.coef_.T) + self.intercept_
+        return self._predictor(new_rows(self, X), self.coef_, self.intercept_)
 
     def _linear_predictors(self, X):
         """Those of every iterate that is kept, one after the other."""
         X = new_rows(self, X)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield self._product(X, coef.T) + intercept
+            yield self._predictor(X, coef, intercept)
+
+    def _predictor(self, X, coef, intercept):
+        """X coef + intercept, rounded to the precision of both once it is summed up."""
+        dtype = np.result_type(dtype_of(X), coef)
+        return (self._product(X, coef.T) + intercept).astype(dtype, copy=False)
 
     @staticmethod
     def _product(X, coef):
-        """X times (n_features,) or (n_features, k); in NumPy, wherever X is."""
-        if not is_away(X):
+        """X times (n_features,) or (n_features, k), in double precision, in NumPy."""
+        coef = coef.astype(np.float64, copy=False)
+        if not is_away(X) and X.dtype == coef.dtype:
             return safe_sparse_dot(X, coef, dense_output=True)
         product = design_of(X).dot(coef.reshape(len(coef), -1))
         return product.reshape(len(product), *coef.shape[1:])

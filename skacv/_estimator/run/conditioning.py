@@ -59,9 +59,7 @@ def _mean_squares(design):
     """Mean square of every column; zero where a column is constant but for rounding."""
     squares = design.column_sizes()[0] ** 2 / design.shape[0]
     if design.center is not None:
-        # A mean is summed up in double precision, and kept in that of X.
-        share = CONSTANT * np.finfo(float).eps + np.finfo(design.dtype).eps
-        rounding = share * design.center[:, 0]
+        rounding = CONSTANT * np.finfo(float).eps * design.center[:, 0]
         squares[squares <= rounding**2] = 0
     return squares
 

@@ -30,10 +30,8 @@ def starting_point(estimator, data, resume):
     """
     problem = data.problem
     shape = problem.design.shape[1], problem.target.shape[1]
-    # Dual coefficients are summed over many rows: in double precision.
-    dtype = np.float64 if problem.design.is_dual else problem.design.dtype
     if not (resume and hasattr(estimator, "coef_path_")):
-        return np.zeros((1, *shape), dtype), []
+        return np.zeros((1, *shape)), []
     path = data.iterates(estimator.coef_path_, estimator.intercept_path_)
     if path.shape[1:] != shape:
         raise ValueError(
@@ -41,7 +39,6 @@ def starting_point(estimator, data, resume):
             f"classes) as before: {estimator.n_features_in_} and {path.shape[2]}, got "
             f"{data.names['n_features_in_']} and {shape[1]}."
         )
-    path = path.astype(dtype, copy=False)
     if _has_run_on(estimator, problem, path):
         return path, data.phases(estimator._phases)
     warn(
@@ -89,5 +86,5 @@ def _has_run_on(estimator, problem, path):
         return False
     train = estimator.train_path_
     ends = [problem.mean_loss(problem.design.dot(path[t])) for t in (0, -1)]
-    tolerance = np.sqrt(np.finfo(path.dtype).eps) * train[0]
+    tolerance = np.sqrt(np.finfo(estimator.coef_path_.dtype).eps) * train[0]
     return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)

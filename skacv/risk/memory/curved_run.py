@@ -33,7 +33,15 @@ from .gradient_points import GradientPoints, points_of
 from .modes import AlongRun, modes_of, n_leading
 from .row_scales import scales_of_rows
 from .signed_rows import curvature_at
-from .traces import FIRST_ROUND, Accuracy, ProbedRun, by_size, is_number, n_missing
+from .traces import (
+    FIRST_ROUND,
+    Accuracy,
+    ProbedRun,
+    by_size,
+    is_number,
+    n_missing,
+    probe_dtype,
+)
 
 # In single precision and side by side, so many tangents take as long as a replica; but
 # only one where every row has a small matrix of curvatures.
@@ -174,7 +182,9 @@ class CurvedRun(ProbedRun):
         """
         (n_rows, n_outputs), size = self.problem.target.shape, self.basis_size
         if method != "exact":
-            return random_signs((n_rows, n_outputs, method), rng).astype(np.float32)
+            signs = random_signs((n_rows, n_outputs, method), rng)
+            square = float(self.problem.column_norms.max()) ** 2
+            return signs.astype(probe_dtype(square))
         basis = np.sqrt(size) * np.eye(size)
         if size == n_rows:
             basis = np.repeat(basis[:, None], n_outputs, axis=1)

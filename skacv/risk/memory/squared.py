@@ -34,7 +34,7 @@ from .estimate import RiskEstimate
 from .modes import modes_of, n_leading, residuals_along
 from .row_scales import scales_of_rows, with_row_scales
 from .tangents import ColumnSet, SquaredTangents, column_sets
-from .traces import Accuracy, ProbedRun, is_number, n_missing
+from .traces import Accuracy, ProbedRun, is_number, n_missing, probe_dtype
 
 # Sides up to this are probed by a complete basis, so that traces are exact.
 # For the sake of memory, only while tangents have so many entries a mode.
@@ -320,7 +320,9 @@ class SquaredRun(ProbedRun):
         else:
             readout = design.t_dot(design.dot(source))
         readout = readout / design.shape[0] / self.degrees
-        return source.astype(np.float32), readout.astype(np.float32)
+        square = np.abs(source).max() * np.abs(readout).max()
+        dtype = probe_dtype(square)
+        return source.astype(dtype), readout.astype(dtype)
 
     def tangents(self, temporal, n_by_mode, probes):
         source, readout = probes

@@ -86,7 +86,7 @@ def column_sets(design, trajectory, dtype, n_products=0):
             shared = _columns_worth_a_gram(design, unions[i:], n_products, dtype)
             if shared.size:
                 columns = former = None
-                gram = design.columns(shared, dtype).gram()
+                gram = design.columns(shared, dtype).gram(dtype)
                 gram /= design.shape[0]
         if gram is not None:
             index, own = _part_of(gram, shared, index)
@@ -117,7 +117,7 @@ def _by_columns(columns, tangents):
 def _widened(index, design, dtype):
     """``index``, or all columns where a copy of these would be as large as X."""
     n_columns = design.shape[1]
-    if design.dtype == dtype and len(index) > WIDE * n_columns:
+    if design.storage_dtype == dtype and len(index) > WIDE * n_columns:
         return np.arange(n_columns)
     return index
 

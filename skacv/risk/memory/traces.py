@@ -19,6 +19,8 @@ FIRST_ROUND = 10
 MIN_ROUND = 5
 # At most, on average over the modes.
 MAX_PROBES = 128
+# Squares of X from this to its inverse may be summed up in single precision.
+SMALLEST_SQUARE = 1e-25
 # On any one mode, so that their spread can be seen.
 MIN_PROBES = 2
 
@@ -26,6 +28,12 @@ MIN_PROBES = 2
 def is_number(method):
     """Whether a method is a number of probes, not a name."""
     return not isinstance(method, str) and method is not True
+
+
+def probe_dtype(square):
+    """Single precision, unless squares of the size of X leave its range."""
+    is_in_range = SMALLEST_SQUARE < square < 1 / SMALLEST_SQUARE
+    return np.float32 if is_in_range else np.float64
 
 
 class Accuracy(NamedTuple):
