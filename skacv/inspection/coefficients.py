@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.debiasing import places_of_columns
 from .._estimator.prediction.inference import interval_tables
 from ._figure import BLUE, PALETTE, Display, coef_path_of, iteration_scale, recorded
@@ -176,6 +177,7 @@ class CoefficientIntervalDisplay(Display):
     xscale: str = "symlog"
 
     @classmethod
+    @takes_coverage
     def from_estimator(
         cls,
         estimator: Any,
@@ -183,7 +185,7 @@ class CoefficientIntervalDisplay(Display):
         *,
         coverage: float = 0.95,
         iterations: ArrayLike | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
         target: int = 0,
         ax: Any = None,
@@ -203,8 +205,8 @@ class CoefficientIntervalDisplay(Display):
             Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
             The iterates to debias; None takes a dozen.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
+        covariance : {"auto", "sample", "nodewise"} or array-like of shape \
+(n_features, n_features), default="auto"
             As in ``coef_interval``.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             As in ``coef_interval``.

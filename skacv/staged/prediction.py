@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import _check_sample_weight, available_if
 from .._estimator.delegation import delegated, routed
 from .._estimator.estimates.held_out_losses import row_losses
+from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.predictions import checked_iterate
@@ -207,6 +208,7 @@ class PredictsByStages:
         return self.estimator_.score(X, y, **params)
 
     @available_if(is_regressor)
+    @takes_coverage
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
     ) -> np.ndarray:
