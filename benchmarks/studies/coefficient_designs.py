@@ -20,7 +20,7 @@ from skacv.risk.reader import Unreadable
 
 from ..framework import header, line
 
-N_REPEATS = 500
+N_REPEATS = 1000
 COVERAGE = 0.95
 # The mean of targets, and of log odds.
 MIDDLE = 0.5
@@ -94,7 +94,7 @@ def shares(n_levels):
 
 
 KEPT = {"keep_data": True, "standardize": True, "random_state": 0}
-LASSO = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=20, **KEPT))
+LASSO = TrajectoryEarlyStoppingCV(TrajectoryLasso("path", max_iter=10, **KEPT))
 RIDGE = IterativeRidge(
     0.0, solver="nesterov", max_iter=2000, loo=False, risk=False, **KEPT
 )
@@ -122,8 +122,8 @@ N_NODEWISE = 50
 def coefficients(n_repeats=N_REPEATS):
     """Coverage of intervals of coefficients, column by column, nominal .95.
 
-    Every column has five hundred draws (fifty with the nodewise lasso, for comparison),
-    so that the standard error of its coverage is .01. The rows of the diabetes data
+    A thousand draws (fifty with the nodewise lasso, for comparison), so that the
+    standard error of the coverage of a column is .007. The rows of the diabetes data
     stay, with their least squares as the truth, but for age, s3 and s6, which are zero;
     those of other designs are drawn anew, and every other coefficient is zero. Noise is
     normal, as much as the signal; log odds have a standard deviation of one about one

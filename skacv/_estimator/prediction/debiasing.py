@@ -199,13 +199,22 @@ class ByDirections:
         if trajectory.n_batches() or not problem.loss.is_quadratic:
             rng = check_random_state(fitted.random_state)
             return scores_at_the_end(problem, trajectory, rng=rng)
-        if hasattr(fitted, "risk_residual_path_"):
-            temporal, spatial = fitted.risk_residual_path_
-        else:
-            temporal, spatial = _held_out_residuals(fitted, trajectory)
-        last = trajectory.n_updates
-        scores = np.tensordot(temporal[last], spatial, axes=1)
+        temporal, spatial = self._held_out_residuals
+        scores = np.tensordot(temporal[trajectory.n_updates], spatial, axes=1)
         return scores.reshape(len(scores), -1)
+
+    @cached_property
+    def _held_out_residuals(self):
+        """Factors of the residuals by the memory matrix, computed if fit has not."""
+        fitted = self._fitted
+        if hasattr(fitted, "risk_residual_path_"):
+            return fitted.risk_residual_path_
+        estimator = copy(fitted)
+        if plain(fitted.risk) in (False, "auto"):
+            estimator.risk = True
+        trajectory = kept_run(fitted, fitted.n_iter_)
+        run = FinishedRun(estimator, trajectory, fitted._data, folds=[])
+        return read_memory_matrix(run)["risk_residual_path_"]
 
     def _scale(self, run, scores):
         """The multiple of the truth that a debiased iterate estimates."""
@@ -364,7 +373,9 @@ def places_of_columns(fitted, columns):
         names = labels_of_columns(fitted)
         unknown = [name for name in columns if name not in names]
         if unknown:
-            raise ValueError(f"There are no columns {unknown} in the X of fit.")
+            raise ValueError(
+                f"There are no columns {[*map(str, unknown)]} in the X of fit."
+            )
         return np.array([names.index(name) for name in columns], dtype=int)
     if ((columns < -n_features) | (columns >= n_features)).any():
         raise ValueError(
@@ -388,15 +399,6 @@ def _named(fitted, places):
 def _labels_of(problem):
     """Whether the target of every row is the second label, as numbers."""
     return (problem.target[:, 0] == problem.loss.labels[1]).astype(np.float64)
-
-
-def _held_out_residuals(fitted, trajectory):
-    """Factors of ``risk_residual_path_``, of a fit that has not computed it."""
-    estimator = copy(fitted)
-    if plain(fitted.risk) in (False, "auto"):
-        estimator.risk = True
-    run = FinishedRun(estimator, trajectory, fitted._data, folds=[])
-    return read_memory_matrix(run)["risk_residual_path_"]
 
 
 def _check_has_scores(problem, trajectory, n_columns):

@@ -31,9 +31,10 @@ ROW_ALPHA = 0.2
 # What is left of a column may be as close to another one as this share of how close it
 # is to the column itself: otherwise the two cannot be separated.
 MOST_ALIKE = 0.5
-# From this share on the error of the other coefficients may be more than a fraction of
-# the standard error: with .3 to .5, intervals of 95% covered 78% to 91%.
-ALIKE = 0.2
+# What is left of a column should be so much of its variance, or the errors of other
+# coefficients are more than a fraction of the standard error: AR(.8) and AR(.9) columns
+# have a third and a sixth left, and intervals of 95% covered 89% and 78%.
+LEAST_LEFT = 0.4
 
 
 class Directions(NamedTuple):
@@ -158,7 +159,7 @@ class Nodewise:
         """
         scaled, _ = _of_unit_size(X)
         parts = ((X[:, j], np.delete(scaled, j, axis=1)) for j in columns)
-        found, likeness = _by_lassos(X, parts, len(columns), NODEWISE_ALPHA)
+        found, likeness, left = _by_lassos(X, parts, len(columns), NODEWISE_ALPHA)
         alike = columns[likeness >= MOST_ALIKE].tolist()
         if alike:
             raise ValueError(
@@ -166,7 +167,7 @@ class Nodewise:
                 "their coefficients cannot be estimated by the nodewise lasso: "
                 f"{_remedy(X)}drop such columns, or ask for others."
             )
-        alike = columns[likeness >= ALIKE].tolist()
+        alike = columns[left < LEAST_LEFT].tolist()
         if alike:
             warn(
                 f"Columns {alike} are so correlated with others that the nodewise "
@@ -204,7 +205,7 @@ class Nodewise:
                 column = scaled @ (asked / (asked @ asked or 1.0))
                 yield column, scaled - np.outer(column, asked)
 
-        found, likeness = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
+        found, likeness, _ = _by_lassos(X, parts(), len(rows), ROW_ALPHA)
         alike = np.flatnonzero(likeness >= MOST_ALIKE).tolist()
         if alike:
             raise ValueError(
@@ -234,6 +235,8 @@ def _by_lassos(X, parts, n_asked, factor):
     likeness : ndarray of shape (n_asked,)
         How close what is left of a column is to any other, over how close it is to the
         column itself.
+    shares : ndarray of shape (n_asked,)
+        The inner product of a column and what is left of it, over the former's square.
     """
     n_rows, n_columns = X.shape
     lasso = Lasso(
@@ -241,7 +244,8 @@ def _by_lassos(X, parts, n_asked, factor):
         fit_intercept=False,
         max_iter=10_000,
     )
-    vectors, likeness = np.zeros((n_rows, n_asked)), np.zeros(n_asked)
+    vectors = np.zeros((n_rows, n_asked))
+    likeness, shares = np.zeros(n_asked), np.ones(n_asked)
     for place, (column, others) in enumerate(parts):
         if not column.any():
             continue
@@ -252,8 +256,9 @@ def _by_lassos(X, parts, n_asked, factor):
         vectors[:, place] = left / (left @ column)
         across = np.abs(others.T @ left).max(initial=0)
         likeness[place] = across / (left @ unit)
+        shares[place] = left @ unit / n_rows
     sizes = np.linalg.norm(vectors, axis=0) / np.sqrt(n_rows)
-    return Directions(vectors, sizes), likeness
+    return Directions(vectors, sizes), likeness, shares
 
 
 def _remedy(X):
