@@ -109,8 +109,8 @@ class CoefficientInference:
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
         >>> model = TrajectoryLasso(1.0, keep_data=True, random_state=0).fit(X, y)
         >>> model.coef_interval(["bmi", "s5"]).round(-1)
-        array([[430., 720.],
-               [500., 850.]])
+        array([[ 390.,  650.],
+               [ 410., 1090.]])
         """
         (table,) = interval_tables(
             self, columns, coverage, [iteration], covariance, X_unlabelled
@@ -216,7 +216,7 @@ class CoefficientInference:
         >>> X, y = load_diabetes(return_X_y=True)
         >>> model = TrajectoryLasso(0.1, keep_data=True, random_state=0)
         >>> model.fit(X[:400], y[:400]).predict_mean_interval(X[400:402]).round(-1)
-        array([[160., 200.],
+        array([[160., 210.],
                [ 70., 110.]])
         """
         check_coverage(coverage)
@@ -306,7 +306,7 @@ class LogisticInference:
         >>> model = TrajectoryLogisticRegression(keep_data=True, random_state=0)
         >>> model = model.fit((X - X.mean()) / X.std(), y)
         >>> model.coef_interval(["mean texture"]).round(1)
-        array([[-2.6, -1.1]])
+        array([[-2.4, -1.1]])
         """
         (table,) = interval_tables(
             self, columns, coverage, [iteration], covariance, X_unlabelled
