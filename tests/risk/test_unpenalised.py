@@ -25,7 +25,8 @@ from skacv import (
     TrajectoryLogisticRegression,
     TrajectoryPoissonRegressor,
 )
-from skacv.risk.inference.unpenalised import Basis
+from skacv.optim.losses import Huber
+from skacv.risk.inference.unpenalised import Basis, Unpenalised
 
 STATISTICS = "estimate", "standard_error", "z", "p_value", "lower", "upper"
 QUIET = {"loo": False, "risk": False, "keep_data": True, "random_state": 0}
@@ -262,6 +263,24 @@ def test_the_minimum_of_hubers_loss_is_that_of_a_general_solver(rng):
     np.testing.assert_allclose(table["estimate"], oracle, atol=1e-4)
 
 
+def test_targets_far_from_zero_and_outliers_have_a_minimum(rng):
+    """No row has a curvature of Huber's loss at zero, nor at least squares."""
+    X, y = drawn("huber", 60, 3, rng)
+
+    def found(targets):
+        minimum = Unpenalised.of(with_constant(X), targets[:, None], Huber(1.35))
+        return minimum.debiased(np.zeros((4, 1)), np.eye(4))
+
+    near, far = found(y), found(y + 1e4)
+    np.testing.assert_allclose(far.estimate[:3], near.estimate[:3], rtol=1e-5)
+    np.testing.assert_allclose(far.standard_error, near.standard_error, rtol=1e-5)
+    # Outliers count by their signs alone.
+    y[:3] = 1e3
+    one = found(y)
+    y[:3] = 1e9
+    np.testing.assert_allclose(found(y).estimate, one.estimate, rtol=1e-4)
+
+
 def test_counts_in_hundreds_end_at_their_minimum(rng):
     """Newton's first steps from zero are far too long there."""
     X = rng.standard_normal((80, 2))
@@ -396,6 +415,9 @@ def test_the_nodewise_lasso_says_where_it_is_wrong(rng):
     model = TrajectoryLasso(0.1, max_iter=5, **QUIET).fit(X, X[:, 0])
     with pytest.warns(UserWarning, match="too short.*covariance='sample'"):
         model.coef_interval([4])
+    root = np.linalg.cholesky(toeplitz(0.9 ** np.arange(50)))
+    with pytest.warns(UserWarning, match=r"rows \[0, 1\] .*too short"):
+        model.fit(X @ root.T, X[:, 0]).predict_mean_interval(X[:2])
     plain = rng.standard_normal((400, 250))
     model.fit(plain, plain[:, 0] + rng.standard_normal(400)).coef_interval([4])
 

@@ -15,7 +15,7 @@ from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
 from ...risk.inference.scores import N_PROBES, scores_at_the_end
 from ...risk.inference.signal import ROWS_PER_COLUMN
-from ...risk.inference.single_index import ScaleByStrength
+from ...risk.inference.single_index import Scale, ScaleByStrength
 from ...risk.inference.unpenalised import Unpenalised
 from ..estimates.left_out import kept_run
 from ..estimates.memory_matrix import read_memory_matrix
@@ -269,13 +269,12 @@ class WithoutPenalty:
                 "estimated: drop one such column of each combination, or ask for "
                 "others."
             )
-        scale = {}
+        problem, scale = self._fitted._data.problem, Scale(1.0, 0.0)
         if on_true_scale:
-            problem = self._fitted._data.problem
-            labels = _labels_of(problem)
-            scale["scale"] = self._minimum.scale(X, labels, problem.loss)
+            scale = self._minimum.scale(X, _labels_of(problem), problem.loss)
         for run in runs:
-            yield self._minimum.debiased(run.coef[places], rows)._replace(**scale)
+            found = self._minimum.debiased(run.coef[places], rows)
+            yield found._replace(scale=scale)
 
     def of_rows(self, rows, iteration):
         """Means of rows (n_asked, n_features), as :meth:`ByDirections.of_rows`."""

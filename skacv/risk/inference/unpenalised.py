@@ -117,14 +117,11 @@ class Minimum:
         Raises
         ------
         Unreadable
-            If there is no single minimum.
+            If there is no single minimum, or no row is left to tell the noise.
         """
         coordinates = np.zeros(vectors.shape[1])
         for _ in range(N_STEPS):
-            slopes, curvature = _derivatives(vectors @ coordinates, target, loss)
-            factor = _factor(vectors, curvature, loss)
-            step = cho_solve(factor, vectors.T @ slopes)
-            step = _shortened(coordinates, step, vectors, target, loss)
+            step = _step(coordinates, vectors, target, loss)
             coordinates = coordinates + step
             if np.linalg.norm(step) <= CONVERGED * np.linalg.norm(coordinates):
                 break
@@ -132,9 +129,15 @@ class Minimum:
             raise _without_minimum(loss)
         predictor = vectors @ coordinates
         slopes, curvature = _derivatives(predictor, target, loss)
-        factor = _factor(vectors, curvature, loss)
+        try:
+            factor = _factor(vectors, curvature)
+        except np.linalg.LinAlgError:
+            raise _without_minimum(loss) from None
         widths = np.einsum("ir,ri->i", vectors, cho_solve(factor, vectors.T))
-        return cls(coordinates, predictor, slopes, curvature, factor, widths)
+        found = cls(coordinates, predictor, slopes, curvature, factor, widths)
+        if found.trace <= CONVERGED * curvature.sum():
+            raise _without_minimum(loss)
+        return found
 
     @property
     def leverages(self):
@@ -280,11 +283,7 @@ class EffectsOfLabels:
 
 
 def _slopes_with(held_out, responses, target, loss):
-    """Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method.
-
-    Bisection's bounds are not needed: psi falls as the predictor rises, so the equation
-    for the predictor rises with a slope of one or more.
-    """
+    """Slopes psi = -l'(y, U + W psi) of rows that take part, by Newton's method."""
     predictor = held_out.copy()
     for _ in range(N_STEPS):
         slopes, curvature = _derivatives(predictor, target, loss)
@@ -302,16 +301,28 @@ def _derivatives(predictor, target, loss):
     return slopes[:, 0], loss.curvature(target, predictor)[:, 0]
 
 
-def _factor(vectors, curvature, loss):
+def _factor(vectors, curvature):
     """The Cholesky factor of the Hessian in a basis."""
+    return cho_factor(vectors.T @ (curvature[:, None] * vectors))
+
+
+def _step(coordinates, vectors, target, loss):
+    """A step of Newton's method, halved until the loss does not rise.
+
+    Where too few rows have a curvature, as far from the targets of Huber's loss, the
+    losses are replaced by parabolas above them.
+    """
+    predictor = vectors @ coordinates
+    slopes, curvature = _derivatives(predictor, target, loss)
     try:
-        return cho_factor(vectors.T @ (curvature[:, None] * vectors))
-    except (np.linalg.LinAlgError, ValueError):
-        raise _without_minimum(loss) from None
-
-
-def _shortened(coordinates, step, vectors, target, loss):
-    """A step, halved until the loss does not rise."""
+        factor = _factor(vectors, curvature)
+    except np.linalg.LinAlgError:
+        curvature = np.full_like(slopes, loss.curvature_bound(target[:, None]))
+        if loss.is_of_residual:
+            left = target - predictor
+            np.divide(slopes, left, out=curvature, where=left != 0)
+        factor = _factor(vectors, curvature)
+    step = cho_solve(factor, vectors.T @ slopes)
 
     def total(place):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -319,8 +330,7 @@ def _shortened(coordinates, step, vectors, target, loss):
 
     before = total(coordinates)
     for _ in range(N_HALVINGS):
-        after = total(coordinates + step)
-        if after <= before + ROUNDING * abs(before):
+        if total(coordinates + step) <= before + ROUNDING * abs(before):
             break
         step = step / 2
     return step
