@@ -99,14 +99,18 @@ RIDGE = IterativeRidge(
     0.0, solver="nesterov", max_iter=2000, loo=False, risk=False, **KEPT
 )
 LOGISTIC = TrajectoryEarlyStoppingCV(TrajectoryLogisticRegression(**KEPT))
+# A model, and how it is debiased.
 REGRESSIONS = {
     "lasso path": (LASSO, "auto"),
     "ridge at convergence": (RIDGE, "auto"),
-    "lasso path, nodewise": (LASSO, "nodewise"),
 }
-# A model, and how it is debiased.
-MODELS = {**REGRESSIONS, "logistic": (LOGISTIC, "auto")}
-# With few rows the classes are separated in most draws.
+MODELS = {
+    **REGRESSIONS,
+    "lasso path, nodewise": (LASSO, "nodewise"),
+    "logistic": (LOGISTIC, "auto"),
+}
+# With few rows the nodewise lasso refuses some columns, and most draws separate the
+# classes.
 DESIGNS = {
     "diabetes": (diabetes, MODELS),
     "AR(.9)": (autoregressive, MODELS),

@@ -199,8 +199,8 @@ class CoefficientIntervalDisplay(Display):
             :class:`TrajectoryEarlyStoppingCV`, or a pipeline that ends with one of
             them.
         columns : array-like of int, str or bool, default=None
-            The columns to plot; None takes the three with the largest coefficients at
-            the iterate in use.
+            The columns to plot, as in ``coef_interval``; None takes the three with the
+            largest coefficients at the iterate in use.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
@@ -235,6 +235,8 @@ class CoefficientIntervalDisplay(Display):
             columns = columns[:N_COLUMNS]
         if iterations is None:
             iterations = _spread(inner.n_iter_, inner.iteration_, xscale)
+        places = places_of_columns(inner, columns)
+        intercepts = inner.intercept_path_.reshape(len(path), -1)[:, target]
         tables = list(
             interval_tables(
                 inner, columns, coverage, iterations, covariance, X_unlabelled
@@ -247,7 +249,7 @@ class CoefficientIntervalDisplay(Display):
         display = cls(
             iterations=np.asarray(iterations),
             **parts,
-            coef_path=path[:, places_of_columns(inner, columns)],
+            coef_path=np.column_stack([path, intercepts])[:, places],
             feature_names=[str(name) for name in tables[0]["column"]],
             iteration=inner.iteration_,
             coverage=coverage,
