@@ -18,7 +18,7 @@ NUMERICAL := tests/kernel tests/linear_model tests/model_selection tests/optim t
 # Errors of pip alone: --editable has setuptools remark on folders of the same name.
 PIP := -m pip install --quiet --quiet
 
-.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen studies lint dist clean
+.PHONY: demo test test-all test-processors test-oldest test-extras bench-extras bench-device bench-dask docs links bench bench-peers bench-unseen studies study-coefficients lint dist clean
 
 demo: $(VENV)/installed-plot  ## a self-stopped model on real data: a table and a figure
 	@$(BIN)/python examples/plot_early_stopping.py --output output
@@ -81,6 +81,9 @@ bench-device: $(EXTRAS)/installed  ## seconds with X on a device beside NumPy
 
 studies: $(VENV)/installed  ## accuracy over repeats, written to benchmarks/results
 	$(BIN)/python -m benchmarks.studies --output benchmarks/results/studies.md
+
+study-coefficients: $(VENV)/installed  ## whether intervals of coefficients cover, column by column
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.studies coefficients --output benchmarks/results/studies.md
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -3,22 +3,22 @@ Which coefficients are not zero
 ===============================
 
 A lasso sets most coefficients to zero and shrinks the others, and along its run they
-move. Debiased, every iterate says of each coefficient where the true one is: the memory
-matrix knows what the rows have taught the run, so no estimate of the noise is needed.
-
-Two sets of real data, both with more rows than columns, so that there is a classic to
-compare with:
+move. Debiased, every iterate says of each coefficient where the true one is.
 
 * The 442 patients of the diabetes data with all squares and products of their ten
-  features: a lasso, its strength and iterate chosen by leave-one-out or folds, beside
-  least squares and their t-tests. Some columns are so like others that nobody can tell
-  them apart; least squares give them enormous errors, and debiasing refuses to ask for
-  a few.
+  features. There are more than two rows to a column, so the covariance of the columns
+  is that of the rows, and whatever iterate is debiased, the result is least squares
+  with their t-tests. Some columns are so like others that nobody can tell them apart:
+  their intervals are enormous.
 * The 569 tumours of the breast cancer data with six of their features: a logistic
-  regression, beside maximum likelihood and its Wald intervals.
+  regression, beside maximum likelihood and its Wald intervals. Maximum likelihood is
+  somewhat too large; debiased coefficients are brought to scale.
+* Simulated rows, half as many as columns, where there are no least squares. The memory
+  matrix knows what the rows have taught the run, so no estimate of the noise is needed.
+  The last panel has the run: where the coefficients still move, the debiased ones stand
+  at the true ones, which are dotted.
 
-Intervals are nominal 95%, of one coefficient at a time. The last panel has the run of
-the first: where the coefficients still move, the debiased ones stand.
+Intervals are nominal 95%, of one coefficient at a time.
 
 Run ``python examples/plot_coefficient_intervals.py --output DIR`` to write the figure.
 """
@@ -43,6 +43,8 @@ from skacv import (
 
 COVERAGE = 0.95
 N_SHOWN = 12
+# Intervals that are drawn are at most so many times as long as the shortest.
+LONGEST = 10
 DEBIASED, CLASSIC = "#0072B2", "#D55E00"
 TUMOUR = [
     "mean radius",
@@ -69,18 +71,6 @@ def tumours():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X = StandardScaler().set_output(transform="pandas").fit_transform(X[TUMOUR])
     return X, np.where(y == 0, "malignant", "benign")
-
-
-def told_apart(model, columns):
-    """The columns that the model can be asked for."""
-    found = []
-    for column in columns:
-        try:
-            model.coef_table([column])
-        except ValueError:
-            continue
-        found.append(column)
-    return found
 
 
 def least_squares(X, y):
@@ -143,34 +133,51 @@ def taken(classic, places):
     return estimate[places], error[places], quantile
 
 
-def diabetes(ax, along, n_rows, max_iter):
+def diabetes(ax, n_rows, max_iter):
     """The lasso beside least squares; draws the columns with the smallest p-values."""
     X, y = products_of_diabetes()
     X, y = X[:n_rows], y[:n_rows]
-    lasso = TrajectoryLasso(
-        "path", max_iter=max_iter, risk=True, keep_data=True, random_state=0
-    )
+    lasso = TrajectoryLasso("path", max_iter=max_iter, keep_data=True, random_state=0)
     model = TrajectoryEarlyStoppingCV(lasso).fit(X, y)
-    asked = np.array(told_apart(model, X.columns))
-    table = model.coef_table(asked)
-    places = X.columns.get_indexer(asked)
-    classic = taken(least_squares(X, y), places)
-    ratio = np.median(table["standard_error"] / classic[1])
+    table = model.coef_table(X.columns)
+    classic = least_squares(X, y)
     found = (table["lower"] > 0) | (table["upper"] < 0)
-    clear = np.abs(classic[0]) > classic[2] * classic[1]
-    print(f"Diabetes with products: {X.shape[1]} columns, {len(asked)} told apart.")
-    print(f"Not zero: {found.sum()} by debiasing, {clear.sum()} by least squares;")
-    print(f"standard errors are {ratio:.2f} of those, in the median.\n")
+    used = np.count_nonzero(model.coef_)
+    away = np.abs(table["standard_error"] / classic[1] - 1).max()
+    print(f"Diabetes with products: {X.shape[1]} columns, the lasso uses {used}.")
+    print(f"Intervals without zero: {found.sum()}; if all columns were zero,")
+    print(f"{(1 - COVERAGE) * X.shape[1]:.1f} would be expected.")
+    print(f"Standard errors are those of least squares to {away:.0e}.\n")
     least = np.argsort(table["p_value"].to_numpy())[:N_SHOWN]
-    table = table.iloc[least]
-    classic = taken(classic, least)
+    table, classic = table.iloc[least], taken(classic, least)
     print_table(table, classic, "least squares")
-    draw(ax, table, classic, "least squares")
+    # Behind them come intervals that are hundreds of times as long.
+    short = (
+        table["standard_error"] < LONGEST * table["standard_error"].min()
+    ).to_numpy()
+    draw(ax, table[short], taken(classic, short), "least squares")
     ax.set_title("diabetes with products, a lasso", loc="left")
-    run = TrajectoryLasso(0.5, max_iter=60, tol=0, keep_data=True, random_state=0)
+
+
+def simulated(ax):
+    """Along a run on more columns than rows, whose true coefficients are known."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 400))
+    true = np.zeros(400)
+    true[:10] = 1, 0.5, 0, 1, 1, 1, 1, 1, 1, 1
+    y = X @ true + rng.standard_normal(200)
+    run = TrajectoryLasso(0.1, max_iter=60, tol=0, keep_data=True, random_state=0)
     run.fit(X, y)
-    CoefficientIntervalDisplay.from_estimator(run, ["bmi", "bp", "sex"], ax=along)
-    along.set_title("along the run of one lasso", loc="left")
+    table = run.coef_table(covariance="nodewise", columns=[0, 1, 2], iteration=5)
+    print("\nSimulated, 200 x 400, iterate 5:\n")
+    print(f"{'true':>6}{'coef':>8}{'debiased':>10}{'interval':>16}")
+    for value, row in zip(true, table.to_dict("records")):
+        interval = f"[{row['lower']:.2f}, {row['upper']:.2f}]"
+        print(f"{value:6.1f}{row['coef']:8.2f}{row['estimate']:10.2f}{interval:>16}")
+    CoefficientIntervalDisplay.from_estimator(run, [0, 1, 2], ax=ax)
+    for value in true[:3]:
+        ax.axhline(value, color="black", linewidth=0.8, linestyle=":")
+    ax.set_title("along the run of a lasso, 200 x 400", loc="left")
 
 
 def cancer(ax, n_rows, max_iter):
@@ -178,10 +185,10 @@ def cancer(ax, n_rows, max_iter):
     X, y = tumours()
     X, y = X[:n_rows], y[:n_rows]
     logistic = TrajectoryLogisticRegression(
-        100.0, max_iter=max_iter, risk=True, keep_data=True, random_state=0
+        100.0, max_iter=max_iter, keep_data=True, random_state=0
     )
     model = TrajectoryEarlyStoppingCV(logistic).fit(X, y)
-    table = model.coef_table()
+    table = model.coef_table(X.columns)
     classic = maximum_likelihood(X, y == "malignant")
     print(f"\nBreast cancer: {X.shape[1]} columns, iterate {model.best_iter_}.\n")
     print_table(table, classic, "maximum likelihood")
@@ -192,8 +199,9 @@ def cancer(ax, n_rows, max_iter):
 def main(n_rows=None, max_iter=20, output=None):
     """Print the tables and draw the figure."""
     figure, axes = plt.subplots(1, 3, figsize=(15, 5.2), constrained_layout=True)
-    diabetes(axes[0], axes[2], n_rows, max_iter)
+    diabetes(axes[0], n_rows, max_iter)
     cancer(axes[1], n_rows, 10 * max_iter)
+    simulated(axes[2])
     if output is not None:
         path = Path(output) / "coefficient_intervals.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from ..unseen.tables import FOLDER
 from . import kernel_figures
 from .approximate_loo import converged
 from .best_score import kernel_scores, optimism
+from .coefficient_designs import coefficients
 from .coefficient_intervals import coverage, nulls
 from .criteria import criteria, many_rows, regret
 from .curved_leave_one_out import curved, published_levels
@@ -43,6 +44,7 @@ STUDIES = {
     "curved-memory": curved_memory,
     "coverage": coverage,
     "nulls": nulls,
+    "coefficients": coefficients,
     "published-levels": published_levels,
     "converged": converged,
     "reach": kernel_figures.computational_reach,

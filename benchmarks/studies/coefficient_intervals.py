@@ -143,7 +143,7 @@ def _z_of_nulls(model, shape, rng):
     null = np.flatnonzero(beta == 0)
     return {
         "known": model.coef_table(null, covariance=covariance)["z"],
-        "nodewise": model.coef_table(null[:5])["z"],
+        "nodewise": model.coef_table(null[:5], covariance="nodewise")["z"],
     }
 
 

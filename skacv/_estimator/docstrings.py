@@ -111,8 +111,8 @@ cv : int, splitter or iterable, default=None
     Cross-validation folds, as in scikit-learn. All folds are fitted side by side
     with the run on all rows. None: no ``cv_path_``.
 keep_data : bool, default=False
-    Whether to keep the training data, which :meth:`predict_interval` needs
-    for the jackknife+.
+    Whether to keep the training data, which :meth:`coef_table` needs, and
+    :meth:`predict_interval` for the jackknife+.
 n_jobs : int, default=None
     Number of blocks of held-out rows, or of folds, that are computed in parallel.
     None means 1 unless in a :func:`joblib.parallel_config` context.

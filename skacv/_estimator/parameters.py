@@ -1,10 +1,12 @@
 """Parameters that estimators share: what they may be, and what users pass for them."""
 
+from functools import wraps
 from numbers import Integral, Real
 
 import numpy as np
 
 from .._compat import Interval, StrOptions
+from .._typing import Method
 
 AUTO = StrOptions({"auto"})
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -62,3 +64,23 @@ def set_parameters(estimator, arguments):
         The ``locals()`` of ``__init__``.
     """
     vars(estimator).update({k: v for k, v in arguments.items() if k != "self"})
+
+
+def takes_coverage(method: Method) -> Method:
+    """Decorator of a method with a ``coverage``: an error says so to other names.
+
+    Other packages have the probability as ``confidence_level``, or one minus it as
+    ``alpha``.
+    """
+
+    @wraps(method)
+    def checked(*args, **params):
+        for name in ("alpha", "confidence_level"):
+            if name in params:
+                means = "one minus alpha" if name == "alpha" else "the same number"
+                raise TypeError(
+                    f"{method.__name__}() takes no {name}: write coverage=, {means}."
+                )
+        return method(*args, **params)
+
+    return checked

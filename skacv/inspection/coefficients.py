@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.debiasing import places_of_columns
 from .._estimator.prediction.inference import interval_tables
 from ._figure import BLUE, PALETTE, Display, coef_path_of, iteration_scale, recorded
@@ -176,6 +177,7 @@ class CoefficientIntervalDisplay(Display):
     xscale: str = "symlog"
 
     @classmethod
+    @takes_coverage
     def from_estimator(
         cls,
         estimator: Any,
@@ -183,7 +185,7 @@ class CoefficientIntervalDisplay(Display):
         *,
         coverage: float = 0.95,
         iterations: ArrayLike | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
         target: int = 0,
         ax: Any = None,
@@ -197,14 +199,14 @@ class CoefficientIntervalDisplay(Display):
             :class:`TrajectoryEarlyStoppingCV`, or a pipeline that ends with one of
             them.
         columns : array-like of int, str or bool, default=None
-            The columns to plot; None takes the three with the largest coefficients at
-            the iterate in use.
+            The columns to plot, as in ``coef_interval``; None takes the three with the
+            largest coefficients at the iterate in use.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true coefficient.
         iterations : array-like of int, default=None
             The iterates to debias; None takes a dozen.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
+        covariance : {"auto", "sample", "nodewise"} or array-like of shape \
+(n_features, n_features), default="auto"
             As in ``coef_interval``.
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             As in ``coef_interval``.
@@ -233,6 +235,8 @@ default="nodewise"
             columns = columns[:N_COLUMNS]
         if iterations is None:
             iterations = _spread(inner.n_iter_, inner.iteration_, xscale)
+        places = places_of_columns(inner, columns)
+        intercepts = inner.intercept_path_.reshape(len(path), -1)[:, target]
         tables = list(
             interval_tables(
                 inner, columns, coverage, iterations, covariance, X_unlabelled
@@ -245,7 +249,7 @@ default="nodewise"
         display = cls(
             iterations=np.asarray(iterations),
             **parts,
-            coef_path=path[:, places_of_columns(inner, columns)],
+            coef_path=np.column_stack([path, intercepts])[:, places],
             feature_names=[str(name) for name in tables[0]["column"]],
             iteration=inner.iteration_,
             coverage=coverage,

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
-from .._estimator.parameters import set_parameters
+from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
@@ -201,6 +201,7 @@ class BlendedRegressor(RegressorMixin, Blend):
                 )
         return self._weighted(getattr(each, name) for each in self.members_.values())
 
+    @takes_coverage
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals from the held-out residuals of the blend.
 

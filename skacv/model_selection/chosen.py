@@ -205,8 +205,7 @@ class ChosenIterate:
         NotFittedError
             If this object is not fitted.
         ValueError
-            As in the estimator's method, which needs ``keep_data=True`` and
-            ``risk=True``.
+            As in the estimator's method, which needs ``keep_data=True``.
         """
 
     @delegated(_estimator_has)

@@ -14,6 +14,7 @@ from .._compat import available_if
 from .._estimator.data.checks import summed, validated_target, validated_weights
 from .._estimator.delegation import routed
 from .._estimator.estimates.held_out_losses import row_losses
+from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.predictions import checked_iterate
@@ -222,6 +223,7 @@ class PredictsByStages:
         return self.estimator_.score(summed(X), y, **params)
 
     @available_if(is_regressor)
+    @takes_coverage
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"
     ) -> np.ndarray:

@@ -315,6 +315,11 @@ def test_intervals_along_the_run(n_targets, data, rng):
         assert band.ymax == pytest.approx(expected[:, k, 1].max())
     assert named(display)[0] == "2, debiased"
     assert display.ax_.get_ylabel() == "coefficient, 80% interval"
+    display = CoefficientIntervalDisplay.from_estimator(
+        model, ["intercept"], target=n_targets - 1
+    )
+    path = model.intercept_path_.reshape(9, n_targets)[:, -1]
+    np.testing.assert_array_equal(display.coef_lines_[0].get_ydata(), path)
 
 
 def test_intervals_of_what_is_largest_and_of_a_pipeline(data):

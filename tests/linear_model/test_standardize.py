@@ -180,10 +180,16 @@ def test_intervals_and_tables_are_in_units_of_X(rng):
     model = TrajectoryLasso(0.1, standardize=True, **asked).fit(X, y)
     scaler = StandardScaler().fit(X)
     plain = TrajectoryLasso(0.1, **asked).fit(scaler.transform(X), y)
-    own, expected = model.coef_table(), plain.coef_table()
-    for name in ("coef", "estimate", "standard_error", "lower", "upper"):
-        assert_allclose(own[name] * scaler.scale_, expected[name], rtol=1e-6, atol=1e-9)
-    assert_allclose(own["p_value"], expected["p_value"], rtol=1e-6)
+    columns = np.arange(X.shape[1])
+    for covariance in ("sample", "nodewise"):
+        own, expected = (
+            fitted.coef_table(columns, covariance=covariance)
+            for fitted in (model, plain)
+        )
+        for name in ("coef", "estimate", "standard_error", "lower", "upper"):
+            found = own[name] * scaler.scale_
+            assert_allclose(found, expected[name], rtol=1e-6, atol=1e-9)
+        assert_allclose(own["p_value"], expected["p_value"], rtol=1e-6)
     rows = X[:4] * 1.1
     for method in ("loo", "jackknife+"):
         assert_allclose(
@@ -191,11 +197,12 @@ def test_intervals_and_tables_are_in_units_of_X(rng):
             plain.predict_interval(scaler.transform(rows), method=method),
             rtol=1e-7,
         )
-    assert_allclose(
-        model.predict_mean_interval(rows),
-        plain.predict_mean_interval(scaler.transform(rows)),
-        rtol=1e-6,
-    )
+    for covariance in ("sample", "nodewise"):
+        assert_allclose(
+            model.predict_mean_interval(rows, covariance=covariance),
+            plain.predict_mean_interval(scaler.transform(rows), covariance=covariance),
+            rtol=1e-6,
+        )
     covariance = np.cov(X.T)
     known = model.coef_interval(covariance=covariance)
     scaled = covariance / np.outer(scaler.scale_, scaler.scale_)

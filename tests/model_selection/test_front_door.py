@@ -236,7 +236,7 @@ def test_tables_of_coefficients_say_what_they_need_and_are_frames():
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.5, standardize=True)).fit(X, y)
     with pytest.raises(ValueError, match=r"keep_data=True.*fit TrajectoryLasso"):
         model.coef_table()
-    model.set_params(estimator__keep_data=True, estimator__risk=True).fit(X, y)
+    model.set_params(estimator__keep_data=True).fit(X, y)
     table = model.coef_table(["bmi", "s5"])
     assert isinstance(table, pd.DataFrame)
     assert table["column"].tolist() == ["bmi", "s5"]

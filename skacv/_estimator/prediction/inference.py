@@ -11,12 +11,19 @@ from ..._compat import on_host
 from ..data.training_data import new_rows
 from ..devices import of_record, of_rows
 from ..docstrings import documented
-from .debiasing import check_can_debias, debiased, debiased_means, on_true_scale
+from ..parameters import takes_coverage
+from .debiasing import (
+    INTERCEPT,
+    check_can_debias,
+    debiasing_of,
+    places_of_columns,
+)
 
 
 class CoefficientInference:
     """Inference about the true coefficients, for regressors with linear predictors."""
 
+    @takes_coverage
     @of_record
     def coef_interval(
         self,
@@ -24,38 +31,53 @@ class CoefficientInference:
         coverage: float = 0.95,
         *,
         iteration: int | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> np.ndarray:
         """Confidence intervals of coefficients, from the one run.
 
-        An iterate b_t is biased by the penalty and by early stopping. Let e_t be the
-        held-out residuals that the memory matrix estimates. The debiased coefficient
+        An iterate b_t is biased by the penalty and by early stopping. How this is
+        corrected depends on what is known of the covariance of the columns.
 
-            Z_tj = b_tj + w_j'e_t,
+        "sample": by the covariance of the training rows. A step that corrects the bias
+        is then one of Newton's method for the loss without its penalty; repeated, it
+        ends at the unpenalised minimum, with any iterate. For the squared error,
+        estimate, standard error and interval are those of least squares. For other
+        losses the covariance matrix of the estimate is phi (X'DX)^-1, with D the second
+        derivatives of the losses of the rows and phi the sum of the squares of their
+        first derivatives over that of D_i (1 - h_i), with h_i the leverages.
 
-        is approximately normal around the true coefficient. Its standard error needs no
-        estimate of the noise: it is ||e_t|| sqrt(Omega_jj) / n if the covariance matrix
-        of the columns, with inverse Omega, is known [1]_. Otherwise w_j are the
-        residuals of a lasso of column j on the others, divided by their inner product
-        with the column [2]_. For other losses of y - x'b, e_t = n K^-1 Psi with Psi the
-        derivatives of the loss and K the matrix of [3]_.
+        Known covariance: let e_t be the held-out residuals that the memory matrix
+        estimates. The debiased coefficient
+
+            Z_tj = b_tj + w_j'e_t,        w_j = X Omega_j / n,
+
+        with Omega the inverse of the covariance, is approximately normal around the
+        true coefficient, with standard error ||e_t|| sqrt(Omega_jj) / n [1]_. For other
+        losses of y - x'b, e_t = n K^-1 Psi with Psi the derivatives of the loss and K
+        the matrix of [3]_.
+
+        "nodewise": the same, where w_j are the residuals of a lasso of column j on the
+        others, divided by their inner product with the column [2]_. This needs columns
+        that are not strongly correlated.
 
         Parameters
         ----------
         columns : array-like of int, str or bool, default=None
-            The columns of X to return; None means all. "nodewise" fits one lasso per
-            column.
+            The columns of X to return; None means all. A name may be "intercept".
+            "nodewise" fits one lasso per column.
         coverage : float, default=0.95
             Nominal probability that an interval contains the true coefficient.
         iteration : int, default=None
             The iterate to debias; None means the one in use.
-        covariance : "nodewise" or array-like of shape (n_features, n_features), \
-default="nodewise"
-            The covariance matrix of the features, if it is known.
+        covariance : {"auto", "sample", "nodewise"} or array-like of shape \
+(n_features, n_features), default="auto"
+            The covariance matrix of the features, if it is known, or how to do without.
+            "auto": "sample" with more than two rows to a column, otherwise "nodewise".
         X_unlabelled : array-like of shape (n_unlabelled, n_features), default=None
             Rows without a target. The covariance is then estimated from these and the
-            training rows; together they must be more than the features.
+            training rows, and taken as known; together they must be more than 1.5 times
+            as many as the features.
 
         Returns
         -------
@@ -67,8 +89,9 @@ default="nodewise"
         ------
         ValueError
             If coverage is not in (0, 1); if the estimator was fitted without
-            ``keep_data=True`` or without ``risk``; if rows have unequal weights; if a
-            column is constant, or the covariance does not match the columns.
+            ``keep_data=True``; if rows have unequal weights; if a column is constant or
+            a linear combination of others, or the covariance does not match the
+            columns.
 
         References
         ----------
@@ -86,8 +109,8 @@ default="nodewise"
         >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
         >>> model = TrajectoryLasso(1.0, keep_data=True, random_state=0).fit(X, y)
         >>> model.coef_interval(["bmi", "s5"]).round(-1)
-        array([[430., 720.],
-               [500., 850.]])
+        array([[ 390.,  650.],
+               [ 410., 1090.]])
         """
         (table,) = interval_tables(
             self, columns, coverage, [iteration], covariance, X_unlabelled
@@ -95,6 +118,7 @@ default="nodewise"
         return np.stack([table["lower"], table["upper"]], axis=-1)
 
     @documented(coef_interval)
+    @takes_coverage
     @of_record
     def coef_table(
         self,
@@ -102,7 +126,7 @@ default="nodewise"
         coverage: float = 0.95,
         *,
         iteration: int | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> Any:
         """Estimates, standard errors, tests and intervals of coefficients.
@@ -118,21 +142,26 @@ default="nodewise"
             ``estimate``, its ``standard_error``, ``z`` and ``p_value`` for the
             hypothesis that the coefficient is zero, and the ends ``lower`` and
             ``upper`` of the interval: each of shape (n_columns,) or (n_columns,
-            n_targets). A dict without pandas, or with several targets. For a logistic
-            model the standard error is for a known scale c_t, on which z and
-            ``p_value`` do not depend; the interval includes the uncertainty of c_t.
+            n_targets). If ``columns`` is None, a last row has the "intercept", except
+            with "nodewise", and for classifiers with a known covariance. A dict without
+            pandas, or with several targets. For a logistic model the standard error is
+            for a known scale c_t, on which z and ``p_value`` do not depend; the
+            interval includes the uncertainty of c_t. With "sample", z is compared with
+            Student's distribution of n - p degrees of freedom, the intercept counted.
 
         Raises
         ------
         ValueError
             As in :meth:`coef_interval`.
         """
-        (table,) = interval_tables(
-            self, columns, coverage, [iteration], covariance, X_unlabelled
+        check_coverage(coverage)
+        check_is_about_truth(self)
+        return table_with_intercept(
+            self, columns, iteration, covariance, X_unlabelled, coverage
         )
-        return as_frame(table)
 
     @documented(coef_interval)
+    @takes_coverage
     @of_rows
     def predict_mean_interval(
         self,
@@ -140,7 +169,7 @@ default="nodewise"
         coverage: float = 0.95,
         *,
         iteration: int | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> np.ndarray:
         """Confidence intervals for the mean of the target, given rows of X.
@@ -151,8 +180,9 @@ default="nodewise"
 
             Z = b_0 + d'b_t + w'e_t,
 
-        where w is X Omega d / n if the covariance is known. Otherwise d'b is turned
-        into a coefficient: with v = d / ||d||^2, in units of the columns' standard
+        where w is X Omega d / n if the covariance is known. With "sample" it is the
+        prediction of the unpenalised minimum. With "nodewise", d'b is turned into a
+        coefficient: with v = d / ||d||^2, in units of the columns' standard
         deviations, X b is (X v) d'b + X (I - v d') b, and w are the residuals of a
         lasso of the column X v on the columns of X (I - v d'), divided by their inner
         product with X v. The standard error includes the intercept's.
@@ -186,14 +216,15 @@ default="nodewise"
         >>> X, y = load_diabetes(return_X_y=True)
         >>> model = TrajectoryLasso(0.1, keep_data=True, random_state=0)
         >>> model.fit(X[:400], y[:400]).predict_mean_interval(X[400:402]).round(-1)
-        array([[160., 200.],
+        array([[160., 210.],
                [ 70., 110.]])
         """
         check_coverage(coverage)
         check_is_about_truth(self)
         rows = new_rows(self, on_host(X))
         rows = rows.toarray() if sparse.issparse(rows) else rows
-        found = debiased_means(self, rows, iteration, covariance, X_unlabelled)
+        debiasing = debiasing_of(self, covariance, X_unlabelled)
+        found = debiasing.of_rows(rows, iteration)
         ends = self._data.problem.loss.mean(found.interval(coverage))
         return ends[:, 0] if self._data.has_flat_predictions else ends
 
@@ -202,6 +233,7 @@ class LogisticInference:
     """Inference about the coefficients of a logistic model, for two classes."""
 
     @documented(CoefficientInference.coef_interval)
+    @takes_coverage
     @of_record
     def coef_interval(
         self,
@@ -209,7 +241,7 @@ class LogisticInference:
         coverage: float = 0.95,
         *,
         iteration: int | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> np.ndarray:
         """Confidence intervals of the coefficients of a logistic model, from one run.
@@ -222,13 +254,18 @@ class LogisticInference:
         Here psi1 and psi0 are the derivatives of the loss of a row for each of the two
         labels in the run without that row, U is its linear predictor in that run, and u
         its true log odds. The variance of u given U is estimated from the norm of Z_t
-        if the covariance of the features is known. With "nodewise" it is estimated from
-        the share of the linear dependence of the labels on the features that U
-        explains, by comparison with least squares if there are two rows per column, and
-        otherwise as if the coefficients were unrelated to the principal components of X
-        [3]_. The intervals include the uncertainty of c_t (Fieller): they contain zero
-        exactly if the test of :meth:`coef_table` does not reject it, and they are
-        unbounded if the labels do not determine the scale of the coefficients.
+        if the covariance of the features is known. Otherwise it is estimated from the
+        share of the linear dependence of the labels on the features that U explains, by
+        comparison with least squares if there are two rows per column, and with
+        "nodewise" and fewer rows as if the coefficients were unrelated to the principal
+        components of X [3]_. The intervals include the uncertainty of c_t (Fieller):
+        they contain zero exactly if the test of :meth:`coef_table` does not reject it,
+        and they are unbounded if the labels do not determine the scale of the
+        coefficients.
+
+        With "sample", Z_t is the maximum likelihood estimate, as in
+        :meth:`TrajectoryLasso.coef_interval`, and c_t is the scale at that point: one
+        if columns are few, and more with more columns.
 
         Parameters
         ----------
@@ -245,9 +282,10 @@ class LogisticInference:
         ------
         ValueError
             If coverage is not in (0, 1); if there are more than two classes; if the
-            estimator was fitted without ``keep_data=True`` or without ``risk``; if rows
-            have unequal weights; if a column is constant, or the covariance does not
-            match the columns.
+            estimator was fitted without ``keep_data=True``; if rows have unequal
+            weights; if a column is constant or a linear combination of others, or the
+            covariance does not match the columns; with "sample", if the columns
+            separate the classes.
 
         References
         ----------
@@ -265,11 +303,10 @@ class LogisticInference:
         >>> from skacv import TrajectoryLogisticRegression
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         >>> X = X[["mean radius", "mean texture", "mean smoothness"]]
-        >>> model = TrajectoryLogisticRegression(risk=True, keep_data=True,
-        ...                                      random_state=0)
+        >>> model = TrajectoryLogisticRegression(keep_data=True, random_state=0)
         >>> model = model.fit((X - X.mean()) / X.std(), y)
         >>> model.coef_interval(["mean texture"]).round(1)
-        array([[-2.6, -1.1]])
+        array([[-2.4, -1.1]])
         """
         (table,) = interval_tables(
             self, columns, coverage, [iteration], covariance, X_unlabelled
@@ -293,7 +330,7 @@ class CoefficientTests:
         columns: ArrayLike | None = None,
         *,
         iteration: int | None = None,
-        covariance: ArrayLike = "nodewise",
+        covariance: ArrayLike = "auto",
         X_unlabelled: Any = None,
     ) -> Any:
         """Tests of whether coefficients are zero, from the one run.
@@ -318,8 +355,9 @@ class CoefficientTests:
         ------
         ValueError
             If there are more than two classes; if the estimator was fitted without
-            ``keep_data=True`` or without ``risk``; if rows have unequal weights; if a
-            column is constant, or the covariance does not match the columns.
+            ``keep_data=True``; if rows have unequal weights; if a column is constant or
+            a linear combination of others, or the covariance does not match the
+            columns; with "sample", if the loss has no single minimum without a penalty.
 
         References
         ----------
@@ -328,10 +366,7 @@ class CoefficientTests:
                M-estimators", arXiv:2204.06990.
         """
         check_can_debias(self)
-        index, _, ((_, found),) = debiased(
-            self, columns, [iteration], covariance, X_unlabelled
-        )
-        return as_frame(table_of(self, index, found))
+        return table_with_intercept(self, columns, iteration, covariance, X_unlabelled)
 
 
 def interval_tables(
@@ -353,13 +388,26 @@ def interval_tables(
     """
     check_coverage(coverage)
     check_is_about_truth(fitted)
-    index, features, found = debiased(
-        fitted, columns, iterations, covariance, X_unlabelled
-    )
-    for run, each in found:
-        if is_classifier(fitted):
-            each = on_true_scale(fitted, run, each, features)
-        yield table_of(fitted, index, each, coverage)
+    places = places_of_columns(fitted, columns)
+    debiasing = debiasing_of(fitted, covariance, X_unlabelled)
+    for found in debiasing.of_columns(places, iterations, is_classifier(fitted)):
+        yield table_of(fitted, places, found, coverage)
+
+
+def table_with_intercept(
+    fitted, columns, iteration, covariance, X_unlabelled, coverage=None
+):
+    """The table of an iterate; of all columns, and of the intercept, if None is asked.
+
+    Without a coverage there are no intervals, and coefficients are up to a factor.
+    """
+    places = places_of_columns(fitted, columns)
+    debiasing = debiasing_of(fitted, covariance, X_unlabelled)
+    if columns is None and debiasing.has_intercept:
+        places = np.append(places, fitted.n_features_in_)
+    on_true_scale = coverage is not None and is_classifier(fitted)
+    (found,) = debiasing.of_columns(places, [iteration], on_true_scale)
+    return as_frame(table_of(fitted, places, found, coverage))
 
 
 def check_is_about_truth(fitted):
@@ -374,7 +422,7 @@ def check_is_about_truth(fitted):
         )
 
 
-def table_of(fitted, index, found, coverage=None):
+def table_of(fitted, places, found, coverage=None):
     """Statistics of every requested column, with intervals if a coverage is given.
 
     Returns
@@ -387,8 +435,10 @@ def table_of(fitted, index, found, coverage=None):
         parts["lower"], parts["upper"] = np.moveaxis(found.interval(coverage), -1, 0)
     if fitted._data.has_flat_predictions:
         parts = {name: part[:, 0] for name, part in parts.items()}
-    columns = getattr(fitted, "feature_names_in_", np.arange(fitted.n_features_in_))
-    return {"column": columns[index], **parts}
+    labels = getattr(fitted, "feature_names_in_", np.arange(fitted.n_features_in_))
+    if (places == len(labels)).any():
+        labels = np.append(labels.astype(object), INTERCEPT)
+    return {"column": labels[places], **parts}
 
 
 def as_frame(table):

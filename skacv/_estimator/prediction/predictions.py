@@ -21,6 +21,7 @@ from ..data.training_data import Coded, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
+from ..parameters import takes_coverage
 from .prediction_intervals import intervals_of
 
 
@@ -257,6 +258,7 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
         for predictor in self._linear_predictors(X):
             yield self._prediction(predictor, self._loss)
 
+    @takes_coverage
     @of_rows
     def predict_interval(
         self, X: Any, coverage: ArrayLike = 0.9, method: str = "auto"

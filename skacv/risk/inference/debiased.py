@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from .single_index import Scale
 
@@ -20,12 +20,16 @@ class Debiased(NamedTuple):
     scale : Scale
         The multiple, and its error. It is one, as it is known for regression, unless
         something else is known.
+    degrees : int or inf
+        Degrees of freedom of the standard errors. With infinitely many, z is standard
+        normal, otherwise it has Student's distribution.
     """
 
     coef: np.ndarray
     debiased: np.ndarray
     error: np.ndarray
     scale: Scale = Scale(1.0, 0.0)
+    degrees: float = np.inf
 
     @classmethod
     def of(cls, coef, scores, directions):
@@ -53,16 +57,21 @@ class Debiased(NamedTuple):
 
     @property
     def z(self):
-        """Estimates over their standard errors: standard normal where they are zero.
+        """Estimates over their standard errors, of the distribution ``reference``.
 
         The error of the scale has no part in it: of a zero coefficient there is none.
         """
         return self.debiased / self.error
 
     @property
+    def reference(self):
+        """The distribution of z where the true coefficient is zero."""
+        return norm if np.isinf(self.degrees) else t(self.degrees)
+
+    @property
     def p_value(self):
         """Two-sided."""
-        return 2 * norm.sf(np.abs(self.z))
+        return 2 * self.reference.sf(np.abs(self.z))
 
     def interval(self, coverage):
         """Ends that cover the true coefficient so often, (n_asked, n_outputs, 2).
@@ -71,7 +80,7 @@ class Debiased(NamedTuple):
         many times (Fieller 1954): zero is among them just where the test does not
         reject it. Where c may be zero by its own error, all of the line.
         """
-        n_errors = norm.ppf((1 + coverage) / 2)
+        n_errors = self.reference.ppf((1 + coverage) / 2)
         estimate, own = self.estimate, n_errors * self.standard_error
         share = (n_errors * self.scale.error / self.scale.value) ** 2
         if share >= 1:
