@@ -1,6 +1,7 @@
 """Estimators fitted in stages, as estimators that record their trajectory."""
 
 import warnings
+from contextlib import suppress
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -23,6 +24,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.delegation import routed
+from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
@@ -187,8 +189,9 @@ class Staged(
     def __getattr__(self, name: str) -> Any:
         is_of_fit = name.endswith("_") and not name.startswith("_")
         if is_of_fit and "estimator_" in vars(self):
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+            with suppress(AttributeError):
+                return getattr(self.estimator_, name)
+        return super().__getattr__(name)
 
     def _kind(self):
         """The estimator, or the last step of a pipeline, as an object of its kind.
@@ -241,6 +244,7 @@ class Staged(
         """
         self._fit(X, y, sample_weight, params)
         self._release()
+        self._keep_predictions(MOST_KEPT)
         return self
 
     @with_callbacks
@@ -305,7 +309,7 @@ class Staged(
         progress.finish(n_iter, attributes)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update(attributes, _live=run)
+        vars(self).update(attributes, _live=run, _residuals_kept=None)
         return is_over or n_iter == n_planned
 
     def _grown(self, run, n_stages, progress):
@@ -383,7 +387,7 @@ class Staged(
 
     def _held_out_losses(self, name, y):
         path = vars(self).get(ESTIMATES[name].predictions)
-        if path is None or not path.has_all:
+        if path is None or not getattr(path, "has_all", True):
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)
 

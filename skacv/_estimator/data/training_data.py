@@ -1,6 +1,6 @@
 """From the data of a user to the problem of the algorithm, and back."""
 
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -260,10 +260,14 @@ def validated(estimator, X, y, sample_weight, **checks):
     Samples
     """
     X, shell = checked_place(estimator, X), copy(estimator)
+    y, sample_weight = on_host(y), on_host(sample_weight)
+    if estimator._keeps_rows:  # a copy, since a caller may reuse the arrays
+        y, sample_weight = deepcopy((y, sample_weight))
     X, y = validate_data(
         shell,
         X,
-        on_host(y),
+        y,
+        copy=estimator._keeps_rows,
         accept_sparse="csr" if get_tags(estimator).input_tags.sparse else False,
         dtype=floating(X),
         ensure_min_samples=2,
@@ -274,7 +278,7 @@ def validated(estimator, X, y, sample_weight, **checks):
     if y.dtype.kind == "f":  # None among objects has become NaN only now
         assert_all_finite(y, input_name="y")
     weights = _check_sample_weight(
-        on_host(sample_weight), y, dtype=np.float64, ensure_non_negative=True
+        sample_weight, y, dtype=np.float64, ensure_non_negative=True
     )
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:

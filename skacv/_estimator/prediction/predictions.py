@@ -19,12 +19,13 @@ from ...optim.namespaces import is_away
 from ..collections import block_by_block, staged_block_by_block
 from ..data.training_data import Coded, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
+from ..estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
 from .prediction_intervals import intervals_of
 
 
-class RecordedModel:
+class RecordedModel(FittedState):
     """Any of the iterates that ``fit`` has recorded.
 
     What it says is for linear models; a subclass whose predictions are made in another
@@ -143,6 +144,7 @@ class RecordedModel:
         stopped = copy(self)
         stopped.iteration_ = t
         stopped._take_coefficients(place)
+        stopped._keep_predictions(MOST_BESIDE_CHOICE)
         return stopped
 
     def _take_coefficients(self, place):

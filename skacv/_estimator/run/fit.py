@@ -24,10 +24,11 @@ from ...risk.left_out.replicas import replicas_beside
 from ..collections import is_collection, on_workers
 from ..data.training_data import column_data
 from ..devices import attributes_on_device_of, in_numpy, of_record
+from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
-from ..estimates.readers import ESTIMATES, read, setting_of
+from ..estimates.readers import ESTIMATES, read
 from ..parameters import keeps_data
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
@@ -64,14 +65,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     # While a run may go on.
     _live = None
     get_metadata_routing = routing_of
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return object.__getattribute__(self, name)
-        except AttributeError as error:
-            if "n_iter_" in vars(self) and (setting := setting_of(self, name)):
-                raise AttributeError(f"{error}: fit it with {setting}.") from None
-            raise
 
     # ------------------------------------------------------------------ fit
 
@@ -113,6 +106,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             If fit gets unknown keyword arguments.
         """
         fit_to(self, (X, y, sample_weight), params, self.warm_start)
+        self._keep_predictions(MOST_KEPT)
         return self
 
     @with_callbacks
@@ -135,7 +129,9 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
             As in ``fit``. If the same objects X, y and sample_weight are passed again,
-            they are not validated again: do not change them in place.
+            they are not validated again: do not change them in place until the last
+            call. Held-out predictions are computed from them, until :meth:`fit`,
+            :meth:`at_iteration` or a pickle ends the run.
 
         Returns
         -------
@@ -145,6 +141,11 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return fit_to(self, (X, y, sample_weight), params, True, n_updates)
 
     # ------------------------------------------------ what is another for kernels
+
+    @property
+    def _keeps_rows(self):
+        """Whether the fitted estimator keeps the rows, as a copy."""
+        return keeps_data(self)
 
     def _data_of(self, samples, coded, folds, seed, resume):
         """The problem of the samples, and the folds as rows of it.
@@ -413,6 +414,7 @@ def _kept(estimator, run):
         "_data": data,
         "_live": run if run.settings else None,
         "_replicas": None,
+        "_residuals_kept": None,
         # What partial_fit has taken in is not what has been fitted.
         "_summary": None,
     }
