@@ -357,9 +357,15 @@ def checked_place(estimator, X):
     return X if estimator._follows_X else on_host(X)
 
 
+def check_usable(fitted):
+    """Raise if an estimator is not fitted; fit it to rows that it has only taken in."""
+    check_is_fitted(fitted)
+    fitted._fit_to_taken_rows()
+
+
 def new_rows(fitted, X):
     """Validated rows for a fitted estimator to predict, where they may stay."""
-    check_is_fitted(fitted)
+    check_usable(fitted)
     X = checked_place(fitted, X)
     return validate_data(fitted, X, accept_sparse="csr", dtype=floating(X), reset=False)
 

@@ -47,6 +47,10 @@ class FittedState:
         finished._keep_predictions(MOST_KEPT)
         return super(FittedState, finished).__getstate__()  # type: ignore[misc]
 
+    def _fit_to_taken_rows(self):
+        """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
+        return
+
     def _why_missing(self, name):
         """What to do for a fitted attribute that is missing; None if unknown."""
         if "n_iter_" not in vars(self):

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import on_host
 from ...optim.trajectory import Trajectory
@@ -13,6 +12,7 @@ from ...risk.inference.debiased import Debiased
 from ...risk.inference.label_effects import LabelEffects
 from ...risk.inference.scores import N_PROBES, scores_at_the_end
 from ...risk.inference.single_index import ScaleByStrength
+from ..data.training_data import check_usable
 from ..estimates.left_out import kept_run
 from .directions import KnownCovariance, Nodewise
 
@@ -163,7 +163,7 @@ def on_true_scale(fitted, run, found, features):
 
 def check_can_debias(fitted):
     """Raise if it is not fitted, has many classes, or lacks data or scores."""
-    check_is_fitted(fitted)
+    check_usable(fitted)
     if len(getattr(fitted, "classes_", ())) > 2:
         raise ValueError(
             "Debiased coefficients are not available for more than two classes."

@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import check_in_memory
 from ...optim.matrix import slices
@@ -14,7 +13,7 @@ from ...risk.intervals import (
     jackknife_plus,
     rank_of,
 )
-from ..data.training_data import new_rows
+from ..data.training_data import check_usable, new_rows
 from ..estimates.left_out import relative_residuals
 from ..estimates.readers import ESTIMATES
 
@@ -42,7 +41,7 @@ def intervals_of(fitted, X, coverage, method):
     ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
         With several coverages there is a last axis for these.
     """
-    check_is_fitted(fitted)
+    check_usable(fitted)
     coverage = checked_coverage(coverage)
     methods = ["auto", *interval_methods(), "scaled"]
     if method not in methods:

@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import _check_sample_weight, on_host
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import is_away
 from ..collections import block_by_block, staged_block_by_block
-from ..data.training_data import Coded, new_rows, validated
+from ..data.training_data import Coded, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
 from ..estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from ..estimates.left_out import coefficients_without_rows
@@ -33,7 +32,6 @@ class RecordedModel(FittedState):
     ``_take_coefficients`` of its own.
     """
 
-    recorded_iterations = RecordsTrajectory.recorded_iterations
     _held_out_estimator = RecordsTrajectory._held_out_estimator
     _left_to_compare = RecordsTrajectory._left_to_compare
     _share_work = staticmethod(RecordsTrajectory._share_work)
@@ -41,6 +39,17 @@ class RecordedModel(FittedState):
     def __sklearn_array_api_convert__(self, converter):
         """The estimator with its fitted arrays moved by scikit-learn."""
         return converted(self, converter)
+
+    def recorded_iterations(self) -> np.ndarray:
+        """Iterates available from :meth:`at_iteration`.
+
+        Returns
+        -------
+        ndarray of int
+            Rows of the paths, in order: all of them.
+        """
+        check_usable(self)
+        return np.arange(self.n_iter_ + 1)
 
     def _linear_predictor(self, X):
         """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
@@ -84,7 +93,7 @@ class RecordedModel(FittedState):
             If X, y and sample_weight have different lengths, if y has other outputs or
             labels than in fit, or if all weights are zero.
         """
-        check_is_fitted(self)
+        check_usable(self)
         y, sample_weight = on_host(y), on_host(sample_weight)
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         check_consistent_length(X, y, sample_weight)
@@ -172,7 +181,7 @@ def checked_iterate(estimator, t):
     ValueError
         If there is no such iterate, or it was not kept.
     """
-    check_is_fitted(estimator)
+    check_usable(estimator)
     n_rows = estimator.n_iter_ + 1
     try:
         t = index(t)
