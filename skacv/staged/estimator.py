@@ -30,7 +30,7 @@ from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import RecordsTrajectory
-from .._estimator.parameters import set_parameters
+from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
@@ -267,7 +267,7 @@ class Staged(
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
             As in ``fit``. Passing the same objects again continues the run: do not
-            change them.
+            change them. With other parameters than before it begins anew.
 
         Returns
         -------
@@ -286,8 +286,10 @@ class Staged(
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
         run, self._live = self._live, None  # which an error would leave half grown
-        if n_updates is None or run is None or not run.was_passed(X, y, params):
-            run = self._begun(X, y, params)
+        asked = self._asked()
+        is_anew = n_updates is None or run is None
+        if is_anew or not run.may_go_on(X, y, params, asked):
+            run = self._begun(X, y, params, asked)
         # At every call: of several only what the last one warns of is heard.
         for asked in kind.asked_to_stop():
             warn(
@@ -332,7 +334,20 @@ class Staged(
                 progress.report(run.attributes(run.n_stages))
         return run.n_stages, False
 
-    def _begun(self, X, y, params):
+    def _asked(self):
+        """Parameters that a run which goes on must have, but for its length."""
+        count = f"{prefix_of(self.estimator)}{self._kind().count_name()}"
+        asked = self.get_params()
+        for name in (f"estimator__{count}", "n_jobs", "verbose"):
+            asked.pop(name, None)
+        for name, value in self.get_params().items():
+            if hasattr(value, "get_params"):  # its parameters are there as well
+                asked[name] = type(value)
+            elif name.startswith("estimator__") and isinstance(value, list):
+                del asked[name]  # steps
+        return snapshot(asked)
+
+    def _begun(self, X, y, params, asked):
         """A run without stages yet."""
         known = known_of(self, X, y)
         splitter, of_split, of_fit = self._parted(y, params)
@@ -351,8 +366,8 @@ class Staged(
                 (rows[fit], left_out) for (fit, _), (_, left_out) in zip(splits, folds)
             ]
             evaluation = Evaluation(loss, folds, *evaluated_on, held_out.MOST_KEPT)
-        passed = X, y, params
-        return StagedRun.of(self.estimator, passed, of_fit, training, evaluation, known)
+        passed, evaluations = (X, y, params), (training, evaluation)
+        return StagedRun.of(self.estimator, passed, asked, of_fit, *evaluations, known)
 
     def _parted(self, y, params):
         """The splitter, parameters of its ``split`` and of the estimator's fit."""

@@ -29,7 +29,7 @@ from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read
-from ..parameters import keeps_data
+from ..parameters import are_same, keeps_data, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
 from .sides import on_smaller_side
@@ -361,15 +361,18 @@ def _begun(estimator, passed, params, resume, n_updates):
     spec, live = estimator._spec(), estimator._live
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in settings if name not in AT_ANY_TIME}
-    may_go_on = resume and live is not None and live.settings == settings
+    asked = {**settings, "passed": params}
+    may_go_on = resume and live is not None and are_same(live.asked, asked)
     if may_go_on and n_updates is not None and live.rows.were_passed(passed):
         return live.with_plan_of(estimator.max_iter)
     rows = rows_to_fit(estimator, *passed)
     if may_go_on and live.rows.is_same_as(rows):
         return live.with_plan_of(estimator.max_iter)
-    if spec.is_dual and resume and live is not None:
+    is_lost = n_updates is None and "dual_coef_" in vars(estimator)
+    if spec.is_dual and resume and (live is not None or is_lost):
         warn(
-            "warm_start=True with other data or parameters than before: a new "
+            "warm_start=True with other data or parameters than before, or with a "
+            "model that was fitted without warm_start or pickled since: a new "
             "trajectory starts at zero, since dual coefficients belong to their rows.",
             UserWarning,
         )
@@ -377,7 +380,7 @@ def _begun(estimator, passed, params, resume, n_updates):
     if n_updates is not None:
         run.so_far = SoFar()
     if n_updates is not None or (resume and spec.is_dual):
-        run.settings = settings
+        run.asked = {**snapshot(settings), "passed": snapshot(params)}
     return run
 
 
@@ -412,7 +415,8 @@ def _kept(estimator, run):
         "_row_weights": run.data.sample_weights,
         "_has_intercept": bool(estimator.fit_intercept),
         "_data": data,
-        "_live": run if run.settings else None,
+        "_live": run if run.asked else None,
+        "_columns": run.data.columns,
         "_replicas": None,
         "_residuals_kept": None,
         # What partial_fit has taken in is not what has been fitted.
