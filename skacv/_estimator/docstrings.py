@@ -193,8 +193,8 @@ warm_start : bool, default=False
     ``max_iter`` (and a single alpha, or further values), all paths equal those of
     one longer run; with another alpha, solver or step size, the trajectory
     continues with the new setting. With other data (which do not reproduce the
-    recorded training errors) or another ``fit_intercept``, a new trajectory starts
-    from ``coef_``, with a warning.
+    recorded training errors), another ``fit_intercept`` or ``standardize``, a new
+    trajectory starts from ``coef_``, with a warning.
 random_state : int, RandomState instance or None, default=None
     Controls the random probes and the choice of left-out rows.
 risk_path_ : ndarray of shape (n_iter_ + 1,)
