@@ -20,7 +20,7 @@ from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _num_samples
 
 from ._typing import Method
 

@@ -111,8 +111,9 @@ cv : int, splitter or iterable, default=None
     Cross-validation folds, as in scikit-learn. All folds are fitted side by side
     with the run on all rows. None: no ``cv_path_``.
 keep_data : bool, default=False
-    Whether to keep the training data, which :meth:`coef_table` needs, and
-    :meth:`predict_interval` for the jackknife+.
+    Whether to keep a copy of the training data, which :meth:`coef_table` needs, and
+    :meth:`predict_interval` for the jackknife+. Otherwise neither the fitted model
+    nor its pickle contains rows of X.
 n_jobs : int, default=None
     Number of blocks of held-out rows, or of folds, that are computed in parallel.
     None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -145,7 +146,10 @@ cv_path_ : ndarray of shape (n_iter_ + 1,)
     Cross-validation error of every iterate: the (weighted) mean {loss} on all
     held-out rows. Exact.
 cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out)
-    Predictions for the held-out rows, fold after fold.
+    Predictions for the held-out rows, fold after fold. If they are more than 4
+    million numbers, or 1 million where :class:`TrajectoryEarlyStoppingCV` has
+    chosen the iterate, only ``keep_data=True`` keeps them, and ``cv_indices_`` and
+    ``cv_target_``.
 cv_indices_ : list of ndarray of int
     Indices of the rows that every fold holds out.
 n_iter_ : int
@@ -191,8 +195,8 @@ warm_start : bool, default=False
     ``max_iter`` (and a single alpha, or further values), all paths equal those of
     one longer run; with another alpha, solver or step size, the trajectory
     continues with the new setting. With other data (which do not reproduce the
-    recorded training errors) or another ``fit_intercept``, a new trajectory starts
-    from ``coef_``, with a warning.
+    recorded training errors), another ``fit_intercept`` or ``standardize``, a new
+    trajectory starts from ``coef_``, with a warning.
 random_state : int, RandomState instance or None, default=None
     Controls the random probes and the choice of left-out rows.
 risk_path_ : ndarray of shape (n_iter_ + 1,)
@@ -294,7 +298,7 @@ class_weight : dict, "balanced" or None, default=None
     Weights of the classes, as in scikit-learn. They do not change when rows are
     left out.
 keep_data : bool, default=False
-    Whether to keep the training data, which :meth:`coef_table` needs.
+    Whether to keep a copy of the training data, which :meth:`coef_table` needs.
 classes_ : ndarray of shape (n_classes,)
     Labels of the classes.
 coef_ : ndarray of shape (n_outputs, n_features)
@@ -313,7 +317,10 @@ risk_prediction_path_ : array-like of shape (n_iter_ + 1, n_rows[, n_classes])
 loo_prediction_path_ : ndarray of shape (n_iter_ + 1, n_left_out[, n_classes])
     Decision function for every left-out row, by the iterates fitted without it.
 cv_prediction_path_ : ndarray of shape (n_iter_ + 1, n_held_out[, n_classes])
-    Decision function for the held-out rows, fold after fold.
+    Decision function for the held-out rows, fold after fold. If they are more than
+    4 million numbers, or 1 million where :class:`TrajectoryEarlyStoppingCV` has
+    chosen the iterate, only ``keep_data=True`` keeps them, and ``cv_indices_`` and
+    ``cv_target_``.
 """)
 
 # Classifiers with C times the sum of the losses.

@@ -1,5 +1,6 @@
 """Parameters that estimators share: what they may be, and what users pass for them."""
 
+from copy import deepcopy
 from functools import wraps
 from numbers import Integral, Real
 
@@ -48,6 +49,40 @@ def plain(value):
     scikit-learn takes both as booleans, and a grid in an array has NumPy's.
     """
     return bool(value) if isinstance(value, np.bool_) else value
+
+
+def snapshot(values):
+    """Parameters by name, with copies of lists and arrays, which may be changed later.
+
+    Returns
+    -------
+    dict
+    """
+    is_mutable = (list, dict, np.ndarray)
+    return {
+        name: deepcopy(value) if isinstance(value, is_mutable) else value
+        for name, value in values.items()
+    }
+
+
+def are_same(values, others):
+    """Whether two dicts have the same names and equal values, arrays entry by entry."""
+    return values.keys() == others.keys() and all(
+        _is_same(value, others[name]) for name, value in values.items()
+    )
+
+
+def _is_same(value, other):
+    """Whether two values are equal; NumPy's arrays entry by entry."""
+    if value is other:
+        return True
+    if isinstance(value, dict) and isinstance(other, dict):
+        return are_same(value, other)
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(_is_same, value, other))
+    if hasattr(value, "__array__") or hasattr(other, "__array__"):
+        return np.array_equal(value, other)
+    return bool(value == other)
 
 
 def keeps_data(estimator):

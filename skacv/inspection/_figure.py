@@ -5,8 +5,10 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import on_host
+from .._estimator.data.training_data import check_usable
 from .._estimator.delegation import last_step
 from .._estimator.devices import in_numpy
+from .._estimator.estimates.fitted_state import FittedState
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish.
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -33,6 +35,8 @@ def recorded(estimator, X=None):
     inner = getattr(last, "estimator_", last)
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]
+    if isinstance(inner, FittedState):
+        check_usable(inner)
     if not hasattr(inner, "train_path_"):
         raise TypeError(
             f"{type(inner).__name__} has recorded no trajectory; take an estimator of "

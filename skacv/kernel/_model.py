@@ -118,6 +118,11 @@ class KernelModel(RecordedKernelModel, StoppingModel):
         """Named kernels are computed where X is; others are of NumPy."""
         return isinstance(self.kernel, str) and not self._is_precomputed()
 
+    @property
+    def _keeps_rows(self):
+        """Whether predictions, or another fit, need the rows: a copy of them."""
+        return self.warm_start or not self._is_precomputed()
+
     # ---------------------------------------------------------------- the problem
 
     def _data_of(self, samples, coded, folds, seed, resume):

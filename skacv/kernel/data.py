@@ -37,6 +37,11 @@ class KernelData(TrainingData):
     samples that were passed.
     """
 
+    @property
+    def columns(self):
+        """What has been done to the columns of X, as predictions need it."""
+        return self.names["_columns"]
+
     def put_away(self):
         """The same without its design, which :meth:`on` can make again."""
         return replace(self, problem=replace(self.problem, design=None))

@@ -125,7 +125,7 @@ default="rbf"
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the iterate in use.
     X_fit_ : {ndarray, CSR matrix} of shape (n_samples, n_features)
-        The training rows; None with a precomputed kernel.
+        A copy of the training rows; None with a precomputed kernel.
     dual_coef_path_ : ndarray of shape (n_stored, n_samples[, n_targets])
         Dual coefficients of the iterates that are kept; row 0 is the start.
     stored_iterations_ : ndarray of shape (n_stored,)

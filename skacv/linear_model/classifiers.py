@@ -80,7 +80,7 @@ default="auto"
         error.
     {risk_row_scales, loo, loo_correction, cv}
     keep_data : bool, default=False
-        Whether to keep the training data, which :meth:`coef_interval` and
+        Whether to keep a copy of the training data, which :meth:`coef_interval` and
         :meth:`coef_table` need.
     {warm_start, n_jobs, random_state, verbose}
 

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -14,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._compat import _num_samples, callback_context, has_callbacks
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import in_numpy
+from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.stopping import Patience, halved
 from .._warnings import collected_warnings, warn
@@ -86,9 +88,22 @@ class EvaluatedFit(NamedTuple):
     path: np.ndarray
     seconds: float
 
+    def __reduce__(self):
+        # A pickled estimator keeps less than what an iterate is chosen by.
+        running, estimator = running_attributes(self.estimator), copy(self.estimator)
+        for name in running:
+            delattr(estimator, name)
+        return _received, (estimator, running, self.path, self.seconds)
+
     def parameters_at(self, params, t):
         """A combination of parameters, with those that change along the run."""
         return {**params, **self.estimator._parameters_at(t)}
+
+
+def _received(estimator, running, path, seconds):
+    """An evaluated fit from another process."""
+    vars(estimator).update(running)
+    return EvaluatedFit(estimator, path, seconds)
 
 
 class Choice(NamedTuple):
@@ -178,7 +193,7 @@ class Stages:
         n_wanted = self._wanted(estimator)
         if n_wanted is None:
             with collected_warnings() as warned:
-                estimator.fit(X, y, **fit_params)
+                estimator.fit_up_to(ALL, X, y, **fit_params)
             return self.criterion.path(in_numpy(estimator)), warned
         n_updates, has_ended = n_wanted, False
         while not has_ended:

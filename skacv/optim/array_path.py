@@ -71,3 +71,19 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
 
     def __repr__(self):
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype})"
+
+
+class StoredPath(ArrayPath):
+    """A path whose values are in memory.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_iterates, ...)
+    """
+
+    def __init__(self, values):
+        self._values = values
+        self.shape, self.dtype = values.shape, values.dtype
+
+    def _of(self, iterates):
+        return self._values[iterates]

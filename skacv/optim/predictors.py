@@ -7,7 +7,7 @@ predictors are its updates' own product, and are kept.
 
 import numpy as np
 
-from .array_path import ArrayPath
+from .array_path import ArrayPath, StoredPath
 from .matrix import slices
 
 # Iterates whose predictors are computed together, in blocks that begin at multiples of
@@ -98,18 +98,11 @@ class Predictors(ArrayPath):
         return type(self)(self._design, coef, self._rows, intercept)
 
 
-class StoredPredictors(ArrayPath):
+class StoredPredictors(StoredPath):
     """The same where a run hands them on.
 
     Shapes: values (n_iterates, n_rows, n_outputs).
     """
-
-    def __init__(self, values):
-        self._values = values
-        self.shape, self.dtype = values.shape, values.dtype
-
-    def _of(self, iterates):
-        return self._values[iterates]
 
     def of_rows(self, rows, iterates=EVERY):
         """Those of some rows, a new array."""

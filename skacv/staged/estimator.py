@@ -1,6 +1,7 @@
 """Estimators fitted in stages, as estimators that record their trajectory."""
 
 import warnings
+from contextlib import suppress
 from copy import copy
 from numbers import Integral
 from typing import Any, Self
@@ -25,12 +26,13 @@ from .._compat import (
 )
 from .._estimator.data.checks import summed
 from .._estimator.delegation import routed
+from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.estimates.recording import Limit, RecordsTrajectory
-from .._estimator.parameters import set_parameters
+from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
 from . import held_out
@@ -203,8 +205,9 @@ class Staged(
     def __getattr__(self, name: str) -> Any:
         is_of_fit = name.endswith("_") and not name.startswith("_")
         if is_of_fit and "estimator_" in vars(self):
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+            with suppress(AttributeError):
+                return getattr(self.estimator_, name)
+        return super().__getattr__(name)
 
     def _kind(self):
         """The estimator, or the last step of a pipeline, as an object of its kind.
@@ -259,6 +262,7 @@ class Staged(
         """
         self._fit(X, y, sample_weight, params)
         self._release()
+        self._keep_predictions(MOST_KEPT)
         return self
 
     @with_callbacks
@@ -281,7 +285,7 @@ class Staged(
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
             As in ``fit``. Passing the same objects again continues the run: do not
-            change them.
+            change them. With other parameters than before it begins anew.
 
         Returns
         -------
@@ -299,10 +303,11 @@ class Staged(
         n_stages = kind.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        run = self._live
-        if n_updates is None or run is None or not run.was_passed(X, y, params):
-            run = self._begun(X, y, params)
-        self._live = None  # which an error would leave half grown
+        run, self._live = self._live, None  # which an error would leave half grown
+        asked = self._asked()
+        is_anew = n_updates is None or run is None
+        if is_anew or not run.may_go_on(X, y, params, asked):
+            run = self._begun(X, y, params, asked)
         # At every call: of several only what the last one warns of is heard.
         for asked in kind.asked_to_stop():
             warn(
@@ -333,7 +338,7 @@ class Staged(
         progress.finish(n_iter, attributes)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update(attributes, _live=run)
+        vars(self).update(attributes, _live=run, _residuals_kept=None)
         return is_over or n_iter == n_planned
 
     def _grown(self, run, n_stages, progress):
@@ -356,7 +361,20 @@ class Staged(
                 progress.report(run.attributes(run.n_stages))
         return run.n_stages, False
 
-    def _begun(self, X, y, params):
+    def _asked(self):
+        """Parameters that a run which goes on must have, but for its length."""
+        count = f"{prefix_of(self.estimator)}{self._kind().count_name()}"
+        asked = self.get_params()
+        for name in (f"estimator__{count}", "n_jobs", "verbose"):
+            asked.pop(name, None)
+        for name, value in self.get_params().items():
+            if hasattr(value, "get_params"):  # its parameters are there as well
+                asked[name] = type(value)
+            elif name.startswith("estimator__") and isinstance(value, list):
+                del asked[name]  # steps
+        return snapshot(asked)
+
+    def _begun(self, X, y, params, asked):
         """A run without stages yet."""
         known = known_of(self, X, y)
         splitter, of_split = self._splitter(y, params)
@@ -384,8 +402,9 @@ class Staged(
             )
         # What is passed again is known by being the same objects.
         passed, data = (X, y, params), (summed(X), y)
+        evaluations = training, evaluation
         return StagedRun.of(
-            self.estimator, passed, data, of_fit, training, evaluation, known
+            self.estimator, passed, asked, data, of_fit, *evaluations, known
         )
 
     def _splitter(self, y, params):
@@ -433,7 +452,7 @@ class Staged(
 
     def _held_out_losses(self, name, y):
         path = vars(self).get(ESTIMATES[name].predictions)
-        if path is None or not path.has_all:
+        if path is None or not getattr(path, "has_all", True):
             return None
         return held_out_losses_of(self, ESTIMATES[name], y)
 

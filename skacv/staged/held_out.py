@@ -5,7 +5,8 @@ from copy import copy
 import numpy as np
 
 from .._compat import _num_samples
-from ..optim.array_path import ArrayPath
+from .._estimator.estimates.held_out_paths import RunningPath
+from ..optim.array_path import StoredPath
 from ..optim.growing import with_room
 
 # Predictions are kept up to so many numbers. Beyond it those of a stage are made again
@@ -14,7 +15,7 @@ MOST_KEPT = 1 << 23
 ENTRIES_PER_BLOCK = 1 << 22
 
 
-class HeldOutStages(ArrayPath):
+class HeldOutStages(RunningPath):
     """Held-out predictions of every stage, fold after fold.
 
     Parameters
@@ -128,28 +129,13 @@ class HeldOutStages(ArrayPath):
             found._folds = [fold.without_training_rows() for fold in self._folds]
         return found
 
-    def of_stage(self, t):
-        """The path kept with a model that is set to stage ``t``."""
-        return self if self._kept is not None else OneStage(self, t)
+    @property
+    def reads_rows(self):
+        """Whether they are made again, from the held-out rows."""
+        return self._kept is None
 
-
-class OneStage(ArrayPath):
-    """The held-out predictions of one stage alone."""
-
-    def __init__(self, path, t):
-        self._t, self._own = t, path[t]
-        self.shape, self.dtype = path.shape, path.dtype
-
-    has_all = False
-
-    def _of(self, iterates):
-        if range(len(self))[iterates] != range(self._t, self._t + 1):
-            raise ValueError(
-                "Of so many rows only the held-out predictions of stage "
-                f"{self._t}, the one that was chosen, are kept."
-            )
-        return self._own[None]
-
-    def of_stage(self, t):
-        """The same: folds are gone."""
-        return self
+    def stored(self):
+        """The same predictions as values in memory."""
+        if self._kept is None:
+            return super().stored()
+        return StoredPath(self._kept[: self._n])

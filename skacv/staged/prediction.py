@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._compat import available_if
 from .._estimator.data.checks import summed, validated_target, validated_weights
 from .._estimator.delegation import routed
+from .._estimator.estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import label_of
@@ -29,7 +30,7 @@ def _inner_has(name):
     return lambda self: hasattr(vars(self).get("estimator_", self.estimator), name)
 
 
-class PredictsByStages:
+class PredictsByStages(FittedState):
     """Predictions by the stages in use, and by every number of stages."""
 
     def recorded_iterations(self) -> np.ndarray:
@@ -73,8 +74,7 @@ class PredictsByStages:
         t, _ = checked_iterate(self, t)
         stopped = copy(self)
         vars(stopped).update(self._model.at(t), _live=None)
-        if "cv_prediction_path_" in vars(self):
-            stopped.cv_prediction_path_ = self.cv_prediction_path_.of_stage(t)
+        stopped._keep_predictions(MOST_BESIDE_CHOICE)
         return stopped
 
     @available_if(_inner_has("predict"))

@@ -10,6 +10,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import _safe_indexing
 from .._estimator.estimates.held_out_losses import row_losses
+from .._estimator.parameters import are_same
 from ..risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
 from .growing import Growing
 from .held_out import HeldOutStages
@@ -121,6 +122,8 @@ class StagedRun:
     ----------
     passed : tuple
         X, y and a dict of whatever else ``fit`` was passed, to know them again.
+    asked : dict
+        Parameters that another call must have to go on.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Targets; a single column as a vector.
     whole : Growing
@@ -137,6 +140,7 @@ class StagedRun:
     """
 
     passed: tuple
+    asked: dict
     y: object
     whole: Growing
     folds: list
@@ -146,7 +150,7 @@ class StagedRun:
     n_stages: int = 0
 
     @classmethod
-    def of(cls, estimator, passed, data, params, training, evaluation, names):
+    def of(cls, estimator, passed, asked, data, params, training, evaluation, names):
         """A run without stages.
 
         Parameters
@@ -171,13 +175,14 @@ class StagedRun:
             )
             for fitted, held_out in splits
         ]
-        return cls(passed, y, whole, folds, training, evaluation, names)
+        return cls(passed, asked, y, whole, folds, training, evaluation, names)
 
-    def was_passed(self, X, y, params):
-        """Whether the very same objects were passed."""
+    def may_go_on(self, X, y, params, asked):
+        """Whether the very same objects are passed, with the same parameters."""
         own_X, own_y, own = self.passed
         is_same = own_X is X and own_y is y and own.keys() == params.keys()
-        return is_same and all(own[name] is params[name] for name in own)
+        is_same = is_same and all(own[name] is params[name] for name in own)
+        return is_same and are_same(self.asked, asked)
 
     def go_on(self, n_stages, n_jobs):
         """Grow all to ``n_stages`` stages; whether the model has reached them."""

@@ -19,17 +19,18 @@ class Data(Rows):
 
 
 def as_tensors(like, *arrays):
-    """Tensors on the device of another, and in its precision if they have one."""
-    tensors = [_tensor(array).to(like.device) for array in arrays]
+    """Copies on the device of a tensor, and in its precision if they have one."""
+    tensors = [_copied(array, like.device) for array in arrays]
     return [
         each.to(like.dtype) if each.is_floating_point() else each for each in tensors
     ]
 
 
-def _tensor(array):
-    """A tensor as it is; of all else a copy, which nobody changes in place."""
-    is_tensor = isinstance(array, torch.Tensor)
-    return array.detach() if is_tensor else torch.tensor(np.asarray(array))
+def _copied(array, device):
+    """A tensor that nobody else changes in place."""
+    if isinstance(array, torch.Tensor):
+        return array.detach().to(device, copy=True)
+    return torch.tensor(np.asarray(array), device=device)
 
 
 def rows_of(tensor, rows):

@@ -71,21 +71,51 @@ class TorchModel(IteratedModel):
     ) -> None:
         set_parameters(self, locals())
 
-    def _run(self, X, target, n_outputs, seed, batches):
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "module_" not in state:
+            return state
+        # Tensors and modules as arrays, which any format stores.
+        return {
+            **state,
+            "module_": _as_arrays(self.module_.state_dict()),
+            "params_": _as_arrays(self.params_),
+            "params_path_": _as_arrays(self.params_path_),
+        }
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if "module_" not in state:
+            return
+        for name in ("params_", "params_path_"):
+            setattr(self, name, _as_tensors(state[name]))
+        module = self._made(self.n_features_in_, self._n_outputs, seed=0)
+        if self.module is None:
+            module = module.to(next(iter(self.params_.values())).dtype)
+        module.load_state_dict(_as_tensors(state["module_"]))
+        self.module_ = module
+
+    def _made(self, n_features, n_outputs, seed):
+        """The module that a run starts from."""
         make = linear if self.module is None else self.module
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            module = make(X.shape[1], n_outputs)
-        if self.module is None:
-            module = module.to(torch.tensor(X[:0]).dtype)
+            module = make(n_features, n_outputs)
         if n_outputs == 1:
             module.register_forward_hook(flattened)
+        return module
+
+    def _run(self, X, target, n_outputs, seed, batches):
+        module = self._made(X.shape[1], n_outputs, seed)
+        if self.module is None:
+            module = module.to(torch.tensor(X[:0]).dtype)
         optimizer = ADAM if self.optimizer is None else self.optimizer
         acv = TrajectoryACV(
             module, self._row_loss(), optimizer, self.scheduler, self.penalty
         )
         run = acv.run(X, target, self.max_iter, batches)
-        return run, {"params_path_": run.params_path, "module_": module}
+        found = {"params_path_": run.params_path, "module_": module}
+        return run, {**found, "_n_outputs": n_outputs}
 
     def _take_coefficients(self, place):
         super()._take_coefficients(place)
@@ -96,6 +126,16 @@ class TorchModel(IteratedModel):
         (X,) = as_tensors(next(iter(params.values())), X)
         with torch.no_grad():
             return functional_call(self.module_, params, (X,)).numpy(force=True)
+
+
+def _as_arrays(tensors):
+    """Tensors by name as arrays of NumPy."""
+    return {name: value.numpy(force=True) for name, value in tensors.items()}
+
+
+def _as_tensors(arrays):
+    """Arrays by name as tensors."""
+    return {name: torch.tensor(value) for name, value in arrays.items()}
 
 
 @documented(TORCH)

@@ -1,11 +1,14 @@
 """What estimators over JAX and over torch do alike: with early stopping, in figures."""
 
+import copy
+import pickle
 from importlib import import_module
 from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -16,6 +19,8 @@ from skacv import (
 )
 
 from ..test_docstrings import section
+from ..test_fitted_state import rows_in
+from ..test_skops import from_skops
 
 
 @pytest.fixture(params=[("jax", "Optax"), ("torch", "Torch")], ids=lambda p: p[0])
@@ -157,3 +162,31 @@ def test_attributes_are_documented(kind, library, rng):
     public = {name for name in vars(model) if name.endswith("_") and name[0] != "_"}
     assert set(section(cls, "Attributes")) == public
     assert sorted(section(cls, "Parameters")) == sorted(signature(cls).parameters)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_fitted_models_hold_no_rows_of_the_caller(Regressor, Classifier, stops, rng):
+    for cls, (X, y) in ((Regressor, linear_data(rng)), (Classifier, classes_of(rng))):
+        model = cls(cv=3, loo=True, max_iter=5)
+        model = (TrajectoryEarlyStoppingCV(model) if stops else model).fit(X, y)
+        new, run = X[:7].copy(), getattr(model, "estimator_", model)
+        expected, path = model.predict(new), np.array(run.cv_prediction_path_)
+        stored = pickle.dumps(model)
+        assert not rows_in(stored, X)
+        X[:], y[:] = 1, y[0]
+        for other in (model, pickle.loads(stored), copy.deepcopy(model)):
+            run = getattr(other, "estimator_", other)
+            np.testing.assert_array_equal(other.predict(new), expected)
+            np.testing.assert_array_equal(run.cv_prediction_path_, path)
+
+
+def test_skops_stores_fitted_models(Regressor, Classifier, rng):
+    pytest.importorskip("skops")
+    for cls, (X, y) in ((Regressor, linear_data(rng)), (Classifier, classes_of(rng))):
+        model = cls(cv=3, max_iter=5).fit(X, y)
+        again = from_skops(model)
+        for other in (again, clone(again).fit(X, y)):
+            np.testing.assert_array_equal(other.predict(X), model.predict(X))
+            found = other.at_iteration(2).predict(X)
+            np.testing.assert_array_equal(found, model.at_iteration(2).predict(X))
+            np.testing.assert_array_equal(other.cv_path_, model.cv_path_)

@@ -191,7 +191,8 @@ def test_no_pass_goes_through_the_rows(monkeypatch, rng):
                 taken.append(self.shape[0]) or product(self, *other)
             ),
         )
-    model = model_of("lasso").fit(X, y)
+    model = model_of("lasso")
+    model.fit_up_to(10_000, X, y)
     # Five groups, of one row more than there are columns of [X y], and each by itself.
     assert set(taken) == {5 * (N_COLUMNS + 2), N_COLUMNS + 2}
     taken.clear()
@@ -258,13 +259,15 @@ def test_predictions_are_read_like_an_array(n_targets, sides, rng):
     assert np.asarray(path, dtype=np.float32).dtype == np.float32
     with pytest.raises(IndexError):
         path[len(expected)]
-    assert "HeldOutPath(shape=" in repr(path)
+    assert "StoredPath(shape=" in repr(path)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(path))[4], path[4])
 
 
-def test_predictions_keep_no_copy_of_the_rows(rng):
+def test_predictions_of_a_run_that_goes_on_take_no_memory(rng):
     X, y = drawn(rng)
-    path = model_of("gd").fit(X, y).cv_prediction_path_
+    model = model_of("gd")
+    model.fit_up_to(5, X, y)
+    path = model.cv_prediction_path_
     assert np.shares_memory(path._paths[0]._design.X, X)
 
 

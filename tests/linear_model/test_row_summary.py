@@ -1,5 +1,6 @@
 """Summaries of rows: fits to them are fits to the rows, to rounding."""
 
+import copy
 import pickle
 from itertools import permutations
 
@@ -12,8 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
 from skacv import (
+    CoefficientPathDisplay,
     IterativeRidge,
     KernelEigenProRegressor,
     RowSummary,
@@ -328,6 +331,7 @@ def test_partial_fit_is_a_fit_to_all_rows(rng):
         model.partial_fit(X[k : k + 100], y[k : k + 100])
         assert "coef_" not in vars(model)
     expected = clone(model).fit(summarised(X, y, n_sampled=1000))
+    assert model.partial_fit() is model
     np.testing.assert_allclose(model.coef_path_, expected.coef_path_, atol=1e-12)
     np.testing.assert_allclose(model.cv_path_, expected.cv_path_, rtol=1e-10)
     # It goes on after it has been read, and where it is pickled between.
@@ -341,13 +345,70 @@ def test_partial_fit_is_a_fit_to_all_rows(rng):
 def test_partial_fit_takes_nothing_in_that_it_refuses(rng):
     X, y = drawn(rng)
     model = TrajectoryLasso(0.1).partial_fit(X, y)
-    coef = clone(model).partial_fit(X, y).coef_
+    coef = clone(model).partial_fit(X, y).partial_fit().coef_
     for block in ((X[:, :2], y), (X, np.full(N_ROWS, np.nan)), (X[:0], y[:0])):
         with pytest.raises(ValueError):
             model.partial_fit(*block)
     with pytest.raises(ValueError, match="so far were of shape"):
         model.partial_fit(X, np.column_stack([y, y]))
-    np.testing.assert_array_equal(model.coef_, coef)
+    np.testing.assert_array_equal(model.partial_fit().coef_, coef)
+
+
+def test_nothing_is_fitted_because_somebody_looks(monkeypatch, rng):
+    X, y = drawn(rng)
+    model = model_of("lasso").set_params(cv=N_FOLDS)
+    with monkeypatch.context() as patched:
+        patched.setattr(TrajectoryLasso, "fit", None)
+        # The first block is too small for its folds.
+        for rows in (slice(0, 3), slice(3, 4), slice(4, N_ROWS)):
+            model.partial_fit(X[rows], y[rows])
+            check_is_fitted(model)
+            assert not hasattr(model, "coef_")
+            assert hasattr(model, "partial_fit")
+            assert "TrajectoryLasso" in repr(model) + model._repr_html_()
+            pickle.loads(pickle.dumps(copy.copy(model)))
+            with pytest.raises(AttributeError, match=r"partial_fit\(\) without rows"):
+                _ = model.coef_
+    expected = clone(model).fit(summarised(X, y, n_sampled=1000))
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert model.coef_.any()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, X, y: model.predict(X),
+        lambda model, X, y: list(model.staged_predict(X)),
+        lambda model, X, y: model.predict_interval(X),
+        lambda model, X, y: model.staged_loss(X, y),
+        lambda model, X, y: model.score(X, y),
+        lambda model, X, y: model.recorded_iterations(),
+        lambda model, X, y: model.at_iteration(2).coef_,
+        lambda model, X, y: CoefficientPathDisplay.from_estimator(model).coef_path,
+    ],
+)
+def test_whatever_needs_the_model_fits_it(use, rng):
+    X, y = drawn(rng)
+    model = model_of("lasso").set_params(cv=N_FOLDS)
+    expected = clone(model).partial_fit(X, y).partial_fit()
+    found = use(model.partial_fit(X, y), X, y)
+    np.testing.assert_array_equal(found, use(expected, X, y))
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_rows_so_far_may_be_too_few(rng):
+    X, y = drawn(rng)
+    model = TrajectoryLasso(cv=5)
+    with pytest.raises(ValueError, match="and there are none"):
+        model.partial_fit()
+    with pytest.raises(ValueError, match="without X"):
+        model.partial_fit(y=y)
+    model.partial_fit(X[:3], y[:3])
+    with pytest.raises(ValueError, match="some fold of the summary has no row"):
+        model.predict(X)
+    model.partial_fit(X[3:], y[3:])
+    expected = clone(model).fit(RowSummary(5).fit(X, y))
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 
 def test_a_fit_that_fails_can_be_made_again(rng):
@@ -370,7 +431,7 @@ def test_partial_fit_after_fit_begins_anew(rng):
     with pytest.warns(UserWarning, match="starts anew"):
         model.partial_fit(X[100:], y[100:])
     expected = TrajectoryLasso(0.1).fit(X[100:], y[100:])
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-10)
+    np.testing.assert_allclose(model.partial_fit().coef_, expected.coef_, rtol=1e-10)
 
 
 def test_partial_fit_is_for_the_squared_error():

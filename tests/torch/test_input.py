@@ -80,3 +80,13 @@ def test_batches_and_folds_are_rows(logistic_data):
         run.cv_path(41)
     with pytest.raises(ValueError, match="method must be one of"):
         run.loo_path(method="newton")
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, np.array])
+def test_arrays_that_are_reused_change_no_estimate(kind, logistic_data):
+    acv = TrajectoryACV(linear(5), log_loss, SGD)
+    expected = acv.run(*logistic_data, 5).cv_path(3).path
+    X, y = (kind(np.asarray(array)) for array in logistic_data)
+    run = acv.run(X, y, 5)
+    X[:], y[:] = 7, 1
+    np.testing.assert_array_equal(run.cv_path(3).path, expected)

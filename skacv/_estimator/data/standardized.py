@@ -20,7 +20,7 @@ from ...optim.namespaces import as_dtype, dtype_of, here, is_away, there
 class AsPassed:
     """Columns as they were passed: nothing to be done, here or in a refit."""
 
-    mean, scale = 0.0, 1.0
+    mean, scale, centers = 0.0, 1.0, False
 
     def applied(self, X):
         """X as a run has it."""

@@ -270,8 +270,13 @@ def validated(estimator, X, y, sample_weight, **checks):
     Samples
     """
     X = checked_place(estimator, X)
-    X, y, names = validated_data(estimator, X, y, ensure_min_samples=2, **checks)
+    keeps_rows = estimator._keeps_rows
+    X, y, names = validated_data(
+        estimator, X, y, ensure_min_samples=2, copy=keeps_rows, **checks
+    )
     weights = validated_weights(sample_weight, len(y))
+    if keeps_rows:  # copies, as of X, since a caller may reuse the arrays
+        y, weights = y.copy(), weights.copy()
     rows, passed = np.flatnonzero(weights > 0), X
     if len(rows) < 2:
         raise ValueError(
@@ -348,9 +353,15 @@ def checked_place(estimator, X):
     return X if estimator._follows_X else on_host(X)
 
 
+def check_usable(fitted):
+    """Raise if an estimator is not fitted; fit it to rows that it has only taken in."""
+    check_is_fitted(fitted)
+    fitted._fit_to_taken_rows()
+
+
 def new_rows(fitted, X):
     """Validated rows for a fitted estimator to predict, where they may stay."""
-    check_is_fitted(fitted)
+    check_usable(fitted)
     return validated_rows(fitted, checked_place(fitted, X), reset=False)
 
 

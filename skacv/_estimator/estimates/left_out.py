@@ -5,7 +5,6 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ...optim.array_path import ArrayPath
 from ...optim.matrix import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
@@ -21,13 +20,12 @@ from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
 from ..parameters import plain
 from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
+from .held_out_paths import HeldOutPath
 
 FEWEST_ROWS = 3
 # Rows that are left out at most where leave-one-out is asked for as a criterion, and
 # how many is left to us: an error of some percent does not change the choice.
 ROWS_TO_CHOOSE_BY = 500
-# By how much an error may differ where it is computed again, relatively.
-CHANGED = 1e-4
 
 
 def check_loo(loo, n_rows):
@@ -229,16 +227,28 @@ def held_out_residuals(name, estimator, t):
     return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
-def kept_run(estimator, n_updates):
-    """The beginning of a fitted estimator's run, from the data that it has kept.
+def relative_residuals(estimator, estimate):
+    """Held-out residuals of the iterate in use, divided by the spread of targets.
 
-    Raises
-    ------
-    ValueError
-        If the data have been changed in place since fit.
+    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
+
+    Parameters
+    ----------
+    estimate : Estimate
+        One with ``residuals``.
     """
+    t = estimator.iteration_
+    residuals = estimate.residuals(estimator, t)
+    path = getattr(estimator, estimate.predictions, None)
+    if path is None:  # residuals alone say no mean
+        return residuals
+    return residuals / estimator._loss.spread(path[t])
+
+
+def kept_run(estimator, n_updates):
+    """The beginning of a fitted estimator's run, from the data that it has kept."""
     data = estimator._data
-    trajectory = Trajectory.recorded(
+    return Trajectory.recorded(
         data.problem,
         data.iterates(
             estimator.coef_path_[: n_updates + 1],
@@ -246,13 +256,6 @@ def kept_run(estimator, n_updates):
         ),
         data.phases(first_updates(estimator._phases, n_updates)),
     )
-    error = data.problem.mean_loss(trajectory.predictor[-1])
-    if not np.isclose(error, estimator.train_path_[n_updates], rtol=CHANGED):
-        raise ValueError(
-            "X or y has been changed in place since fit, which has kept them as they "
-            "were passed (keep_data=True). Fit again, on a copy of what will change."
-        )
-    return trajectory
 
 
 def coefficients_without_rows(estimator):
@@ -273,31 +276,6 @@ def coefficients_without_rows(estimator):
             part.problem, part.trajectory, rows, **settings
         )
         yield data.without_rows(found, shift, k)
-
-
-class HeldOutPath(ArrayPath):
-    """Predictions of held-out rows by every iterate, fold after fold.
-
-    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets). Where
-    they are computed from coefficients of the folds, X is kept as ``fit`` has had it,
-    without a copy: it must not be changed in place.
-
-    Parameters
-    ----------
-    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
-    finished : callable
-        ``finished(predictors)`` are predictions, in the place of linear predictors.
-    """
-
-    def __init__(self, paths, finished):
-        self._paths, self._finished = paths, finished
-        n_held_out = sum(path.shape[1] for path in paths)
-        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
-        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
-
-    def _of(self, iterates):
-        parts = [path[iterates] for path in self._paths]
-        return self._finished(np.concatenate(parts, axis=1))
 
 
 def read_folds(run):

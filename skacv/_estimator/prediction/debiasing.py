@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import on_host
 from ...optim.trajectory import Trajectory
@@ -17,6 +16,7 @@ from ...risk.inference.scores import N_PROBES, scores_at_the_end
 from ...risk.inference.signal import ROWS_PER_COLUMN
 from ...risk.inference.single_index import Scale, ScaleByStrength
 from ...risk.inference.unpenalised import Unpenalised
+from ..data.training_data import check_usable
 from ..estimates.left_out import kept_run
 from ..estimates.memory_matrix import read_memory_matrix
 from ..estimates.readers import FinishedRun
@@ -335,7 +335,7 @@ def debiasing_of(fitted, covariance, X_unlabelled):
 
 def check_can_debias(fitted):
     """Raise if it is not fitted, has many classes, or lacks data."""
-    check_is_fitted(fitted)
+    check_usable(fitted)
     if len(getattr(fitted, "classes_", ())) > 2:
         raise ValueError(
             "Debiased coefficients are not available for more than two classes."

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.utils.validation import check_is_fitted
 
 from ..._compat import check_in_memory
 from ...optim.matrix import slices
@@ -17,8 +16,8 @@ from ...risk.intervals import (
     jackknife_plus,
     rank_of,
 )
-from ..data.training_data import new_rows
-from ..estimates.left_out import kept_run
+from ..data.training_data import check_usable, new_rows
+from ..estimates.left_out import relative_residuals
 from ..estimates.readers import ESTIMATES
 
 # Memory for the predictions of all replicas of a block of samples.
@@ -45,7 +44,7 @@ def intervals_of(fitted, X, coverage, method):
     ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
         With several coverages there is a last axis for these.
     """
-    check_is_fitted(fitted)
+    check_usable(fitted)
     coverage = checked_coverage(coverage)
     methods = ["auto", *interval_methods(), "scaled"]
     if method not in methods:
@@ -129,20 +128,6 @@ def _relative_residuals(fitted, method):
     spread : callable
         The spread, as a function of predictions.
     """
-    residuals = held_out_residuals(fitted, method)
-    estimate = interval_methods()[method]
-    if not hasattr(fitted, estimate.predictions):  # residuals alone say no mean
-        return residuals, np.ones_like
-    spread = fitted._loss.spread
-    held_out = getattr(fitted, estimate.predictions)[fitted.iteration_]
-    return residuals / spread(held_out), spread
-
-
-def held_out_residuals(fitted, method):
-    """The held-out residuals of a method, at this iterate.
-
-    Targets minus predictions, for every method.
-    """
     methods = interval_methods()
     estimate = methods[method]
     estimate.check_offered(fitted, f"method={method!r}")
@@ -151,15 +136,22 @@ def held_out_residuals(fitted, method):
             f"method={method!r} needs an estimator fitted with "
             f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
         )
-    return estimate.residuals(fitted, fitted.iteration_)
+    residuals = fitted._kept_residuals(estimate.name)
+    if residuals is not None:
+        return residuals, fitted._loss.spread
+    has_mean = hasattr(fitted, estimate.predictions)
+    spread = fitted._loss.spread if has_mean else np.ones_like
+    return relative_residuals(fitted, estimate), spread
 
 
 def _first_of(fitted, methods):
     """The first of some methods whose requirements are met."""
     table = interval_methods()
     for method in methods:
-        needed = table[method].residuals_from or table[method].path
-        if hasattr(fitted, needed) and not _missing_for(fitted, method):
+        estimate = table[method]
+        needed = estimate.residuals_from or estimate.path
+        is_kept = fitted._kept_residuals(estimate.name) is not None
+        if (is_kept or hasattr(fitted, needed)) and not _missing_for(fitted, method):
             return method
     raise ValueError(
         f"Intervals need held-out residuals, and this {type(fitted).__name__} was "
@@ -219,7 +211,6 @@ def on_kept_columns(fitted, samples, X):
     design = data.observed.design
     if design is None:  # kernel machines put it away, and keep rows as passed
         return here(rows_in(fitted.X_fit_, samples)), X
-    kept_run(fitted, fitted.iteration_)  # which notices what was changed in place
     features = design.features if data.has_constant else design
     rows = here(rows_in(features.X, data.places_of(samples)))
     return rows, data.columns.applied(X)

@@ -10,22 +10,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from ...optim.arrays import design_of
 from ...optim.losses import SquaredError
 from ...optim.namespaces import dtype_of, is_away
 from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
-from ..data.training_data import Coded, new_rows, validated
+from ..data.training_data import Coded, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
+from ..estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
 from ..parameters import takes_coverage
 from .prediction_intervals import intervals_of
 
 
-class RecordedModel:
+class RecordedModel(FittedState):
     """Any of the iterates that ``fit`` has recorded.
 
     What it says is for linear models; a subclass whose predictions are made in another
@@ -33,7 +33,6 @@ class RecordedModel:
     ``_take_coefficients`` of its own.
     """
 
-    recorded_iterations = RecordsTrajectory.recorded_iterations
     _held_out_estimator = RecordsTrajectory._held_out_estimator
     _left_to_compare = RecordsTrajectory._left_to_compare
     _share_work = staticmethod(RecordsTrajectory._share_work)
@@ -41,6 +40,17 @@ class RecordedModel:
     def __sklearn_array_api_convert__(self, converter):
         """The estimator with its fitted arrays moved by scikit-learn."""
         return converted(self, converter)
+
+    def recorded_iterations(self) -> np.ndarray:
+        """Iterates available from :meth:`at_iteration`.
+
+        Returns
+        -------
+        ndarray of int
+            Rows of the paths, in order: all of them.
+        """
+        check_usable(self)
+        return np.arange(self.n_iter_ + 1)
 
     def _linear_predictor(self, X):
         """That of the iterate in use, (n_samples,) or (n_samples, n_outputs)."""
@@ -90,7 +100,7 @@ class RecordedModel:
             If X, y and sample_weight have different lengths, if y has other outputs or
             labels than in fit, or if all weights are zero.
         """
-        check_is_fitted(self)
+        check_usable(self)
         y = validated_target(y, is_classifier(self))
         check_consistent_length(X, y)
         weights = validated_weights(sample_weight, len(y))
@@ -147,6 +157,7 @@ class RecordedModel:
         stopped = copy(self)
         stopped.iteration_ = t
         stopped._take_coefficients(place)
+        stopped._keep_predictions(MOST_BESIDE_CHOICE)
         return stopped
 
     def _take_coefficients(self, place):
@@ -174,7 +185,7 @@ def checked_iterate(estimator, t):
     ValueError
         If there is no such iterate, or it was not kept.
     """
-    check_is_fitted(estimator)
+    check_usable(estimator)
     n_rows = estimator.n_iter_ + 1
     try:
         t = index(t)

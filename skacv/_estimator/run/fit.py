@@ -24,12 +24,13 @@ from ...risk.left_out.replicas import replicas_beside
 from ..collections import is_collection, on_workers
 from ..data.training_data import column_data
 from ..devices import attributes_on_device_of, in_numpy, of_record
+from ..estimates.fitted_state import MOST_KEPT
 from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
-from ..estimates.readers import ESTIMATES, read, setting_of
+from ..estimates.readers import ESTIMATES, read
 from ..estimates.recording import Limit
-from ..parameters import keeps_data
+from ..parameters import are_same, keeps_data, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
 from .sides import on_smaller_side
@@ -67,14 +68,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     # The group of every training row, where fit was passed groups.
     _groups = None
     get_metadata_routing = routing_of
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return object.__getattribute__(self, name)
-        except AttributeError as error:
-            if "n_iter_" in vars(self) and (setting := setting_of(self, name)):
-                raise AttributeError(f"{error}: fit it with {setting}.") from None
-            raise
 
     # ------------------------------------------------------------------ fit
 
@@ -116,6 +109,7 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             If fit gets unknown keyword arguments.
         """
         fit_to(self, (X, y, sample_weight), params, self.warm_start)
+        self._keep_predictions(MOST_KEPT)
         return self
 
     @with_callbacks
@@ -138,7 +132,9 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
         **params : dict
             As in ``fit``. If the same objects X, y and sample_weight are passed again,
-            they are not validated again: do not change them in place.
+            they are not validated again: do not change them in place until the last
+            call. Held-out predictions are computed from them, until :meth:`fit`,
+            :meth:`at_iteration` or a pickle ends the run.
 
         Returns
         -------
@@ -148,6 +144,11 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
         return fit_to(self, (X, y, sample_weight), params, True, n_updates)
 
     # ------------------------------------------------ what is another for kernels
+
+    @property
+    def _keeps_rows(self):
+        """Whether the fitted estimator keeps the rows, as a copy."""
+        return keeps_data(self)
 
     def _data_of(self, samples, coded, folds, seed, resume):
         """The problem of the samples, and the folds as rows of it.
@@ -405,15 +406,18 @@ def _begun(estimator, passed, params, resume, n_updates):
     spec, live = estimator._spec(), estimator._live
     settings = estimator.get_params(deep=False)
     settings = {name: settings[name] for name in settings if name not in AT_ANY_TIME}
-    may_go_on = resume and live is not None and live.settings == settings
+    asked = {**settings, "passed": params}
+    may_go_on = resume and live is not None and are_same(live.asked, asked)
     if may_go_on and n_updates is not None and live.rows.were_passed(passed):
         return live.with_plan_of(estimator.max_iter)
     rows = rows_to_fit(estimator, *passed)
     if may_go_on and live.rows.is_same_as(rows):
         return live.with_plan_of(estimator.max_iter)
-    if spec.is_dual and resume and live is not None:
+    is_lost = n_updates is None and "dual_coef_" in vars(estimator)
+    if spec.is_dual and resume and (live is not None or is_lost):
         warn(
-            "warm_start=True with other data or parameters than before: a new "
+            "warm_start=True with other data or parameters than before, or with a "
+            "model that was fitted without warm_start or pickled since: a new "
             "trajectory starts at zero, since dual coefficients belong to their rows.",
             UserWarning,
         )
@@ -421,7 +425,7 @@ def _begun(estimator, passed, params, resume, n_updates):
     if n_updates is not None:
         run.so_far = SoFar()
     if n_updates is not None or (resume and spec.is_dual):
-        run.settings = settings
+        run.asked = {**snapshot(settings), "passed": snapshot(params)}
     return run
 
 
@@ -457,8 +461,10 @@ def _kept(estimator, run):
         "_groups": run.groups,
         "_has_intercept": bool(estimator.fit_intercept),
         "_data": data,
-        "_live": run if run.settings else None,
+        "_live": run if run.asked else None,
+        "_columns": run.data.columns,
         "_replicas": None,
+        "_residuals_kept": None,
         # What partial_fit has taken in is not what has been fitted.
         "_summary": None,
     }

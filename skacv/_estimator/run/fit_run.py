@@ -35,8 +35,9 @@ class FitRun:
     so_far : SoFar or None
         State of the estimates of a run in stages since they were last computed. Other
         runs are read as a whole, and so to the last digit like one longer run.
-    settings : dict or None
-        Parameters that another fit must have to continue it; None where none may.
+    asked : dict or None
+        Parameters, and what was passed to the splitter, that another fit must have to
+        continue it; None where none may.
     """
 
     live_type: ClassVar = LiveRun
@@ -53,12 +54,14 @@ class FitRun:
     best: int | None = None
     known: dict = field(default_factory=dict)
     so_far: SoFar | None = None
-    settings: dict | None = None
+    asked: dict | None = None
 
     @classmethod
     def begun(cls, estimator, rows, params, resume):
         """A run on these rows: at its start, or where the last record ended."""
-        spec, seed = estimator._spec(), _seed(estimator, resume)
+        spec = estimator._spec()
+        # Dual coefficients of another record are not gone on from.
+        seed = _seed(estimator, resume and not spec.is_dual)
         data, folds, groups = rows.problem(estimator, params, seed, resume)
         start, done = starting_point(estimator, data, resume)
         plan = spec.plan(data, seed, folds)

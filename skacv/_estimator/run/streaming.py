@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ..._compat import _fit_context, available_if
 from ..._warnings import warn
 from ..collections import is_collection, on_workers
-from ..data.checks import NAMES, names_of
+from ..data.checks import names_of
 from ..data.row_summary import RowSummary
 from ..estimates.folds import ShuffledFolds
 from ..parameters import plain
@@ -104,19 +104,25 @@ class TakesSummaries:
     @available_if(_is_of_moments)
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a block of rows; the model is fitted when it is next used.
+        """Add a block of rows, or without rows fit the model to all blocks so far.
 
-        Rows are added to a :class:`RowSummary`, and need not be kept. The result equals
-        :meth:`fit` to the summary of all rows so far. It is computed when a fitted
-        attribute is accessed or a prediction is made.
+        Rows are added to a :class:`RowSummary`, which takes as long as its own
+        ``partial_fit``, and need not be kept. Nothing is fitted until ``partial_fit()``
+        is called without rows, or a method that needs the model, such as
+        :meth:`predict`. The result equals :meth:`fit` to the summary of all rows so
+        far. Until then there is no ``coef_``, nor any other attribute of the run. The
+        model and its pickle contain the random rows of the summary.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            A block of rows; None fits the model.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights of the rows.
 
@@ -129,7 +135,8 @@ class TakesSummaries:
         ValueError
             If the rows do not match those so far in columns or targets, or are not
             finite; if ``cv`` is neither None nor a number, or has changed. The rows are
-            then not added.
+            then not added. Without rows: if none have been added, or the rows so far
+            are too few for the folds or estimates that are asked for.
 
         Warns
         -----
@@ -145,9 +152,15 @@ class TakesSummaries:
         >>> model = IterativeRidge(max_iter=50)
         >>> for rows in (slice(0, 200), slice(200, 442)):
         ...     model = model.partial_fit(X[rows], y[rows])
-        >>> model.coef_path_.shape == (model.n_iter_ + 1, 10)
+        >>> hasattr(model, "coef_path_")
+        False
+        >>> model.partial_fit().coef_path_.shape == (model.n_iter_ + 1, 10)
         True
         """
+        if X is None:
+            self._check_taken_rows(y, sample_weight)
+            self._fit_to_taken_rows()
+            return self
         summary = self._summary
         is_anew = summary is None and "coef_" in vars(self)
         if summary is None:
@@ -165,14 +178,35 @@ class TakesSummaries:
         self._summary = summary
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        summary = vars(self).get("_summary")
-        is_fitted = name.endswith("_") and not name.startswith("_")
-        if summary is None or name in NAMES or not is_fitted or "n_iter_" in vars(self):
-            return super().__getattr__(name)
-        self._summary = None  # while it is fitted to
+    def _check_taken_rows(self, y, sample_weight):
+        """Raise if there are none to fit to, or ``partial_fit`` was passed others."""
+        if y is not None or sample_weight is not None:
+            raise ValueError("partial_fit was passed y or sample_weight without X.")
+        if self._summary is None:
+            raise ValueError(
+                "partial_fit() fits the model to the rows that partial_fit(X, y) has "
+                "added, and there are none."
+            )
+
+    def _fit_to_taken_rows(self):
+        """The fit to what ``partial_fit`` has taken in, once."""
+        summary = self._summary
+        if summary is None or "n_iter_" in vars(self):
+            return
         try:
             self.fit(summary)
-        finally:
+        finally:  # further rows may be added to it
             self._summary = summary
-        return getattr(self, name)
+
+    def _why_missing(self, name):
+        """What to do for a fitted attribute that is missing; None if unknown."""
+        is_fitted = name.endswith("_") and not name.startswith("_")
+        if self._summary is None or "n_iter_" in vars(self) or not is_fitted:
+            return super()._why_missing(name)
+        return (
+            "partial_fit has added rows, and partial_fit() without rows, or predict, "
+            "fits the model to them"
+        )
+
+    def __sklearn_is_fitted__(self):
+        return self._summary is not None or super().__sklearn_is_fitted__()

@@ -8,6 +8,8 @@ from ..._warnings import warn
 
 # Numbers that agree in such a share of their digits differ by rounding.
 DIGITS = 2 / 3
+# Relative difference of scales that is rounding, in single precision as well.
+SCALES = 1e-6
 
 
 def starting_point(estimator, data, resume):
@@ -39,11 +41,11 @@ def starting_point(estimator, data, resume):
             f"classes) as before: {estimator.n_features_in_} and {path.shape[2]}, got "
             f"{data.names['n_features_in_']} and {shape[1]}."
         )
-    if _has_run_on(estimator, problem, path):
+    if _has_run_on(estimator, data, path):
         return path, data.phases(estimator._phases)
     warn(
-        "warm_start=True with other data than before, or another loss or "
-        "intercept: a new trajectory starts from coef_. Its estimates hold if "
+        "warm_start=True with other data than before, or another loss, intercept or "
+        "standardize: a new trajectory starts from coef_. Its estimates hold if "
         "coef_ was fitted on data that are independent of these.",
         UserWarning,
     )
@@ -76,15 +78,27 @@ def _same_as_one_of(done, phase, tolerance):
     return phase
 
 
-def _has_run_on(estimator, problem, path):
+def _has_run_on(estimator, data, path):
     """Whether the recorded training errors are those of ``path`` on these data.
 
-    With an intercept now if there was one. Only shifts of X and y that it takes up
-    leave the errors unchanged, and those do not change the trajectory either.
+    With an intercept now if there was one, and on the same columns. Only shifts of X
+    and y that the intercept takes up leave the errors unchanged, and those do not
+    change the trajectory either.
     """
-    if estimator._has_intercept != bool(estimator.fit_intercept):
+    has_intercept = bool(estimator.fit_intercept)
+    if estimator._has_intercept != has_intercept or not _has_columns(estimator, data):
         return False
-    train = estimator.train_path_
+    problem, train = data.problem, estimator.train_path_
     ends = [problem.mean_loss(problem.design.dot(path[t])) for t in (0, -1)]
     tolerance = np.sqrt(np.finfo(estimator.coef_path_.dtype).eps) * train[0]
     return np.allclose(ends, train[[0, -1]], rtol=0, atol=tolerance)
+
+
+def _has_columns(estimator, data):
+    """Whether penalties and steps of the record are of columns of the same scales.
+
+    Means that were subtracted do not matter where the run is centred in any case.
+    """
+    recorded, columns = estimator._columns, data.columns
+    is_alike = data.is_centered or recorded.centers == columns.centers
+    return is_alike and np.allclose(recorded.scale, columns.scale, rtol=SCALES, atol=0)

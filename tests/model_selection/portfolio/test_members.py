@@ -65,13 +65,13 @@ def test_every_member_is_fitted_once(data, monkeypatch):
     X, y = data
     fits = []
     for cls in (TrajectoryLasso, TrajectoryElasticNet, IterativeRidge):
-        original = cls.fit
+        original = cls.fit_up_to
 
-        def fit(self, *args, original=original, **kwargs):
+        def fit_up_to(self, *args, original=original, **kwargs):
             fits.append(type(self).__name__)
             return original(self, *args, **kwargs)
 
-        monkeypatch.setattr(cls, "fit", fit)
+        monkeypatch.setattr(cls, "fit_up_to", fit_up_to)
     grid = {"net__l1_ratio": [0.5, 0.9]}
     TrajectoryEarlyStoppingCV(members(), param_grid=grid, patience=None).fit(X, y)
     assert fits == [

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from skacv import Staged, TrajectoryEarlyStoppingCV, TrajectoryLasso
 from skacv.staged.boosters import Boosters
 from skacv.staged.kinds import kind_of
+from tests.test_fitted_state import rows_in
 
 from .cases import PLAIN, answer, booster, by_hand, table
 
@@ -45,6 +46,7 @@ def test_the_best_stage_is_kept(name):
 def test_pickles(name):
     X, y = table("three words" if "Classifier" in name else "values")
     model = TrajectoryEarlyStoppingCV(booster(name), cv=3).fit(X, y)
+    assert not rows_in(pickle.dumps(model), X)
     for other in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
         np.testing.assert_array_equal(answer(other, X), answer(model, X))
         assert other.at_iteration(3).iteration_ == 3

@@ -232,19 +232,19 @@ def test_predictions_that_are_not_kept_are_made_again(
     np.testing.assert_array_equal(again.cv_prediction_path_, expected)
 
 
-def test_a_chosen_stage_keeps_its_own_predictions(data, nothing_kept):
+def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, monkeypatch):
     X, y = data
-    model = Staged(boosted(), cv=3).fit(X, y)
+    expected = Staged(boosted(), cv=3).fit(X, y).at_iteration(3).predict_interval(X)
+    model = Staged(boosted(), cv=3)
+    model.fit_up_to(5, X, y)
+    monkeypatch.setattr("skacv.staged.prediction.MOST_BESIDE_CHOICE", 1)
     stopped = model.at_iteration(3)
-    found = stopped.cv_prediction_path_
-    np.testing.assert_array_equal(found[3], model.cv_prediction_path_[3])
-    assert found.shape == (6, 60)
-    with pytest.raises(ValueError, match="predictions of stage 3, the one that was"):
-        found[2]
-    assert stopped.predict_interval(X).shape == (60, 2)
+    np.testing.assert_array_equal(stopped.predict_interval(X), expected)
+    with pytest.raises(AttributeError, match="rows of X, which this fit has not kept"):
+        _ = stopped.cv_prediction_path_
+    with pytest.raises(ValueError, match="kept the residuals of iterate 3 alone"):
+        stopped.at_iteration(2).predict_interval(X)
     assert stopped._held_out_losses("cv", y) is None
-    # Training rows of folds are not kept with it.
-    assert len(pickle.dumps(stopped)) < len(pickle.dumps(model))
 
 
 # ------------------------------------------------------------------ names of losses

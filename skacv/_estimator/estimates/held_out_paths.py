@@ -1,0 +1,57 @@
+"""Held-out predictions of all iterates: read from rows of X, or kept."""
+
+from abc import abstractmethod
+
+import numpy as np
+
+from ...optim.array_path import ArrayPath, StoredPath
+from ...optim.predictors import Predictors
+
+
+class RunningPath(ArrayPath):
+    """Held-out predictions while a fit runs, which may be computed from rows of X."""
+
+    # Whether the predictions of all iterates are available.
+    has_all = True
+
+    @property
+    @abstractmethod
+    def reads_rows(self):
+        """Whether predictions are computed from rows of X when they are read."""
+
+    def stored(self):
+        """The same predictions as values in memory.
+
+        Returns
+        -------
+        StoredPath
+        """
+        return StoredPath(np.asarray(self))
+
+
+class HeldOutPath(RunningPath):
+    """Predictions of held-out rows by every iterate, fold after fold.
+
+    The shape is (n_iterates, n_held_out) or (n_iterates, n_held_out, n_targets).
+
+    Parameters
+    ----------
+    paths : list of Predictors of shape (n_iterates, n_held_out, n_outputs)
+    finished : callable
+        ``finished(predictors)`` are predictions, in the place of linear predictors.
+    """
+
+    def __init__(self, paths, finished):
+        self._paths, self._finished = paths, finished
+        n_held_out = sum(path.shape[1] for path in paths)
+        row = finished(np.zeros((1, n_held_out, paths[0].shape[2])))
+        self.shape, self.dtype = (len(paths[0]), *row.shape[1:]), row.dtype
+
+    @property
+    def reads_rows(self):
+        """Whether they are products of coefficients with rows of X."""
+        return any(isinstance(path, Predictors) for path in self._paths)
+
+    def _of(self, iterates):
+        parts = [path[iterates] for path in self._paths]
+        return self._finished(np.concatenate(parts, axis=1))
