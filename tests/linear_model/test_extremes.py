@@ -50,14 +50,14 @@ def test_also_where_an_estimator_stops_itself(make, data):
 
 def test_targets(data):
     X, y = data
-    with pytest.raises(ValueError, match="y has entries as large as .*overflow"):
+    with pytest.raises(ValueError, match=r"y has entries as large as .*overflow"):
         TrajectoryLasso(0.1).fit(X, y * 1e200)
 
 
 def test_summaries(data):
     X, y = data
     summary = RowSummary().fit(X, y)
-    with pytest.raises(ValueError, match="X has entries as large as .*overflow"):
+    with pytest.raises(ValueError, match=r"X has entries as large as .*overflow"):
         summary.partial_fit(X * 1e150, y)
     assert summary.n_samples_seen_ == 40
 
