@@ -278,7 +278,7 @@ def evaluated() -> Iterator[NDArray[Any]]:
     design: Design = design_of(X)
     yield design.dot(np.ones((4, 1)))
     columns: ColumnDesign = design_of(X)
-    yield columns.gram()
+    yield columns.gram(columns.storage_dtype)
 
 
 def momentum(

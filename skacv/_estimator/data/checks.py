@@ -173,7 +173,7 @@ def check_numbers(array, name):
 def check_sizes(X, y):
     """Raise where sums of squares of X, or of numbers in y, would be no numbers."""
     entries, namespace = X.data if sparse.issparse(X) else X, namespace_of(X)
-    if len(entries):
+    if entries.shape[0]:
         check_size("X", float(namespace.min(entries)), float(namespace.max(entries)))
     if y.dtype.kind in "fiu":
         check_size("y", float(y.min()), float(y.max()))
