@@ -471,3 +471,23 @@ def test_batches_have_room_on_their_device(rng, monkeypatch):
     solver = eigenpro.KernelSolver(None, "eigenpro", "auto", "auto", "auto", 1e9)
     assert solver.batch(4000, 300.0, 10) == 10
     assert solver.batch(4000, 300.0, 4000) == 300
+
+
+@pytest.mark.parametrize("shape", [(60, 20), (30, 80)])
+def test_sums_over_single_precision_are_in_double(shape, rng):
+    """As those of the same values, also where means are far above the spread."""
+    X = (rng.standard_normal(shape) + 1000).astype(np.float32)
+    weights = np.full((shape[0], 1), 1 / shape[0])
+    coef, slopes = (
+        rng.standard_normal((shape[1], 2)),
+        rng.standard_normal((shape[0], 2)),
+    )
+    found = []
+    for values in (strict.asarray(X), X.astype(np.float64)):
+        design = design_of(values).centered(weights)
+        parts = [design.dot(coef), design.t_dot(slopes), design.smaller_gram()]
+        parts += [design.weighted_gram(slopes[:, :1]), design.squared_row_norms()]
+        found.append([*parts, design.spectrum()])
+    for same, expected in zip(*found):
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(same, expected, rtol=0, atol=1e-10 * scale)

@@ -168,3 +168,11 @@ def test_targets_that_are_no_numbers(X):
     words = np.array(["a"] * N, dtype=object)
     with pytest.raises(ValueError, match=r"Block . of y is not numbers"):
         TrajectoryLasso().fit(X, da.from_array(words, chunks=40))
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_squares_that_overflow(name, rng):
+    data = {"X": rng.standard_normal((60, 3)), "y": rng.standard_normal(60)}
+    data[name] = data[name] * 1e200
+    with pytest.raises(ValueError, match=f"{name} has entries as large as"):
+        TrajectoryLasso(0.1).fit(blocks(data["X"], 20), blocks(data["y"], 20))
