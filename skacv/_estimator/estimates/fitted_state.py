@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import is_regressor
 
 from .held_out_paths import RunningPath
-from .left_out import relative_residuals
+from .left_out import relative_residuals, units_held_out
 from .readers import ESTIMATES, setting_of
 
 # Held-out predictions of all iterates are kept up to so many numbers by a fit, 32 MB in
@@ -24,7 +24,8 @@ class FittedState:
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
-    # By the name of an estimate: an iterate, and its relative held-out residuals.
+    # By the name of an estimate: an iterate, its relative held-out residuals, and their
+    # units, the groups or rows that they are of.
     _residuals_kept: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -93,14 +94,14 @@ class FittedState:
         Nor what else has a number for every row, which would be most of a pickle.
         """
         residuals = relative_residuals(self, estimate) if is_regressor(self) else None
-        kept = {estimate.name: (self.iteration_, residuals)}
-        self._residuals_kept = {**(self._residuals_kept or {}), **kept}
+        kept = self.iteration_, residuals, units_held_out(self, estimate)
+        self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
         for name in _attributes_of_rows(estimate):
             vars(self).pop(name, None)
 
     def _kept_residuals(self, name):
-        """Relative held-out residuals of an estimate that were kept; None if not.
+        """Relative held-out residuals of an estimate and their units; None if not kept.
 
         Raises
         ------
@@ -109,14 +110,14 @@ class FittedState:
         """
         if name not in (self._residuals_kept or {}):
             return None
-        t, residuals = self._residuals_kept[name]
+        t, residuals, units = self._residuals_kept[name]
         if t != self.iteration_:
             raise ValueError(
                 f"Intervals of iterate {self.iteration_} need held-out predictions, "
                 "which are computed from rows of X. Of so many, this fit has kept the "
                 f"residuals of iterate {t} alone{self._how_to_keep()}."
             )
-        return residuals
+        return residuals, units
 
 
 def running_attributes(estimator):

@@ -245,6 +245,18 @@ def relative_residuals(estimator, estimate):
     return residuals / estimator._loss.spread(path[t])
 
 
+def units_held_out(estimator, estimate):
+    """The unit of every held-out residual: its group, or its row; None if all differ.
+
+    Shapes: returned (n_held_out,).
+    """
+    indices = getattr(estimator, estimate.indices, None)
+    if indices is None:
+        return None
+    units = units_of(np.hstack(indices), estimator._groups)
+    return units if len(np.unique(units)) < len(units) else None
+
+
 def kept_run(estimator, n_updates):
     """The beginning of a fitted estimator's run, from the data that it has kept."""
     data = estimator._data

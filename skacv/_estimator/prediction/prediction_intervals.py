@@ -8,7 +8,6 @@ from sklearn.ensemble import RandomForestRegressor
 from ..._compat import check_in_memory
 from ...optim.matrix import slices
 from ...optim.namespaces import dtype_of, here, rows_in
-from ...risk.averages import units_of
 from ...risk.intervals import (
     around_predictions,
     checked_coverage,
@@ -17,7 +16,7 @@ from ...risk.intervals import (
     rank_of,
 )
 from ..data.training_data import check_usable, new_rows
-from ..estimates.left_out import relative_residuals
+from ..estimates.left_out import relative_residuals, units_held_out
 from ..estimates.readers import ESTIMATES
 
 # Memory for the predictions of all replicas of a block of samples.
@@ -56,8 +55,7 @@ def intervals_of(fitted, X, coverage, method):
     elif method == "scaled":
         source = _source_to_scale(fitted)
     _check_groups(fitted, source)
-    residuals, spread = _relative_residuals(fitted, source)
-    units = _units_of(fitted, source)
+    residuals, units, spread = _relative_residuals(fitted, source)
     n_units = len(residuals) if units is None else int(units.max()) + 1
     ranks = [rank_of(each, n_units) for each in coverage.ravel()]
     if source == "jackknife+":
@@ -91,18 +89,6 @@ def _check_groups(fitted, method):
         )
 
 
-def _units_of(fitted, method):
-    """The unit of every held-out residual: its group, or its row; None if all differ.
-
-    Shapes: returned (n_held_out,).
-    """
-    indices = getattr(fitted, interval_methods()[method].indices, None)
-    if indices is None:
-        return None
-    units = units_of(np.hstack(indices), fitted._groups)
-    return units if len(np.unique(units)) < len(units) else None
-
-
 def _source_to_scale(fitted):
     """The first entry of the table with residuals of rows of X that are kept."""
     located = [
@@ -125,6 +111,8 @@ def _relative_residuals(fitted, method):
     Returns
     -------
     residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+    units : ndarray of int, shape (n_held_out,), or None
+        As :func:`units_held_out` returns them.
     spread : callable
         The spread, as a function of predictions.
     """
@@ -136,12 +124,15 @@ def _relative_residuals(fitted, method):
             f"method={method!r} needs an estimator fitted with "
             f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
         )
-    residuals = fitted._kept_residuals(estimate.name)
-    if residuals is not None:
-        return residuals, fitted._loss.spread
+    kept = fitted._kept_residuals(estimate.name)
+    if kept is not None:
+        return *kept, fitted._loss.spread
     has_mean = hasattr(fitted, estimate.predictions)
     spread = fitted._loss.spread if has_mean else np.ones_like
-    return relative_residuals(fitted, estimate), spread
+    residuals, units = (
+        read(fitted, estimate) for read in (relative_residuals, units_held_out)
+    )
+    return residuals, units, spread
 
 
 def _first_of(fitted, methods):
@@ -185,7 +176,7 @@ def _expected_sizes(fitted, X, residuals, method, units):
     Parameters
     ----------
     units : ndarray of int, shape (n_held_out,), or None
-        As :func:`_units_of` returns them.
+        As :func:`units_held_out` returns them.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from math import ceil
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GroupKFold, RepeatedKFold
 
@@ -102,3 +103,18 @@ def test_with_nothing_set(grouped, few_trees):
     assert np.isfinite(model.predict_interval(X, 0.9)).all()
     with pytest.raises(ValueError, match=r"at least 19 .* there are 14"):
         model.predict_interval(X, 0.95)
+
+
+@pytest.mark.parametrize("name", ["ridge", "trees"])
+def test_groups_count_where_residuals_alone_are_kept(name, grouped, monkeypatch):
+    X, y, groups = grouped
+    model = clone(MODELS[name]).set_params(cv=GroupKFold(4))
+    if name == "ridge":
+        model.set_params(keep_data=False, loo=False)
+    expected = model.fit(X, y, groups=groups).predict_interval(X, 0.8)
+    monkeypatch.setattr("skacv._estimator.run.fit.MOST_KEPT", 1)
+    monkeypatch.setattr("skacv.staged.estimator.MOST_KEPT", 1)
+    monkeypatch.setattr("skacv.staged.held_out.MOST_KEPT", 1)
+    again = model.fit(X, y, groups=groups)
+    assert not hasattr(again, "cv_prediction_path_")
+    np.testing.assert_allclose(again.predict_interval(X, 0.8), expected, rtol=1e-12)
