@@ -12,7 +12,9 @@ import dask.array as da
 import dask.dataframe as dd
 from dask.sizeof import sizeof
 
+from skacv import RowSummary
 from skacv.dask.rows import RowGroups, _block
+from skacv.dask.summary import summarised
 
 from .conftest import kill_worker
 
@@ -99,6 +101,29 @@ def test_sparse_blocks_stay_sparse(arrays, scheduler):
     groups = RowGroups(blocks, da.from_array(y, chunks=40))
     found = groups.sum(numbers, combine=added)
     assert {each[2] for each in found} == {sparse.csr_matrix}
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix])
+def test_entries_that_are_stored_twice_are_summed(arrays, kind):
+    X, y, _ = arrays
+
+    def halves(block):
+        once = kind(block)
+        parts = (
+            np.repeat(once.data / 2, 2),
+            np.repeat(once.indices, 2),
+            once.indptr * 2,
+        )
+        return kind(parts, shape=block.shape)
+
+    blocks = da.from_array(X, chunks=(40, P)).map_blocks(halves)
+    summary = RowSummary(n_sampled=2).fit(X, y)
+    y = da.from_array(y, chunks=40)
+    found = RowGroups(blocks, y).take(np.arange(len(X))).X
+    np.testing.assert_array_equal(found.toarray(), X)
+    assert found.nnz == np.count_nonzero(X)
+    twice = summarised(blocks, y, None, summary.n_folds, summary.n_sampled)
+    np.testing.assert_allclose(twice._total().scatter, summary._total().scatter)
 
 
 def test_a_killed_worker_changes_nothing(arrays, client, rng):

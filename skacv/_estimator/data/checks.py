@@ -19,6 +19,8 @@ from ...optim.namespaces import namespace_of
 NUMBERS = "fiub"
 # Squares of squares, as spectra and step sizes need them, are numbers up to this size.
 LARGEST = 1e70
+# Types of objects that are never missing values.
+NEVER_MISSING = {str, bytes, bool, int}
 
 
 # ---------------------------------------------------------------------- rows
@@ -163,8 +165,8 @@ def check_numbers(array, name):
             "them."
         )
     if kind in "OUST":
-        string = next((each for each in array.flat if isinstance(each, str | bytes)), 0)
-        if string != 0:
+        if any(issubclass(each, str | bytes) for each in _types(array)):
+            string = next(each for each in array.flat if isinstance(each, str | bytes))
             raise ValueError(
                 f"{name} must be numbers, got strings such as {str(string)!r}."
             )
@@ -264,7 +266,14 @@ def has_missing(array):
     """Whether some entries are NaN, None, or missing values of pandas."""
     if array.dtype.kind == "f":
         return bool(np.isnan(array).any())
-    return array.dtype.kind == "O" and any(map(_is_missing, array.flat))
+    if array.dtype.kind != "O" or _types(array) <= NEVER_MISSING:
+        return False
+    return any(map(_is_missing, array.flat))
+
+
+def _types(array):
+    """The types of the entries of an array, of which there may be many."""
+    return set(map(type, array.flat))
 
 
 def _is_missing(value):
@@ -281,7 +290,7 @@ def check_one_type(labels, name):
     """Raise where some labels are strings and others are not: they have no order."""
     if labels.dtype.kind != "O":
         return
-    if len({isinstance(each, str) for each in labels.flat}) > 1:
+    if len({issubclass(each, str) for each in _types(labels)}) > 1:
         raise ValueError(
             f"{name} has labels that are strings and others that are not: give all of "
             f"them one type, such as by {name}.astype(str)."
