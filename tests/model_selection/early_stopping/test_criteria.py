@@ -246,6 +246,7 @@ def test_results_have_a_row_for_every_criterion_computed(data):
     model = TrajectoryEarlyStoppingCV(inner, criterion="r2", param_grid=grid)
     results = model.fit(X, y).results_
     assert results["criterion"] == ["r2", "risk", "loo", "cv"] * 2
+    assert results["loss"] == ["r2", *["squared error"] * 3] * 2
     assert [params["alpha"] for params in results["params"]] == [0.0] * 4 + [10.0] * 4
     assert all(len(column) == 8 for column in results.values())
     for alpha, first in ((0.0, 0), (10.0, 4)):
@@ -254,4 +255,4 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             path = getattr(fitted, f"{name}_path_")
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
-    assert pd.DataFrame(results).shape == (8, 11)
+    assert pd.DataFrame(results).shape == (8, 12)
