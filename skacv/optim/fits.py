@@ -119,6 +119,15 @@ class Fits:
         """An iterate, with its linear predictors where they are carried along."""
         return Iterate(coef, self.predictor(coef) if self.carries_predictors else None)
 
+    def evaluated(self, coef):
+        """An iterate with its predictors, for its objective and the next gradient.
+
+        Where there are many, they are computed again, a block of rows at a time.
+        """
+        if self._goes_by_blocks:
+            return self.iterate(coef)
+        return Iterate(coef, self.predictor(coef))
+
     def predictor_at(self, point):
         """Linear predictors of an iterate, or of a point between two."""
         known = point.predictor

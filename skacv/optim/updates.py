@@ -276,10 +276,14 @@ class Objectives(NamedTuple):
     values : ndarray of shape (n_fits,)
     rounding : ndarray of shape (n_fits,)
         By how much they may be off.
+    point : Iterate
+        The iterate, with its predictors unless these are many: the next gradient
+        needs them, too.
     """
 
     values: np.ndarray
     rounding: np.ndarray
+    point: Iterate
 
 
 @dataclass(frozen=True)
@@ -305,9 +309,11 @@ class NewtonStep(Update):
 
     def advance(self, fits: Fits, penalty: Penalty, state: State) -> State:
         """The state after this update of all fits."""
-        direction = fits.newton_direction(penalty, state.current)
+        objectives = self._known(fits, penalty, state.current, state.memory)
+        point = state.current if objectives is None else objectives.point
+        direction = fits.newton_direction(penalty, point)
         following, objectives = self._damped(
-            fits, penalty, state.current, direction, state.memory
+            fits, penalty, state.current, direction, objectives
         )
         return State(following, state.current, memory=objectives)
 
@@ -317,34 +323,38 @@ class NewtonStep(Update):
         Parameters
         ----------
         objectives : Objectives or None
-            Those at ``current``, where they are known.
+            Those at ``current``; None with the squared error, where none are needed.
         """
         whole = current.coef - self.step_size * direction
-        following = fits.iterate(whole)
         if fits.problem.loss.is_quadratic:
-            return following, None
-        if objectives is None:
-            objectives = self._objectives(fits, penalty, current)
+            return fits.iterate(whole), None
         step, coef = np.full(fits.n_fits, self.step_size), whole
         for _ in range(MOST_HALVINGS):
-            reached = self._objectives(fits, penalty, following)
+            reached = self._objectives(fits, penalty, fits.evaluated(coef))
             limit = objectives.values + objectives.rounding
             rises = ~(reached.values <= limit)
             if not rises.any():
-                return following, reached
+                kept = fits.carries_predictors
+                return reached.point if kept else Iterate(coef), reached
             step = np.where(rises, step / 2, step)
             coef = np.where(rises, current.coef - step * direction, coef)
-            following = fits.iterate(coef)
-        following = fits.iterate(np.where(rises, current.coef, coef))
-        return following, None
+        return fits.iterate(np.where(rises, current.coef, coef)), None
+
+    def _known(self, fits, penalty, current, objectives):
+        """The objectives where an update begins, as the last one left them or anew."""
+        if objectives is not None or fits.problem.loss.is_quadratic:
+            return objectives
+        is_evaluated = current.predictor is not None
+        point = current if is_evaluated else fits.evaluated(current.coef)
+        return self._objectives(fits, penalty, point)
 
     @staticmethod
-    def _objectives(fits, penalty, iterate):
+    def _objectives(fits, penalty, point):
         with np.errstate(over="ignore", invalid="ignore"):
-            values = fits.objectives(penalty, iterate)
+            values = fits.objectives(penalty, point)
             # Losses may be small differences of terms as large as at zero.
             size = np.abs(values) + np.abs(fits.values_at_zero)
-        return Objectives(values, ROUNDINGS * np.finfo(float).eps * size)
+        return Objectives(values, ROUNDINGS * np.finfo(float).eps * size, point)
 
 
 @dataclass(frozen=True)
@@ -361,7 +371,9 @@ class SimplifiedNewtonStep(NewtonStep):
         current, (inverses, objectives) = state.current, state.memory or (None, None)
         if inverses is None:
             inverses = fits.inverse_hessians(penalty, current)
-        gradient = fits.objective_gradient(penalty, current)
+        objectives = self._known(fits, penalty, current, objectives)
+        point = current if objectives is None else objectives.point
+        gradient = fits.objective_gradient(penalty, point)
         # Outputs of one fit after the other are one vector.
         flat = gradient.reshape(-1, gradient.shape[2])
         direction = np.einsum("fij,jf->if", inverses, flat).reshape(gradient.shape)

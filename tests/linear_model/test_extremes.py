@@ -72,6 +72,7 @@ def test_the_memory_matrix_does_not_depend_on_units(size, rng):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:The last iterate predicts worse than a constant")
 def test_large_counts(rng):
     """The slopes of a loss are rounded beside them; its derivatives are right."""
     X = rng.standard_normal((40, 2))
