@@ -30,6 +30,11 @@ def units_of(rows, groups=None):
     return np.argsort(np.argsort(first))[place]
 
 
+def have_repeats(rows):
+    """Whether some of the row numbers (n_held_out,) come several times."""
+    return np.bincount(rows).max(initial=0) > 1
+
+
 def by_unit(losses, weights, units=None):
     """Mean losses of units of rows, and the weights of the units.
 
@@ -73,10 +78,9 @@ def error_of_repeats(rows, weights):
     float
         1 if no row is held out more than once.
     """
-    distinct, place = np.unique(rows, return_inverse=True)
-    if len(distinct) == len(rows):
+    if not have_repeats(rows):
         return 1.0
-    together = np.bincount(place, weights)
+    together = np.bincount(rows, weights)
     return float(np.sqrt(np.sum(together**2) / np.sum(weights**2)))
 
 

@@ -9,7 +9,13 @@ from ...optim.matrix import slices
 from ...optim.phases import first_updates
 from ...optim.predictors import path_values
 from ...optim.trajectory import Trajectory
-from ...risk.averages import by_unit, error_of_repeats, mean_with_error, units_of
+from ...risk.averages import (
+    by_unit,
+    error_of_repeats,
+    have_repeats,
+    mean_with_error,
+    units_of,
+)
 from ...risk.left_out.methods import (
     Request,
     coefficients_without,
@@ -253,8 +259,11 @@ def units_held_out(estimator, estimate):
     indices = getattr(estimator, estimate.indices, None)
     if indices is None:
         return None
-    units = units_of(np.hstack(indices), estimator._groups)
-    return units if len(np.unique(units)) < len(units) else None
+    rows, groups = np.hstack(indices), estimator._groups
+    if groups is None and not have_repeats(rows):
+        return None
+    units = units_of(rows, groups)
+    return units if units.max() + 1 < len(units) else None
 
 
 def kept_run(estimator, n_updates):
