@@ -303,11 +303,11 @@ class Staged(
         n_stages = kind.n_next(n_updates or n_planned)
         if sample_weight is not None:
             params = {**params, "sample_weight": sample_weight}
-        run, self._live = self._live, None  # which an error would leave half grown
-        asked = self._asked()
+        run, asked = self._live, self._asked()
         is_anew = n_updates is None or run is None
         if is_anew or not run.may_go_on(X, y, params, asked):
             run = self._begun(X, y, params, asked)
+        self._live = None  # which an error would leave half grown
         # At every call: of several only what the last one warns of is heard.
         for asked in kind.asked_to_stop():
             warn(
