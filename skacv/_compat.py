@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils import _safe_indexing
+from sklearn.linear_model import Ridge
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
@@ -120,6 +121,12 @@ def has_callbacks(estimator):
 def callback_context(estimator, max_subtasks):
     """The root of a fit's tree of tasks, which its callbacks follow."""
     return estimator._init_callback_context(max_subtasks=max_subtasks)
+
+
+def refuses_sparse(estimator):
+    """Whether an estimator says that it takes no sparse X; early tags say so of all."""
+    takes_sparse = get_tags(estimator).input_tags.sparse
+    return not takes_sparse and get_tags(Ridge()).input_tags.sparse
 
 
 def validate_parameters(estimator):

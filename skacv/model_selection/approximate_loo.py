@@ -210,6 +210,7 @@ def _checked(estimator, X, y, sample_weight):
         on_host(X),
         y,
         reset=False,
+        accept_sparse="csr",
         dtype=np.float64,
         multi_output=True,
         ensure_min_samples=2,

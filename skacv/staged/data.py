@@ -4,11 +4,11 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from .._compat import _num_samples, check_in_memory
+from .._compat import _num_samples, check_in_memory, refuses_sparse
 from .._estimator.data.checks import (
     has_sparse_columns,
     validated_target,
@@ -58,7 +58,7 @@ def known_of(staged, X, y):
     if y is None:
         validate_data(holder, X, y)  # which says so
     validate_data(holder, X, skip_check_array=True)
-    if has_sparse_columns(X) and not get_tags(staged).input_tags.sparse:
+    if has_sparse_columns(X) and refuses_sparse(staged):
         raise TypeError(
             f"All columns of X are sparse, and {type(last).__name__} takes dense ones: "
             "pass X.sparse.to_dense()."

@@ -45,7 +45,7 @@ def validated_rows(estimator, X, **settings):
     """
     check_columns(X)
     return _in_floating_point(
-        validate_data(estimator, X, **_settings(estimator, X) | settings)
+        validate_data(estimator, summed(X), **_settings(estimator, X) | settings)
     )
 
 
@@ -75,7 +75,7 @@ def validated_data(estimator, X, y, **settings):
     holder = copy(estimator)
     X, y = validate_data(
         holder,
-        X,
+        summed(X),
         y,
         y_numeric=not of_classes,
         **_settings(estimator, X) | settings,
@@ -107,8 +107,8 @@ def summed(X):
     """A sparse matrix that stores each entry once, in the format of the one passed.
 
     Entries that are stored several times are summed, in a copy. Sparse columns of
-    booleans, which scikit-learn would not cast, become numbers. All else is returned as
-    it is.
+    booleans, which scikit-learn would not cast, or not leave sparse, become numbers.
+    All else is returned as it is.
     """
     if has_sparse_columns(X) and any(dtype.kind == "b" for dtype in X.dtypes):
         return X.astype(type(X.dtypes.iloc[0])(np.float64, 0.0))
