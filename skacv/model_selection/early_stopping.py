@@ -347,7 +347,7 @@ class TrajectoryEarlyStoppingCV(
         rule = self._rule_for(members, X)
         if rule == "blend":
             check_rows(X)
-        X, y, params = read_once(members, X, y, params)
+        X, y, params = read_once(members, self.cv, X, y, params)
         fit_params = {
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members

@@ -5,6 +5,7 @@ is stable on all folds, would change in the middle of a run.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from sklearn import get_config
 from sklearn.model_selection import check_cv
@@ -108,12 +109,14 @@ def take_back(estimator):
         estimator.set_params(cv=cv.cv)
 
 
-def read_once(members, X, y, params):
+def read_once(members, cv, X, y, params):
     """The summary of a collection, where its moments are enough for all members.
 
     Parameters
     ----------
     members : list of (str, estimator)
+    cv : int, splitter, iterable or None
+        What all members are given as ``cv``; None leaves them their own.
     params : dict
         What else ``fit`` was passed.
 
@@ -130,6 +133,7 @@ def read_once(members, X, y, params):
         return X, y, params
     # One asks for folds, or a number of sampled rows: all have the same.
     n_folds = [n_folds_asked(each) for each in estimators if each.cv is not None]
+    n_folds += [cv] if isinstance(cv, Integral) else []
     n_sampled = max(n_sampled_asked(each) for each in estimators)
     weights = params.get("sample_weight")
     summary = on_workers("summary").summarised(

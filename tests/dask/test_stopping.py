@@ -69,6 +69,15 @@ def test_folds_that_nobody_has_named(X, y):
     np.testing.assert_allclose(found.best_score_, in_memory.best_score_, rtol=0.1)
 
 
+def test_folds_are_as_many_as_the_search_asks_for(X, y):
+    """Also where moments of the rows are enough, of which a summary is made first."""
+    lasso = TrajectoryLasso("path", max_iter=3)
+    found = TrajectoryEarlyStoppingCV(lasso, cv=3).fit(blocks(X), blocks(y))
+    by_fold = found.estimator_.cv_fold_path_
+    alone = clone(lasso).set_params(cv=3).fit(blocks(X), blocks(y))
+    np.testing.assert_allclose(by_fold, alone.cv_fold_path_[: len(by_fold)])
+
+
 def test_weights(X, y, rng):
     weights = rng.random(N)
     stopping = TrajectoryEarlyStoppingCV(TrajectoryLasso(0.02, max_iter=15, cv=3))
