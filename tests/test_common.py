@@ -133,7 +133,8 @@ def without_dispatch():
 def of_weights(estimator):
     """As of scikit-learn's own estimators by stochastic gradient descent, and trees."""
     inner = getattr(estimator, "estimator", None)
-    if hasattr(inner, "kernel") or isinstance(inner, HistGradientBoostingRegressor):
+    trees = HistGradientBoostingRegressor | HistGradientBoostingClassifier
+    if hasattr(inner, "kernel") or isinstance(inner, trees):
         reason = "folds of repeated rows are not those of weighted rows"
     elif isinstance(estimator, Staged):
         reason = "leaves and samples of trees count rows, whatever their weights"
