@@ -5,6 +5,8 @@ iterates at a time; an array of all iterates and rows is never needed. A kernel'
 predictors are its updates' own product, and are kept.
 """
 
+from copy import copy
+
 import numpy as np
 
 from .array_path import ArrayPath, StoredPath
@@ -91,6 +93,12 @@ class Predictors(ArrayPath):
         """Those of the first iterates."""
         return self._part(slice(n_iterates), EVERY)
 
+    def one_by_one(self):
+        """The same, computed an iterate at a time: where one alone is read."""
+        alone = copy(self)
+        alone._size, alone._known = 1, {}
+        return alone
+
     def _part(self, iterates, outputs):
         coef, intercept = self._coef[iterates, :, outputs], self._intercept
         if intercept is not None:
@@ -119,6 +127,10 @@ class StoredPredictors(StoredPath):
     def first(self, n_iterates):
         """Those of the first iterates."""
         return type(self)(self._values[:n_iterates])
+
+    def one_by_one(self):
+        """The same: nothing is computed."""
+        return self
 
 
 def block_size(n_each):

@@ -93,8 +93,13 @@ class FittedState:
 
         Nor what else has a number for every row, which would be most of a pickle.
         """
-        residuals = relative_residuals(self, estimate) if is_regressor(self) else None
-        kept = self.iteration_, residuals, units_held_out(self, estimate)
+        residuals = units = None
+        if is_regressor(self):
+            path = getattr(self, estimate.predictions).one_by_one()
+            setattr(self, estimate.predictions, path)
+            residuals = relative_residuals(self, estimate)
+            units = units_held_out(self, estimate)
+        kept = self.iteration_, residuals, units
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
         for name in _attributes_of_rows(estimate):

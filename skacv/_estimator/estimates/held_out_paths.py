@@ -28,6 +28,10 @@ class RunningPath(ArrayPath):
         """
         return StoredPath(np.asarray(self))
 
+    def one_by_one(self):
+        """The same path, to read one iterate of it in little memory."""
+        return self
+
 
 class HeldOutPath(RunningPath):
     """Predictions of held-out rows by every iterate, fold after fold.
@@ -51,6 +55,9 @@ class HeldOutPath(RunningPath):
     def reads_rows(self):
         """Whether they are products of coefficients with rows of X."""
         return any(isinstance(path, Predictors) for path in self._paths)
+
+    def one_by_one(self):
+        return type(self)([path.one_by_one() for path in self._paths], self._finished)
 
     def _of(self, iterates):
         parts = [path[iterates] for path in self._paths]
