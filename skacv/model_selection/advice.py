@@ -15,7 +15,6 @@ from .._warnings import warn
 HINTS = {
     "scoring": "criterion takes scorers, such as criterion='roc_auc'",
     "metric": "criterion takes scorers, such as criterion='roc_auc'",
-    "verbose": "estimators have it, such as TrajectoryLasso('path', verbose=True)",
     "class_weight": "classifiers have it, such as "
     "TrajectoryLogisticRegression('path', class_weight='balanced')",
     "groups": "pass them to fit",

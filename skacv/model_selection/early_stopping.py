@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
 from .._typing import RandomState
 from ..optim.threads import threads_for
+from ..tables import TableEncoder
 from .advice import (
     groups_of_copies,
     names_keywords,
@@ -145,6 +146,14 @@ class TrajectoryEarlyStoppingCV(
         numbers that are not integers are regression targets.
         :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
         each.
+    encoder : {"auto"}, TableEncoder or None, default="auto"
+        Makes numbers of the columns of X, for each member those that it can use.
+        "auto" is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is
+        then passed on as it is.
+    time_limit : float, default=None
+        Seconds that ``fit`` may take. None: no limit.
+    verbose : int, default=0
+        1 prints a line for every member, as it is fitted.
     n_jobs : int, default=None
         Number of trajectories, of members and of ``param_grid``, that run in parallel.
         None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -279,6 +288,9 @@ class TrajectoryEarlyStoppingCV(
         ],
         "param_grid": [dict, list, None],
         "task": [StrOptions({"auto", *PORTFOLIOS})],
+        "encoder": [StrOptions({"auto"}), TableEncoder, None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
@@ -294,6 +306,9 @@ class TrajectoryEarlyStoppingCV(
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         task: Literal["auto", "classification", "regression"] = "auto",
+        encoder: Literal["auto"] | TableEncoder | None = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

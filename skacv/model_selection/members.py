@@ -222,8 +222,13 @@ def share_folds(candidates, rng):
         estimator = each.estimator
         if given and setting is not False:
             estimator.set_params(cv=given[0])
-        if estimator.get_params(deep=False).get("random_state", seed) is None:
-            estimator.set_params(random_state=seed)
+        # Also those of a forest inside Staged, and of the steps of a pipeline.
+        unseeded = {
+            name: seed
+            for name, value in estimator.get_params().items()
+            if value is None and name.rpartition("__")[2] == "random_state"
+        }
+        estimator.set_params(**unseeded)
 
 
 def tags_of(members, tags, needs):

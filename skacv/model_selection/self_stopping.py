@@ -6,6 +6,7 @@ from typing import Any, Literal
 from .._estimator.docstrings import CLASSIFIERS, SHARED, documented
 from .._estimator.parameters import set_parameters
 from .._typing import RandomState
+from ..tables import TableEncoder
 from .advice import names_keywords
 from .early_stopping import TrajectoryEarlyStoppingCV
 
@@ -26,6 +27,9 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
         rule: Literal["auto", "blend", "min", "one_se"] = "auto",
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
+        encoder: Literal["auto"] | TableEncoder | None = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -64,6 +68,14 @@ default=None
         Number of updates without improvement after which a run stops.
     param_grid : dict or list of dicts, default=None
         Values of parameters of ``estimator`` to compare.
+    encoder : {"auto"}, TableEncoder or None, default="auto"
+        Makes numbers of the columns of X, for each model those that it can use. "auto"
+        is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is then
+        passed on as it is.
+    time_limit : float, default=None
+        Seconds that ``fit`` may take. None: no limit.
+    verbose : int, default=0
+        1 prints a line for every model, as it is fitted.
     n_jobs : int, default=None
         Number of runs in parallel.
     random_state : int, RandomState instance or None, default=None
@@ -154,7 +166,7 @@ default=None
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.
-    {rule, patience, param_grid, n_jobs, random_state}
+    {rule, patience, param_grid, encoder, time_limit, verbose, n_jobs, random_state}
 
     Attributes
     ----------

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skacv import (
     IterativeRidge,
@@ -80,6 +83,19 @@ def test_every_member_is_fitted_once(data, monkeypatch):
         "TrajectoryElasticNet",
         "IterativeRidge",
     ]
+
+
+def test_members_without_a_seed_have_one(data):
+    X, y = data
+    pairs = [("ridge", IterativeRidge(1.0)), ("trees", ExtraTreesRegressor(3))]
+    pairs += [("scaled", make_pipeline(StandardScaler(), ExtraTreesRegressor(2)))]
+    fitted = [
+        TrajectoryEarlyStoppingCV(pairs, random_state=0).fit(X, y) for _ in range(2)
+    ]
+    for name in ("trees", "scaled"):
+        paths = [model.member_paths_[name] for model in fitted]
+        np.testing.assert_array_equal(*paths)
+    assert pairs[1][1].random_state is None
 
 
 # ------------------------------------------------------------- their parameters
