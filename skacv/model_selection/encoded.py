@@ -1,0 +1,114 @@
+"""The table that each member is fitted to, and the fitted member with its encoder."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from .._compat import is_foreign
+from .._estimator.collections import is_collection
+from .._estimator.data.row_summary import RowSummary
+from ..tables import TableEncoder
+from ..tables.pipeline import TablePipeline
+from ..tables.views import view_for
+
+
+def is_table(X):
+    """Whether X is a table in memory: a frame, rows of lists, or an array of NumPy."""
+    is_other = isinstance(X, RowSummary) or is_collection(X) or is_foreign(X)
+    return not is_other and not sparse.issparse(X)
+
+
+def has_numbers_alone(X):
+    """Whether X is an array of numbers in which nothing is missing."""
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    return is_array and not np.isnan(X).any()
+
+
+@dataclass(eq=False)
+class EncodedTable:
+    """X as the members of a comparison see it.
+
+    Attributes
+    ----------
+    X : array-like of shape (n_samples, n_columns)
+        The codes of the columns, or X itself without an encoder.
+    encoder : TableEncoder or None
+        It is fitted.
+    views : dict of str to (transformer, array)
+        Of members that need more than codes: the fitted transformer of codes, and what
+        it makes of them.
+    """
+
+    X: object
+    encoder: TableEncoder | None = None
+    views: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X, encoder, is_default):
+        """The table of X.
+
+        Parameters
+        ----------
+        encoder : {"auto"}, TableEncoder or None
+            As the user has it.
+        is_default : bool
+            Whether the members are the default ones, for which "auto" encodes.
+
+        Raises
+        ------
+        TypeError
+            If an encoder is given, and X is no table in memory.
+        """
+        if encoder == "auto":
+            is_wanted = is_default and is_table(X) and not has_numbers_alone(X)
+            encoder = TableEncoder() if is_wanted else None
+        if encoder is None:
+            return cls(X)
+        if not is_table(X):
+            raise TypeError(
+                "encoder makes numbers of a table in memory, such as a DataFrame, got "
+                f"{type(X).__name__}: set encoder=None."
+            )
+        encoder = clone(encoder).set_params(categories="codes")
+        encoder.set_output(transform="default")
+        return cls(encoder.fit(X).codes(X), encoder)
+
+    def encoded(self, candidate):
+        """A candidate with the table that it is fitted to, made once for its member.
+
+        Parameters
+        ----------
+        candidate : Candidate
+
+        Returns
+        -------
+        Candidate
+        """
+        if self.encoder is None:
+            return candidate._replace(X=self.X)
+        estimator, transformer = view_for(candidate.estimator, self.encoder)
+        if transformer is None:
+            return candidate._replace(estimator=estimator, X=self.X)
+        if candidate.member not in self.views:
+            transformer.set_output(transform="default")
+            view = transformer, transformer.fit_transform(self.X)
+            self.views[candidate.member] = view
+        X = self.views[candidate.member][1]
+        return candidate._replace(estimator=estimator, X=X)
+
+    def with_view(self, member, fitted):
+        """A fitted member that takes codes."""
+        if member not in self.views:
+            return fitted
+        return TablePipeline.of_fitted([("view", self.views[member][0])], fitted)
+
+    def with_encoder(self, member, fitted):
+        """A fitted member, or with None a blend of several, that takes X."""
+        if self.encoder is None:
+            return fitted
+        steps = [("encoder", self.encoder)]
+        if member in self.views:
+            steps.append(("view", self.views[member][0]))
+        return TablePipeline.of_fitted(steps, fitted)

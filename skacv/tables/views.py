@@ -1,0 +1,2 @@
+def view_for(estimator, encoder):
+    return estimator, None
