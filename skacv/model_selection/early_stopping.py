@@ -89,8 +89,8 @@ class TrajectoryEarlyStoppingCV(
         the columns themselves (``standardize=True``), whereas X is passed unscaled to
         an estimator given here. Members that cannot be fitted to the data are left out,
         and ``results_`` says why: kernel machines if X has more than 10,000 rows, extra
-        trees if it has more than 5000, models without support for a sparse X or several
-        targets, and all but trees if X has missing values or categories.
+        trees if it has more than 5000, and models without support for a large sparse X
+        or several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
@@ -147,9 +147,12 @@ class TrajectoryEarlyStoppingCV(
         :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
         each.
     encoder : {"auto"}, TableEncoder or None, default="auto"
-        Makes numbers of the columns of X, for each member those that it can use.
-        "auto" is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is
-        then passed on as it is.
+        Makes numbers of the columns of X, such as categories, dates and texts, and
+        fills in missing values: for each member the columns that it can use, as
+        :class:`TableEncoder` describes. It is fitted to X once. What looks at y, such
+        as the mean target of categories, is fitted anew in every fold. "auto" is
+        ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
+        None with an ``estimator``: X is then passed on as it is.
     time_limit : float, default=None
         Seconds that ``fit`` may take. None: no limit.
     verbose : int, default=0
@@ -167,6 +170,9 @@ class TrajectoryEarlyStoppingCV(
         The fitted estimator, set to the chosen iterate. With ``rule="blend"`` and
         several positive weights it predicts the weighted mean of the predictions of
         ``members_``.
+    encoder_ : TableEncoder or None
+        The fitted encoder, with the kind of every column, and those that were dropped
+        and why. None without one.
     members_ : dict of str to estimator
         The members kept, each set to its chosen iterate: all with ``rule="blend"``,
         otherwise the chosen one.

@@ -1,5 +1,6 @@
 """The table that each member is fitted to, and the fitted member with its encoder."""
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -111,4 +112,6 @@ class EncodedTable:
         steps = [("encoder", self.encoder)]
         if member in self.views:
             steps.append(("view", self.views[member][0]))
-        return TablePipeline.of_fitted(steps, fitted)
+        pipeline = TablePipeline.of_fitted(steps, copy(fitted))
+        pipeline.steps[-1][1]._encoded_names = pipeline.get_feature_names_out()
+        return pipeline
