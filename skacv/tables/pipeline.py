@@ -1,19 +1,31 @@
 """A fitted model after the steps that make numbers of a table."""
 
 from collections.abc import Iterator
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._compat import available_if
+from .._typing import Method
 
 MODEL = "model"
 
 
-def _last_has(name):
-    """Whether the last step has a method."""
-    return lambda self: hasattr(self.steps[-1][1], name)
+def _of_last_step(method: Method) -> Method:
+    """A method of the last step, on X after the steps before it."""
+    name = method.__name__
+
+    @available_if(lambda self: hasattr(self.steps[-1][1], name))
+    @wraps(method)
+    def of_last_step(self, X, *args, **params):
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return getattr(self.steps[-1][1], name)(X, *args, **params)
+
+    return of_last_step
 
 
 class TablePipeline(Pipeline):
@@ -59,12 +71,6 @@ class TablePipeline(Pipeline):
         self.steps[-1][1].fit(X, y, **params)
         return self
 
-    def _numbers(self, X):
-        """X as the last step takes it."""
-        for _, step in self.steps[:-1]:
-            X = step.transform(X)
-        return X
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "steps" not in vars(self):
             raise AttributeError(name)
@@ -99,16 +105,22 @@ class TablePipeline(Pipeline):
         """
         return self.of_fitted(self.steps[:-1], self.steps[-1][1].at_iteration(t))
 
-    @available_if(_last_has("staged_predict"))
+    @_of_last_step
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predict with every iterate of the last step.
+        """Predict with every iterate of the last step."""
 
-        Parameters
-        ----------
-        X : DataFrame or array-like of shape (n_samples, n_features)
+    @_of_last_step
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities by every iterate of the last step."""
 
-        Yields
-        ------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        yield from self.steps[-1][1].staged_predict(self._numbers(X))
+    @_of_last_step
+    def staged_loss(self, X: Any, y: ArrayLike, **params: Any) -> np.ndarray:
+        """Mean loss of every iterate of the last step on other rows."""
+
+    @_of_last_step
+    def predict_interval(self, X: Any, **params: Any) -> np.ndarray:
+        """Prediction intervals of the last step."""
+
+    @_of_last_step
+    def predict_mean_interval(self, X: Any, **params: Any) -> np.ndarray:
+        """Confidence intervals of the mean of the target, by the last step."""
