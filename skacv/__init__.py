@@ -32,6 +32,7 @@ from .model_selection import (
     approximate_loo,
 )
 from .staged import Staged
+from .tables import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "SelfStoppingClassifier",
     "SelfStoppingRegressor",
     "Staged",
+    "TableEncoder",
     "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

@@ -268,7 +268,7 @@ def has_missing(array):
         return bool(np.isnan(array).any())
     if array.dtype.kind != "O" or _types(array) <= NEVER_MISSING:
         return False
-    return any(map(_is_missing, array.flat))
+    return any(map(is_missing, array.flat))
 
 
 def _types(array):
@@ -276,7 +276,7 @@ def _types(array):
     return set(map(type, array.flat))
 
 
-def _is_missing(value):
+def is_missing(value):
     """Whether an object is None, or not equal to itself."""
     if value is None:
         return True
