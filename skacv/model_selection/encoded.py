@@ -6,25 +6,31 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 
-from .._compat import is_foreign
+from .._compat import is_foreign, refuses_sparse
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
 from ..tables import TableEncoder
+from ..tables.cells import may_be_dense
 from ..tables.pipeline import TablePipeline
 from ..tables.views import view_for
 
 
 def is_table(X):
-    """Whether X is a table in memory: a frame, rows of lists, or an array of NumPy."""
-    is_other = isinstance(X, RowSummary) or is_collection(X) or is_foreign(X)
-    return not is_other and not sparse.issparse(X)
+    """Whether X is a table in memory, on the host."""
+    return not (isinstance(X, RowSummary) or is_collection(X) or is_foreign(X))
 
 
 def has_numbers_alone(X):
-    """Whether X is an array of numbers in which nothing is missing."""
+    """Whether X is a sparse matrix, or an array of numbers with nothing missing."""
     is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-    return is_array and not np.isnan(X).any()
+    return sparse.issparse(X) or (is_array and not np.isnan(X).any())
+
+
+def dense(X):
+    """A sparse matrix as an array; other arrays as they are."""
+    return X.toarray() if sparse.issparse(X) else X
 
 
 @dataclass(eq=False)
@@ -37,13 +43,16 @@ class EncodedTable:
         The codes of the columns, or X itself without an encoder.
     encoder : TableEncoder or None
         It is fitted.
+    makes_dense : bool
+        Whether a small sparse X becomes dense for members that take no sparse one.
     views : dict of str to (transformer, array)
-        Of members that need more than codes: the fitted transformer of codes, and what
-        it makes of them.
+        Of members that need something else than X: its fitted transformer, and what it
+        makes of X.
     """
 
     X: object
     encoder: TableEncoder | None = None
+    makes_dense: bool = False
     views: dict = field(default_factory=dict)
 
     @classmethod
@@ -66,7 +75,8 @@ class EncodedTable:
             is_wanted = is_default and is_table(X) and not has_numbers_alone(X)
             encoder = TableEncoder() if is_wanted else None
         if encoder is None:
-            return cls(X)
+            makes_dense = is_default and sparse.issparse(X) and may_be_dense(X)
+            return cls(X, makes_dense=makes_dense)
         if not is_table(X):
             raise TypeError(
                 "encoder makes numbers of a table in memory, such as a DataFrame, got "
@@ -87,13 +97,14 @@ class EncodedTable:
         -------
         Candidate
         """
-        if self.encoder is None:
-            return candidate._replace(X=self.X)
-        estimator, transformer = view_for(candidate.estimator, self.encoder)
+        estimator, transformer = candidate.estimator, None
+        if self.encoder is not None:
+            estimator, transformer = view_for(estimator, self.encoder)
+        elif self.makes_dense and refuses_sparse(estimator):
+            transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:
             return candidate._replace(estimator=estimator, X=self.X)
         if candidate.member not in self.views:
-            transformer.set_output(transform="default")
             view = transformer, transformer.fit_transform(self.X)
             self.views[candidate.member] = view
         X = self.views[candidate.member][1]
@@ -108,7 +119,7 @@ class EncodedTable:
     def with_encoder(self, member, fitted):
         """A fitted member, or with None a blend of several, that takes X."""
         if self.encoder is None:
-            return fitted
+            return self.with_view(member, fitted)
         steps = [("encoder", self.encoder)]
         if member in self.views:
             steps.append(("view", self.views[member][0]))

@@ -21,6 +21,7 @@ from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
+from ..tables.cells import may_be_dense
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
 # do extra trees.
@@ -75,7 +76,7 @@ class Table:
         if is_foreign(X):
             return replace(found, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):
-            return replace(found, is_sparse=True)
+            return replace(found, is_sparse=not may_be_dense(X))
         return found._with_columns(X)
 
     def _with_columns(self, X):
