@@ -10,6 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from .._compat import is_foreign, refuses_sparse
 from .._estimator.collections import is_collection
+from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
@@ -23,9 +24,14 @@ def is_table(X):
 
 
 def has_numbers_alone(X):
-    """Whether X is a sparse matrix, or an array of numbers with nothing missing."""
+    """Whether X is a sparse matrix, or an array of numbers with nothing missing.
+
+    Or a frame of sparse columns that is too large to be made dense.
+    """
+    if sparse.issparse(X) or has_sparse_columns(X):
+        return sparse.issparse(X) or not may_be_dense(X)
     is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
-    return sparse.issparse(X) or (is_array and not np.isnan(X).any())
+    return is_array and not np.isnan(X).any()
 
 
 def dense(X):
