@@ -17,6 +17,7 @@ from skacv import (
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     Staged,
+    TableEncoder,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -101,6 +102,8 @@ ESTIMATORS = [
     ),
     TrajectoryEarlyStoppingCV(HistGradientBoostingRegressor(**FEW)),
     Staged(HistGradientBoostingClassifier(max_iter=3), cv=2),
+    TableEncoder(),
+    TableEncoder("codes"),
 ]
 
 # What is above with less than its defaults, or as the other task, and takes longer.

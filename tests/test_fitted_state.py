@@ -27,6 +27,7 @@ from skacv import (
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     Staged,
+    TableEncoder,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -180,7 +181,7 @@ of_every_model = pytest.mark.parametrize(
 
 
 def test_all_estimators_are_here():
-    classes = {type(model) for model in MODELS.values()} | {RowSummary}
+    classes = {type(model) for model in MODELS.values()} | {RowSummary, TableEncoder}
     public = {getattr(skacv, name) for name in skacv.__all__}
     public = {c for c in public if isclass(c) and issubclass(c, BaseEstimator)}
     assert public == classes

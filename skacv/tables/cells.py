@@ -26,8 +26,8 @@ class Cells(NamedTuple):
     kind : {"number", "boolean", "duration", "date", "text"}
     values : ndarray of shape (n_samples,)
         Numbers, NaN where they are missing; durations in seconds. Dates are
-        datetime64, in UTC if there is a time zone. Of texts, places in ``levels``,
-        -1 where they are missing.
+        datetime64, in UTC if there is a time zone. Texts are places in ``levels``, -1
+        where they are missing.
     levels : list of str
         Different texts, in any order. Some may not occur.
     zone : str or None
@@ -136,9 +136,7 @@ class Table:
         """
         if self.names is None:
             return _of_array(self.data[:, place])
-        if hasattr(self.data, "iloc"):
-            return _of_series(self.data.iloc[:, place])
-        return _of_series(self.data.get_column(self.names[place]))
+        return _of_series(self.data[self.names[place]])
 
 
 def may_be_dense(X):

@@ -260,9 +260,17 @@ def _offsets(instants, zone):
         clock = timezone(elapsed if sign == "+" else -elapsed)
     else:
         clock = ZoneInfo(zone)
-    # Clocks are changed at quarters of an hour.
-    quarters = instants.astype("datetime64[15m]")
-    different, place = np.unique(quarters, return_inverse=True)
+    days = instants.astype("datetime64[D]")
+    offsets, changing = _at(days, clock), ~np.isnat(days)
+    changing[changing] = offsets[changing] != _at(days[changing] + 1, clock)
+    # Clocks are changed at full minutes.
+    offsets[changing] = _at(instants[changing].astype("datetime64[m]"), clock)
+    return offsets
+
+
+def _at(instants, clock):
+    """The offsets of a clock at some instants, of which many are the same."""
+    different, place = np.unique(instants, return_inverse=True)
     offsets = [
         None
         if instant is None

@@ -25,24 +25,101 @@ NUMERIC = "number", "boolean"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Numbers of a table as people have it: categories, dates, missing values, texts.
+    """Makes numbers of a table as people have it.
+
+    X may be a frame of pandas or polars, an array of numbers or objects, lists, or a
+    sparse matrix. ``fit`` decides by the training rows what each column holds:
+
+    * **numbers**, also as texts such as "1.5"; booleans are 0 and 1.
+    * **dates**, with or without a time zone, also as texts by ISO 8601: seconds since
+      1970, and of month, day, weekday (Monday is 0) and hour those that vary.
+      **Durations**: seconds.
+    * **categories**: all other texts, and columns of a category dtype.
+
+    Missing are None, NaN, NaT, ``pandas.NA`` and empty texts. Columns that are constant
+    or miss all values are dropped, and so are texts of which none occurs twice.
+
+    The same rows have the same numbers, whatever frame or array they come in. Frames
+    may have their columns in another order than in ``fit``, and more of them.
+
+    ``SelfStoppingRegressor`` and ``SelfStoppingClassifier`` encode X in this way, and
+    give each of their models what it can use.
 
     Parameters
     ----------
     categories : {"onehot", "codes"}, default="onehot"
-        What :meth:`transform` returns. "onehot": a column for each level of a category,
-        medians instead of missing numbers, and a column that says where they were
-        missing. "codes": the numbers of :meth:`codes`.
+        What ``transform`` returns. "onehot", for linear models, kernels and networks: a
+        column for each level of a category, the median for missing numbers, and columns
+        that say where values were missing. Levels that ``fit`` has not seen count as
+        rare ones, or are zeros. "codes", for trees: what ``codes`` returns.
     min_frequency : int, float or None, default=5
-        With "onehot": levels in fewer rows, or in a smaller share of the rows, have
-        one column together. None: each has its own.
+        Levels in fewer rows than that, or in a smaller share of the rows, have one
+        column together. None: every level has its own.
     max_levels : int or None, default=50
-        With "onehot": the largest number of columns for one category; the rarest
-        levels have one together.
+        The largest number of columns for one category; its rarest levels have one
+        together. None: no limit.
     drop : {"first", "if_binary"} or None, default=None
-        With "onehot": the level of every category, or of those with two levels, that
-        has no column. Penalised models need none; tests of coefficients need "first",
-        since all levels together are the constant of the intercept.
+        The level of every category, or of those with two levels, that has no column.
+        Penalised models need none; tests of coefficients need "first", since all levels
+        together are the constant of the intercept.
+
+    Attributes
+    ----------
+    kinds_ : dict of str to str
+        What each column holds that is kept: "number", "boolean", "category", "date" or
+        "duration".
+    categories_ : dict of str to list of str
+        The levels of each category, sorted.
+    dropped_ : dict of str to str
+        Why each other column is not kept.
+    columns_ : list of CodedColumn
+        The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
+        ``has_missing``.
+    transformer_ : transformer or None
+        With "onehot": makes its columns of the codes. Its own ``transformer_`` is a
+        ``ColumnTransformer`` of ``SimpleImputer`` and ``OneHotEncoder``.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of X, if they are strings.
+
+    Raises
+    ------
+    ValueError
+        If no column is kept, or if columns have the same name, numbers are infinite, or
+        columns hold something else than in ``fit``.
+
+    See Also
+    --------
+    SelfStoppingRegressor : Takes such a table as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skacv import TableEncoder
+    >>> X = pd.DataFrame(
+    ...     {
+    ...         "age": [31, 45, None, 27],
+    ...         "city": ["Oslo", "Rome", "Oslo", None],
+    ...         "ward": ["a1", "b7", "c2", "d9"],
+    ...         "seen": pd.to_datetime(["2024-01-08", "2024-01-09"] * 2),
+    ...     }
+    ... )
+    >>> encoder = TableEncoder("codes").fit(X)
+    >>> encoder.kinds_
+    {'age': 'number', 'city': 'category', 'seen': 'date'}
+    >>> encoder.dropped_
+    {'ward': 'no text occurs twice'}
+    >>> encoder.codes(X)[:, :2]
+    array([[31.,  0.],
+           [45.,  1.],
+           [nan,  0.],
+           [27., nan]])
+    >>> encoder.set_params(categories="onehot", min_frequency=None).fit(X)
+    TableEncoder(min_frequency=None)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'seen_total_seconds', 'seen_day', 'seen_weekday', 'age_missing', \
+'city_Oslo', 'city_Rome', 'city_missing']
     """
 
     _parameter_constraints = {
