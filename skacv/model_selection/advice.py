@@ -149,13 +149,16 @@ def groups_of_copies(X, y):
         return None  # counts, indicators and categories are often alike
     X = np.asarray(X)
     along, n_rows = _along_a_direction(X), len(X)
-    n_distinct = len(np.unique(along))
-    if n_distinct > (1 - MOST_COPIES) * n_rows:
+    # Rows without their numbers are alike by chance.
+    is_complete = ~np.isnan(X).any(axis=1)
+    whole = is_complete if is_complete.mean() > 0.5 else slice(None)
+    n_distinct, n_whole = len(np.unique(along[whole])), len(along[whole])
+    if n_distinct > (1 - MOST_COPIES) * n_whole:
         return None
-    n_other = CONTINUOUS * n_rows
+    n_other = CONTINUOUS * n_whole
     if X.shape[1] > 1 and n_distinct > FEW:
         n_other = min(n_other, NEARLY_ALL * n_distinct)
-    if all(len(np.unique(column)) < n_other for column in X.T):
+    if all(len(np.unique(column[whole])) < n_other for column in X.T):
         return None
     _, labels = np.unique(np.asarray(y), return_inverse=True)
     of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])

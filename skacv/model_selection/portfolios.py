@@ -95,8 +95,8 @@ class Table:
         times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
         if times:
             raise ValueError(
-                f"Columns {times} of X hold dates or durations, and encoder=None passes "
-                "them on as they are: encoder='auto' makes numbers of them."
+                f"Columns {times} of X hold dates or durations, and encoder=None "
+                "passes them on as they are: encoder='auto' makes numbers of them."
             )
         return replace(
             self,
