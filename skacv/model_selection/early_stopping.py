@@ -53,12 +53,17 @@ from .members import (
 )
 from .optimism import Uncorrected
 from .portfolios import PORTFOLIOS
+from .results import ComparedResults
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
+    ChosenIterate,
+    ComparedResults,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    ComposedOfMembers,
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -400,6 +405,10 @@ class TrajectoryEarlyStoppingCV(
                 found["_corrected"] = compared.corrected_score(rng)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
+        has_rows = not (is_collection(X) or isinstance(X, RowSummary))
+        found["_held_out_prediction"] = (
+            compared.held_out_prediction(_num_samples(X)) if has_rows else None
+        )
         vars(self).update(found)
         self._advise(compared, copies)
         return self
@@ -491,6 +500,8 @@ class TrajectoryEarlyStoppingCV(
             "path_": path,
             "member_paths_": compared.paths(),
             "results_": results,
+            "_best_places": compared.best_places(),
+            "_fold_scores": compared.fold_scores(),
             "_alike": compared.alike(losses),
             "_path_error": path_error,
         }
