@@ -317,7 +317,9 @@ class Blending(Comparison):
 
     def members(self):
         """Every member, at its chosen iterate."""
-        return {name: self._kept_of(place) for name, place in self.best_places().items()}
+        return {
+            name: self._kept_of(place) for name, place in self.best_places().items()
+        }
 
     def kept(self, members):
         """The blend of members, or the only member with positive weight."""

@@ -230,7 +230,8 @@ class Comparison:
         Shapes: returned (n_iter + 1,).
         """
         return {
-            name: self.shown_path(place)[0] for name, place in self.best_places().items()
+            name: self.shown_path(place)[0]
+            for name, place in self.best_places().items()
         }
 
     def shown_path(self, place):
@@ -283,13 +284,17 @@ class Comparison:
         Returns
         -------
         ndarray of shape (n_candidates, n_folds) or None
-            None where candidates are not compared by the mean losses of folds.
+            None where candidates are not compared by mean losses of the same folds.
         """
         places = range(len(self.candidates))
         if not all(self._is_compared_by_folds(place) for place in places):
             return None
-        chosen = [(self.runs[p].estimator, self.choices[p].iteration) for p in places]
-        return np.array([estimator.cv_fold_path_[t] for estimator, t in chosen])
+        by_fold = [
+            run.estimator.cv_fold_path_[choice.iteration]
+            for run, choice in zip(self.runs, self.choices)
+        ]
+        # Candidates may have splitters of their own.
+        return np.array(by_fold) if len(set(map(len, by_fold))) == 1 else None
 
     def _is_compared_by_folds(self, place):
         """Whether the score of a candidate is the mean of its ``cv_fold_path_``."""
