@@ -323,7 +323,7 @@ def test_curves_name_the_loss_of_each(labelled):
     np.testing.assert_array_equal(curves["held_out"]["accuracy"], model.path_)
 
 
-# ------------------------------------------------------------------ held-out predictions
+# ------------------------------------------------------------------ predictions
 
 
 def test_held_out_predictions_are_those_of_cross_val_predict(data):
