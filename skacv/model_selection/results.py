@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_is_fitted
 
+from .._estimator.devices import in_numpy
 from .._estimator.prediction.inference import as_frame
 from .comparison import loss_name
 
@@ -137,7 +138,7 @@ class ComparedResults:
             metric = results["loss"][candidates[self._best_places[name]]]
             found[name] = {"held_out": {metric: path}}
             if name in self.members_:
-                member = self.members_[name]
+                member = in_numpy(self.members_[name])
                 training = {loss_name(member): member.train_path_}
                 found[name] = {"train": training, **found[name]}
         return found
