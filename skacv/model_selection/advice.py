@@ -15,8 +15,8 @@ from .._warnings import warn
 HINTS = {
     "scoring": "criterion takes scorers, such as criterion='roc_auc'",
     "metric": "criterion takes scorers, such as criterion='roc_auc'",
-    "class_weight": "classifiers have it, such as "
-    "TrajectoryLogisticRegression('path', class_weight='balanced')",
+    "class_weight": "it is for classification, as in "
+    "SelfStoppingClassifier(class_weight='balanced')",
     "groups": "pass them to fit",
     "sample_weight": "pass it to fit",
     "refit": "nothing is refitted",

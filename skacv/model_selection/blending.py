@@ -14,7 +14,7 @@ from ..risk.averages import units_of
 from ..staged import offset_of
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
-from .comparison import Comparison, loss_name
+from .comparison import BETTER, Comparison, averaged_by_row, loss_name
 from .criteria import PathCriterion
 from .members import are_alike, losses_of, named_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
@@ -152,7 +152,7 @@ class Blending(Comparison):
         least = self._least_place  # there is none where no member has one
         return {
             name: place
-            for name, place in self._bests().items()
+            for name, place in self.best_places().items()
             if place == least or not np.isnan(self.choices[place].score)
         }
 
@@ -240,12 +240,12 @@ class Blending(Comparison):
         dict of str to float
         """
         found = dict(zip(self._used, map(float, self._found)))
-        return {name: found.get(name, 0.0) for name in self._bests()}
+        return {name: found.get(name, 0.0) for name in self.best_places()}
 
     @cached_property
     def _place(self):
         """The place of the candidate of largest weight."""
-        return self._bests()[max(self.weights, key=self.weights.get)]
+        return self.best_places()[max(self.weights, key=self.weights.get)]
 
     @cached_property
     def score(self):
@@ -297,13 +297,29 @@ class Blending(Comparison):
         found = self._log_losses(place, [self.choices[place].iteration])
         return LOG_LOSS, *(float(each[0]) for each in found)
 
+    def compared_by(self, place):
+        """The metric that members are blended by, and its value for a choice."""
+        metric, score, error = self.shown_score(place)
+        return metric, BETTER[self.criterion.sign], score, error
+
+    def _is_compared_by_folds(self, place):
+        is_own = not self._is_converted(place)
+        return is_own and super()._is_compared_by_folds(place)
+
+    def held_out_prediction(self, n_samples):
+        """What the blend predicts for the rows that all members have held out."""
+        held_out = self._blend_of_held_out(self.weights)
+        return averaged_by_row(held_out, self._samples, n_samples)
+
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept."""
         return list(losses) if self.mixture is LogLosses else super().alike(losses)
 
     def members(self):
         """Every member, at its chosen iterate."""
-        return {name: self._kept_of(place) for name, place in self._bests().items()}
+        return {
+            name: self._kept_of(place) for name, place in self.best_places().items()
+        }
 
     def blend(self, members):
         """The blend of members, several of which have a positive weight.

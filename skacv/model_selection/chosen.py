@@ -289,6 +289,22 @@ class ChosenIterate:
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importances of the features, where the chosen model has them."""
+        chosen = self._chosen()
+        importances = getattr(chosen, "feature_importances_", None)
+        if importances is None:
+            model = getattr(chosen, "estimator_", chosen)
+            raise AttributeError(
+                f"The chosen model, {type(model).__name__}, has no "
+                "feature_importances_: permutation_importance of sklearn.inspection "
+                "computes importances of any model on rows that it has not seen, and "
+                "PermutationImportanceDisplay draws them."
+            )
+        return importances
+
     classes_ = _fitted(
         "classes_", "Labels of the classes, where the estimator is a classifier."
     )

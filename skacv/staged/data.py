@@ -105,6 +105,23 @@ def weights_of(kind, y, known, sample_weight):
     return weights * by_class[label.ravel()]
 
 
+def weighing_classes(estimator):
+    """The parameters of an estimator that weigh classes, those of its parts included.
+
+    Returns
+    -------
+    dict
+        Their values, which do weigh classes.
+    """
+    found = {}
+    for name, value in estimator.get_params().items():
+        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
+        is_plain = isinstance(value, str | int | float | None)
+        if off is not None and not (is_plain and value in off):
+            found[name] = value
+    return found
+
+
 def warn_of_class_weights(kind):
     """Warn of parameters that weigh classes in the fits alone.
 
@@ -113,12 +130,8 @@ def warn_of_class_weights(kind):
     ``class_weight`` of LightGBM's regressor, whose classes are the values of y.
     """
     weighed = kind.weighs_losses if is_classifier(kind.estimator) else ()
-    for name, value in kind.estimator.get_params().items():
-        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
-        if off is None or name in weighed:
-            continue
-        is_off = isinstance(value, str | int | float | None) and value in off
-        if not is_off:
+    for name, value in weighing_classes(kind.estimator).items():
+        if name not in weighed:
             warn(
                 f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
                 "in the fits, but not in the losses that choose the number of stages: "
