@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.delegation import delegated
+from .._estimator.delegation import delegated, last_step
 
 
 def _estimator_has(name):
@@ -296,7 +296,8 @@ class ChosenIterate:
         chosen = self._chosen()
         importances = getattr(chosen, "feature_importances_", None)
         if importances is None:
-            model = getattr(chosen, "estimator_", chosen)
+            model, _ = last_step(chosen)
+            model = getattr(model, "estimator_", model)
             raise AttributeError(
                 f"The chosen model, {type(model).__name__}, has no "
                 "feature_importances_: permutation_importance of sklearn.inspection "

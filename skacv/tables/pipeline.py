@@ -74,6 +74,11 @@ class TablePipeline(Pipeline):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "steps" not in vars(self):
             raise AttributeError(name)
+        if name == "feature_importances_":
+            raise AttributeError(
+                "Importances are of the columns that the encoder has made, not of those "
+                "of X: steps[-1][1] may have them, and get_feature_names_out names them."
+            )
         return getattr(self.steps[-1][1], name)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

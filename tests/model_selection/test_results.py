@@ -207,7 +207,7 @@ def test_a_member_has_its_best_combination_and_the_time_of_all(data):
 def test_members_left_out_come_last_with_the_reason(data):
     X, y = data
     X[3, 2] = np.nan
-    model = SelfStoppingRegressor(random_state=0).fit(X[:, :5], y)
+    model = SelfStoppingRegressor(encoder=None, random_state=0).fit(X[:, :5], y)
     table = model.leaderboard().set_index("member")
     assert {"lasso", "ridge", "kernel"} == set(table.index[-3:])
     assert set(table["left_out"].iloc[-3:]) == {"X has missing values"}
