@@ -172,8 +172,8 @@ def _xgboost(estimator, encoder):
         return estimator, None
     types = ["q" if column.levels is None else "c" for column in encoder.columns_]
     settings = {"enable_categorical": True, "feature_types": types}
-    unseen = FunctionTransformer(without_unseen, kw_args={"places": categories})
-    return cloned(estimator).set_params(**settings), unseen
+    estimator = cloned(estimator).set_params(**settings)
+    return estimator, _of_codes(without_unseen, categories)
 
 
 def _catboost(estimator, encoder):
@@ -181,8 +181,15 @@ def _catboost(estimator, encoder):
     _, categories = parted(encoder.columns_)
     if not categories:
         return estimator, None
-    integers = FunctionTransformer(with_integers, kw_args={"places": categories})
-    return cloned(estimator).set_params(cat_features=categories), integers
+    estimator = cloned(estimator).set_params(cat_features=categories)
+    return estimator, _of_codes(with_integers, categories)
+
+
+def _of_codes(function, places):
+    """A transformer of codes that changes the columns at some places."""
+    return FunctionTransformer(
+        function, kw_args={"places": places}, feature_names_out="one-to-one"
+    )
 
 
 def without_unseen(codes, places):

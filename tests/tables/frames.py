@@ -392,7 +392,9 @@ def mixed_types():
         "floats": X.assign(grade=floats[city]),
         "category": X.assign(grade=pd.Categorical(texts[city])),
     }
-    return AwkwardTable(X, y, same, {"size": size, "grade": np.array([0, 1, 3, 2])[city]})
+    return AwkwardTable(
+        X, y, same, {"size": size, "grade": np.array([0, 1, 3, 2])[city]}
+    )
 
 
 def names_that_are_numbers():
