@@ -35,6 +35,7 @@ def recorded(estimator, X=None):
     inner = getattr(last, "estimator_", last)
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]
+    inner, X = last_step(inner, X)  # behind the encoder, if there is one
     if isinstance(inner, FittedState):
         check_usable(inner)
     if not hasattr(inner, "train_path_"):

@@ -92,7 +92,7 @@ class CoefficientPathDisplay(Display):
         display = cls(
             coef_path=coef_path_of(inner, target),
             iteration=inner.iteration_,
-            feature_names=getattr(inner, "feature_names_in_", None),
+            feature_names=inner._column_names(),
             estimator_name=type(inner).__name__,
             xscale=iteration_scale(inner),
         )

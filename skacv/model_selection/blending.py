@@ -54,7 +54,7 @@ def check_offsets(members, fit_params):
             )
 
 
-def blending_of(candidates, criterion, X, y, weights):
+def blending_of(candidates, criterion, y, weights):
     """The function that blends some candidates after their runs.
 
     Parameters
@@ -78,7 +78,7 @@ def blending_of(candidates, criterion, X, y, weights):
     of_classes = is_classifier(candidates[0].estimator)
     if of_classes:
         _check_probabilities(candidates)
-    losses = losses_of(candidates, X, y)  # what is wrong with the data is said there
+    losses = losses_of(candidates, y)  # what is wrong with the data is said there
     common = _common_loss(losses)
     y = np.asarray(y, dtype=None if of_classes else np.float64)
     settings = {
@@ -305,11 +305,14 @@ class Blending(Comparison):
         """Every member, at its chosen iterate."""
         return {name: self._kept_of(place) for name, place in self._bests().items()}
 
-    def kept(self, members):
-        """The blend of members, or the only member with positive weight."""
-        used = [name for name, weight in self.weights.items() if weight > 0]
-        if len(used) == 1:
-            return members[used[0]]
+    def blend(self, members):
+        """The blend of members, several of which have a positive weight.
+
+        Parameters
+        ----------
+        members : dict of str to estimator
+            Fitted, at their chosen iterates.
+        """
         return self.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):

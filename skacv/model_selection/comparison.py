@@ -179,10 +179,6 @@ class Comparison:
         take_back(estimator)
         return estimator.at_iteration(self.choices[place].iteration)
 
-    def kept(self, members):
-        """The fitted estimator, made of the members kept."""
-        return members[self.best[0].member]
-
     def paths(self):
         """The path of every member, that of its best combination.
 

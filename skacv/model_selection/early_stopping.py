@@ -41,10 +41,10 @@ from .blending import blending_of, check_offsets, check_rows
 from .chosen import ChosenIterate
 from .comparison import Comparison, on_common_rows
 from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
+from .encoded import EncodedTable
 from .members import (
     ComposedOfMembers,
     are_alike,
-    by_member,
     check_collections,
     check_losses,
     losses_of,
@@ -89,8 +89,8 @@ class TrajectoryEarlyStoppingCV(
         the columns themselves (``standardize=True``), whereas X is passed unscaled to
         an estimator given here. Members that cannot be fitted to the data are left out,
         and ``results_`` says why: kernel machines if X has more than 10,000 rows, extra
-        trees if it has more than 5000, models without support for a sparse X or several
-        targets, and all but trees if X has missing values or categories.
+        trees if it has more than 5000, and models without support for a large sparse X
+        or several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
@@ -147,9 +147,12 @@ class TrajectoryEarlyStoppingCV(
         :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
         each.
     encoder : {"auto"}, TableEncoder or None, default="auto"
-        Makes numbers of the columns of X, for each member those that it can use.
-        "auto" is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is
-        then passed on as it is.
+        Makes numbers of the columns of X, such as categories, dates and texts, and
+        fills in missing values: for each member the columns that it can use, as
+        :class:`TableEncoder` describes. It is fitted to X once. What looks at y, such
+        as the mean target of categories, is fitted anew in every fold. "auto" is
+        ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
+        None with an ``estimator``: X is then passed on as it is.
     time_limit : float, default=None
         Seconds that ``fit`` may take. None: no limit.
     verbose : int, default=0
@@ -167,6 +170,9 @@ class TrajectoryEarlyStoppingCV(
         The fitted estimator, set to the chosen iterate. With ``rule="blend"`` and
         several positive weights it predicts the weighted mean of the predictions of
         ``members_``.
+    encoder_ : TableEncoder or None
+        The fitted encoder, with the kind of every column, and those that were dropped
+        and why. None without one.
     members_ : dict of str to estimator
         The members kept, each set to its chosen iterate: all with ``rule="blend"``,
         otherwise the chosen one.
@@ -357,7 +363,8 @@ class TrajectoryEarlyStoppingCV(
             y = on_host(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
-        members, left_out = self._members_for(X, y)
+        table = EncodedTable.of(X, self.encoder, self.estimator is None)
+        members, left_out = self._members_for(table, y)
         params = self._checked(members, X, y, params)
         rule = self._rule_for(members, X)
         if rule == "blend":
@@ -369,9 +376,9 @@ class TrajectoryEarlyStoppingCV(
         }
         if rule == "blend":
             check_offsets(members, fit_params)
-        candidates = self._candidates(members, X, y, fit_params)
+        candidates = self._candidates(members, table, y, fit_params)
         if is_collection(X):
-            check_collections(self, losses_of(candidates, X, y))
+            check_collections(self, losses_of(candidates, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
             share_folds(candidates, rng)
@@ -379,23 +386,24 @@ class TrajectoryEarlyStoppingCV(
         comparison = Comparison
         if rule == "blend":
             weights = fit_params[candidates[0].member].get("sample_weight")
-            comparison = blending_of(candidates, criterion, X, y, weights)
+            comparison = blending_of(candidates, criterion, y, weights)
         groups = self._prepare(
             members, candidates, criterion.estimate, X, y, fit_params
         )
         runs = self._run(criterion, candidates, X, y, fit_params, params)
         copies = None
         if groups is None and not (y is None or is_collection(X)):
-            copies = groups_of_copies(on_host(X), y)
+            copies = groups_of_copies(on_host(table.X), y)
         criterion = replace(criterion, groups=copies if groups is None else groups)
-        losses = losses_of(candidates, X, y)
+        losses = losses_of(candidates, y)
         between = self._between(candidates, losses, X, y)
         if self._is_portfolio():
             runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
         compared = comparison(candidates, runs, criterion, rule, between, left_out)
-        found = self._found(compared, losses, partial(on_device_of, X, passed_y))
-        with threads_for(shape_of(X)):
+        placed = partial(on_device_of, X, passed_y)
+        found = self._found(compared, losses, placed, table)
+        with threads_for(shape_of(table.X)):
             try:
                 found["_corrected"] = compared.corrected_score(rng)
             except Uncorrected as reason:
@@ -445,13 +453,13 @@ class TrajectoryEarlyStoppingCV(
         origins = self._cv_of(candidates)
         for each in candidates:
             weights = fit_params[each.member].get("sample_weight")
-            prepare(each.estimator, estimate, each.params, X, y, weights)
+            prepare(each.estimator, estimate, each.params, each.X, y, weights)
         draws = fit_params[members[0][0]]
-        estimators = [each.estimator for each in candidates]
-        groups = draw_once(estimators, origins, X, y, draws)
+        groups = draw_once(candidates, origins, X, y, draws)
         for name, member in members:
-            own = [each.estimator for each in candidates if each.member == name]
-            member._share_work(own, X, y, fit_params[name].get("sample_weight"))
+            own = [each for each in candidates if each.member == name]
+            estimators, weights = [each.estimator for each in own], fit_params[name]
+            member._share_work(estimators, own[0].X, y, weights.get("sample_weight"))
         return groups
 
     def _cv_of(self, candidates):
@@ -463,7 +471,7 @@ class TrajectoryEarlyStoppingCV(
         return [each.params.get("cv", own) for each in candidates]
 
     @staticmethod
-    def _found(compared, losses, placed):
+    def _found(compared, losses, placed, table):
         """Fitted attributes: the models kept, and the results of all runs.
 
         Parameters
@@ -472,13 +480,21 @@ class TrajectoryEarlyStoppingCV(
             The loss of every member.
         placed : callable
             Moves the arrays of a fitted member to where X is.
+        table : EncodedTable
         """
         best, run, choice = compared.best
         results, (score, error) = compared.results(), compared.score
-        members = {name: placed(each) for name, each in compared.members().items()}
-        kept, (path, path_error) = compared.kept(members), compared.best_path
+        of_codes = {name: placed(each) for name, each in compared.members().items()}
+        members = {name: table.with_encoder(name, m) for name, m in of_codes.items()}
+        used = [name for name, weight in compared.weights.items() if weight > 0]
+        kept = members[used[0]]
+        if len(used) > 1:
+            views = {name: table.with_view(name, m) for name, m in of_codes.items()}
+            kept = table.with_encoder(None, compared.blend(views))
+        path, path_error = compared.best_path
         return {
             "estimator_": kept,
+            "encoder_": table.encoder,
             "members_": members,
             "weights_": compared.weights,
             "best_iter_": choice.iteration,
@@ -497,7 +513,7 @@ class TrajectoryEarlyStoppingCV(
 
     def _criterion(self, candidates, X, y, params):
         """The criterion for the iterates of all candidates."""
-        criterion, estimators = self.criterion, by_member(candidates).values()
+        criterion = self.criterion
         has_folds = self._needs_folds(params) or self._is_portfolio()
         if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
             raise ValueError(
@@ -505,17 +521,17 @@ class TrajectoryEarlyStoppingCV(
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
         if criterion in tuple(ESTIMATES):
-            check_losses(candidates, X, y)
+            check_losses(candidates, y)
             return PathCriterion(ESTIMATES[criterion], y)
         held_out = ESTIMATES["cv"]
         if not has_folds:
-            held_out = automatic([each.estimator for each in candidates], X, y)
+            held_out = automatic(candidates, y)
         if criterion == "auto":
             return PathCriterion(held_out, y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("criterion", "score", params)
-        return ScorerCriterion.of(criterion, held_out, estimators, X, y, routed)
+        return ScorerCriterion.of(criterion, held_out, candidates, X, y, routed)
 
     def _needs_folds(self, params):
         """Whether ``cv`` or ``groups`` ask for folds.
@@ -538,8 +554,8 @@ class TrajectoryEarlyStoppingCV(
         """The scorer that compares members whose losses differ, else None."""
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
-        scorer, members = usual_scorer(candidates[0].estimator), by_member(candidates)
-        return ScorerCriterion.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
+        scorer = usual_scorer(candidates[0].estimator)
+        return ScorerCriterion.of(scorer, ESTIMATES["cv"], candidates, X, y, {})
 
     def _rule_for(self, members, X):
         """The rule; "auto" is a blend of the default members where possible."""
@@ -553,11 +569,11 @@ class TrajectoryEarlyStoppingCV(
 
     def _run(self, criterion, candidates, X, y, fit_params, params):
         """Fit the candidates, each with its part of the callbacks' tree."""
-        by_group = groupby(candidates, key=lambda each: (each.group, each.member))
-        groups = [
-            ([each.estimator for each in group], X, y, fit_params[member])
-            for (_, member), group in by_group
-        ]
+        groups = []
+        for _, group in groupby(candidates, key=lambda each: each.group):
+            first, *others = group
+            estimators = [each.estimator for each in (first, *others)]
+            groups.append((estimators, first.X, y, fit_params[first.member]))
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
         stages = Stages(criterion, self.patience)

@@ -21,6 +21,7 @@ from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
+from ..tables.cells import may_be_dense
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
 # do extra trees.
@@ -30,7 +31,6 @@ MOST_FOREST_ROWS = 5000
 SPARSE = "X is sparse"
 MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
 SEVERAL = "y has several targets"
-BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Table:
         if is_foreign(X):
             return replace(found, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):
-            return replace(found, is_sparse=True)
+            return replace(found, is_sparse=not may_be_dense(X))
         return found._with_columns(X)
 
     def _with_columns(self, X):
@@ -89,15 +89,14 @@ class Table:
         strings = [name for name, column in X.items() if _holds_strings(column)]
         if strings:
             raise ValueError(
-                f"Columns {strings} of X hold strings: as categories, by "
-                "X.astype({column: 'category'}), boosted trees can take them, and "
-                "after a OneHotEncoder, in a pipeline, all models."
+                f"Columns {strings} of X hold strings, and encoder=None passes them on "
+                "as they are: encoder='auto' makes numbers of them."
             )
         times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
         if times:
             raise ValueError(
-                f"Columns {times} of X hold dates or durations: pass numbers made of "
-                "them, such as X[column].dt.dayofyear or X[column].dt.total_seconds()."
+                f"Columns {times} of X hold dates or durations, and encoder=None passes "
+                "them on as they are: encoder='auto' makes numbers of them."
             )
         return replace(
             self,
@@ -161,19 +160,19 @@ def that_take(members, table, estimate=None):
 
 
 def warn_of_columns(left_out):
-    """Say what lets members that cannot take columns as they are take them.
+    """Warn of members that would take columns after an encoder.
 
     Parameters
     ----------
     left_out : dict of str to str
         As :func:`that_take` returns it.
     """
-    for reason, step in BEFORE.items():
+    for reason in (MISSING, CATEGORIES):
         names = [name for name, why in left_out.items() if why == reason]
         if names:
             warn(
-                f"{', '.join(names)} cannot be compared, since {reason}: {step} "
-                "before, in a pipeline, lets them run.",
+                f"{', '.join(names)} cannot be compared with encoder=None, since "
+                f"{reason}: encoder='auto' lets them run.",
                 UserWarning,
             )
 

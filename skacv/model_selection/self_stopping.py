@@ -52,8 +52,7 @@ default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of the lasso, a path of ridge,
         boosted trees, a kernel machine (up to 10,000 rows) and extra trees (up to
-        5000); linear models and kernels standardise the columns themselves. If X has
-        missing values or categories, only trees are used.
+        5000); linear models and kernels standardise the columns themselves.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise, or a scorer to maximise.
     cv : int, splitter or iterable, default=None
@@ -69,9 +68,10 @@ default=None
     param_grid : dict or list of dicts, default=None
         Values of parameters of ``estimator`` to compare.
     encoder : {"auto"}, TableEncoder or None, default="auto"
-        Makes numbers of the columns of X, for each model those that it can use. "auto"
-        is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is then
-        passed on as it is.
+        Makes numbers of the columns of X, for each model those that it can use:
+        categories, dates, texts and missing values are taken as they are. "auto" is
+        ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
+        None with an ``estimator``.
     time_limit : float, default=None
         Seconds that ``fit`` may take. None: no limit.
     verbose : int, default=0
@@ -85,6 +85,8 @@ default=None
     ----------
     estimator_ : estimator
         The chosen model, set to the chosen iterate, or the blend of several.
+    encoder_ : TableEncoder or None
+        The fitted encoder: what it has made of the columns of X.
     members_ : dict of str to estimator
         The models kept: all with ``rule="blend"``, otherwise the chosen one.
     weights_ : dict of str to float
@@ -160,8 +162,7 @@ default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of logistic regression, boosted
         trees, a kernel machine (up to 10,000 rows) and extra trees (up to 5000); linear
-        models and kernels standardise the columns themselves. If X has missing values
-        or categories, only trees are used.
+        models and kernels standardise the columns themselves.
     {criterion}
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, stratified, of
@@ -170,7 +171,7 @@ default=None
 
     Attributes
     ----------
-    {estimator_, members_, weights_, best_member_, best_iter_}
+    {estimator_, encoder_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
         Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend; with
         a scorer as ``criterion`` its score, and greater is better.

@@ -18,7 +18,7 @@ from .._compat import (
 from .._estimator.parameters import set_parameters
 from .cells import Table
 from .columns import CodedColumn, fitted_column
-from .one_hot import distinct, one_hot, one_hot_names
+from .one_hot import OneHotCodes, distinct
 
 # Kinds of columns of which an array of numbers has the codes.
 NUMERIC = "number", "boolean"
@@ -58,6 +58,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_levels : int or None, default=50
         The largest number of columns for one category; its rarest levels have one
         together. None: no limit.
+    drop : {"first", "if_binary"} or None, default=None
+        The level of every category, or of those with two levels, that has no column.
+        Penalised models need none; tests of coefficients need "first", since all levels
+        together are the constant of the intercept.
 
     Attributes
     ----------
@@ -71,9 +75,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : list of CodedColumn
         The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
         ``has_missing``.
-    transformer_ : ColumnTransformer or None
-        With "onehot": makes its columns of the codes, by ``SimpleImputer`` and
-        ``OneHotEncoder``.
+    transformer_ : transformer or None
+        With "onehot": makes its columns of the codes. Its own ``transformer_`` is a
+        ``ColumnTransformer`` of ``SimpleImputer`` and ``OneHotEncoder``.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -126,6 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             None,
         ],
         "max_levels": [Interval(Integral, 1, None, closed="left"), None],
+        "drop": [StrOptions({"first", "if_binary"}), None],
     }
 
     def __init__(
@@ -134,6 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         *,
         min_frequency: float | None = 5,
         max_levels: int | None = 50,
+        drop: Literal["first", "if_binary"] | None = None,
     ) -> None:
         set_parameters(self, locals())
 
@@ -231,11 +237,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         columns = _coded(self._columns.values(), [names[place] for place in self._kept])
-        if self.transformer_ is None:
-            found = [column.name for column in columns]
-        else:
-            found = one_hot_names(self.transformer_, columns)
-        return np.array(found, dtype=object)
+        names = [column.name for column in columns]
+        if self.transformer_ is not None:
+            return self.transformer_.get_feature_names_out(names)
+        return np.array(names, dtype=object)
+
+    def one_hot(self):
+        """A transformer of codes, not fitted, that makes one-hot columns of them.
+
+        Returns
+        -------
+        transformer
+        """
+        check_is_fitted(self)
+        return self._one_hot(self.columns_)
+
+    def _one_hot(self, columns):
+        return OneHotCodes(columns, self.min_frequency, self.max_levels, self.drop)
 
     def _fitted_codes(self, X):
         """Fit, and return the codes of the training rows."""
@@ -265,8 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         coded = _coded(columns.values(), columns)
         transformer = None
         if self.categories == "onehot":
-            transformer = one_hot(coded, self.min_frequency, self.max_levels)
-            transformer.fit(codes)
+            transformer = self._one_hot(coded).fit(codes)
         self.n_features_in_ = table.shape[1]
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)

@@ -27,7 +27,7 @@ from ..staged.kinds import (
 )
 from ..staged.lightgbm_boosters import LightGBM
 from ..staged.xgboost_boosters import XGBoost
-from .one_hot import one_hot, parted
+from .one_hot import parted
 
 # Trees have a column for each level of a category with so many levels at most: of more,
 # a split on one level changes few rows, and among the columns drawn for a split there
@@ -118,7 +118,7 @@ def view_for(estimator, encoder):
 
 def _numbers(estimator, encoder):
     """One-hot columns, medians and indicators; scaled, if the estimator does not."""
-    transformer = one_hot(encoder.columns_, encoder.min_frequency, encoder.max_levels)
+    transformer = encoder.one_hot()
     if "standardize" in estimator.get_params(deep=False):
         return estimator, transformer
     scaled = [("numbers", transformer), ("scaled", StandardScaler())]

@@ -24,6 +24,8 @@ class FittedState:
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
+    # Names of the columns that an encoder has made; None without an encoder.
+    _encoded_names: Any = None
     # By the name of an estimate: an iterate, its relative held-out residuals, and their
     # units, the groups or rows that they are of.
     _residuals_kept: Any = None
@@ -47,6 +49,12 @@ class FittedState:
         finished._release()
         finished._keep_predictions(MOST_KEPT)
         return super(FittedState, finished).__getstate__()  # type: ignore[misc]
+
+    def _column_names(self):
+        """Names of the columns that were fitted to; None if they have none."""
+        if self._encoded_names is not None:
+            return self._encoded_names
+        return vars(self).get("feature_names_in_")
 
     def _fit_to_taken_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
