@@ -64,9 +64,10 @@ class Numbers:
         """
         if cells.kind == "text":
             return [_of_texts(cells, np.nan, _number, name, self.kind)]
-        is_elapsed = self.kind == "duration", cells.kind == "duration"
-        if cells.kind == "date" or len(set(is_elapsed)) > 1:
+        are_durations = self.kind == "duration", cells.kind == "duration"
+        if cells.kind == "date" or any(are_durations) != all(are_durations):
             check_missing(cells, name, self.kind)
+            return [np.full(len(cells.values), np.nan)]
         return [cells.values]
 
 

@@ -3,13 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import get_tags
 
 from .._compat import target_encoder
@@ -27,7 +22,7 @@ from ..staged.kinds import (
 )
 from ..staged.lightgbm_boosters import LightGBM
 from ..staged.xgboost_boosters import XGBoost
-from .one_hot import parted
+from .one_hot import OneHotCodes, parted
 
 # Trees have a column for each level of a category with so many levels at most: of more,
 # a split on one level changes few rows, and among the columns drawn for a split there
@@ -131,19 +126,19 @@ def _trees(estimator, encoder):
     numbers, categories = parted(columns)
     many = _with_more_levels(columns, MOST_ONE_HOT)
     few = [place for place in categories if place not in many]
-    imputer = SimpleImputer(
-        strategy="median", add_indicator=True, keep_empty_features=True
-    )
     takes_missing = get_tags(estimator).input_tags.allow_nan
-    dummies = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return _with_means(
-        estimator,
-        [
-            ("numbers", "passthrough" if takes_missing else imputer, numbers),
-            ("few levels", dummies, few),
-        ],
-        many,
-    )
+    filled = "passthrough" if takes_missing else _every_level(columns, numbers)
+    parts = [
+        ("numbers", filled, numbers),
+        ("few levels", _every_level(columns, few), few),
+    ]
+    return _with_means(estimator, parts, many)
+
+
+def _every_level(columns, places):
+    """One-hot columns of the columns at some places, rare levels among them."""
+    some = [columns[place] for place in places]
+    return OneHotCodes(some, min_frequency=None, max_levels=None, drop=None)
 
 
 def _histograms(estimator, encoder):
@@ -172,8 +167,8 @@ def _xgboost(estimator, encoder):
         return estimator, None
     types = ["q" if column.levels is None else "c" for column in encoder.columns_]
     settings = {"enable_categorical": True, "feature_types": types}
-    unseen = FunctionTransformer(without_unseen, kw_args={"places": categories})
-    return cloned(estimator).set_params(**settings), unseen
+    estimator = cloned(estimator).set_params(**settings)
+    return estimator, _of_codes(without_unseen, categories)
 
 
 def _catboost(estimator, encoder):
@@ -181,8 +176,15 @@ def _catboost(estimator, encoder):
     _, categories = parted(encoder.columns_)
     if not categories:
         return estimator, None
-    integers = FunctionTransformer(with_integers, kw_args={"places": categories})
-    return cloned(estimator).set_params(cat_features=categories), integers
+    estimator = cloned(estimator).set_params(cat_features=categories)
+    return estimator, _of_codes(with_integers, categories)
+
+
+def _of_codes(function, places):
+    """A transformer of codes that changes the columns at some places."""
+    return FunctionTransformer(
+        function, kw_args={"places": places}, feature_names_out="one-to-one"
+    )
 
 
 def without_unseen(codes, places):
@@ -221,7 +223,9 @@ def _with_means(estimator, parts, many):
         return estimator, None
     if many:
         parts.append(("many levels", target_encoder(estimator), many))
-    transformer = ColumnTransformer(parts).set_output(transform="default")
+    # Names as they are, without that of the part.
+    transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
+    transformer.set_output(transform="default")
     if not many:
         return estimator, transformer
     return Pipeline([("columns", transformer), ("model", estimator)]), None
