@@ -187,7 +187,7 @@ class Stages:
         _warn_again(run.warned)
 
     def _halve(self, runs):
-        """Continue the better half of some runs until one is left; give its warnings."""
+        """Continue the better half of some runs until one is left."""
 
         def go_on(number, n_updates):
             is_over = runs[number].go_on(n_updates)

@@ -18,19 +18,22 @@ from .._estimator.devices import in_numpy
 from .._estimator.run.fit import shape_of
 from .._warnings import collected_warnings, warn
 
-# The next update takes at least this share of what the first one has taken, with all
-# that comes before it; or more, if prices say so.
-LEAST_OF_FIRST = 0.1
+# The second update is expected to take at least this share of the first, which has also
+# taken what comes before all updates; or more, if prices say so.
+LEAST_OF_FIRST = 0.2
 # Runs that a warning names; of more it says how many.
 MOST_NAMED = 5
-# Seconds, in all processes of a machine since the same moment.
-clock = perf_counter
 # Runs end after this share of the limit: the rest is for comparing and blending them.
 SHARE_OF_RUNS = 0.9
 # A step of several updates takes at most this share of what is left for runs.
 SHARE_OF_STEP = 0.25
 # Processes that have not been started take about as long to import what they need.
 SECONDS_TO_START_PROCESSES = 3.0
+
+
+def clock():
+    """Seconds, in all processes of a machine since the same moment."""
+    return perf_counter()
 
 
 class Deadline:
@@ -137,7 +140,8 @@ class CandidateRun:
         """Total number of updates after the next step; no more than now if it is cut.
 
         A step is expected to take as long as the one before, by update, and no less
-        than that one if it is shorter. The first update is a step of its own.
+        than that one if it is shorter. The first two steps are of one update: only the
+        second shows what an update takes.
         """
         if self.deadline is None:
             return n_updates
@@ -147,10 +151,11 @@ class CandidateRun:
         left = self.deadline.left()
         if seconds > left:
             return self._n_updates
-        with np.errstate(divide="ignore"):
-            wanted = size * SHARE_OF_STEP * np.float64(left) / seconds
-        size = max(size, min(wanted, n_updates))
-        return min(n_updates, self._n_updates + int(size))
+        if self._n_updates > 1:
+            # More than any run has, if the clock has not moved.
+            most = SHARE_OF_STEP * left / seconds if seconds else np.inf
+            size = max(size, int(min(size * most, n_updates)))
+        return min(n_updates, self._n_updates + size)
 
 
 def prices_of(groups, X, y):
