@@ -349,8 +349,13 @@ class Blending(Comparison):
         }
         return self.kind.of_fitted(members, weights)
 
-    def corrected_score(self, rng):
+    def corrected_score(self, rng, deadline=None):
         """The loss of blending in this way, on rows not used for it, by the bootstrap.
+
+        Parameters
+        ----------
+        rng : RandomState
+        deadline : Deadline, default=None
 
         Returns
         -------
@@ -359,7 +364,8 @@ class Blending(Comparison):
         Raises
         ------
         Uncorrected
-            If the losses of single rows are not known, or too many.
+            If the losses of single rows are not known, or too many, or if there is no
+            time.
         """
         recorded = self._recorded(self._used)
 
@@ -372,7 +378,7 @@ class Blending(Comparison):
 
         rows, groups = (self._samples, self._row_weights), self.criterion.groups
         return corrected_blend(
-            recorded, rows, self._part, blended, self.rule, rng, groups
+            recorded, rows, self._part, blended, self.rule, rng, groups, deadline
         )
 
 

@@ -101,8 +101,8 @@ class Comparison:
     rule : callable
     between : ScorerCriterion or None
         Compares the choices of members whose losses differ; None if the criterion does.
-    left_out : dict of str to str
-        Why members of the portfolio were not run, by their names.
+    left_out : list of (str, dict, str)
+        Members that were not run, combinations of their parameters, and why.
     """
 
     candidates: list
@@ -110,7 +110,7 @@ class Comparison:
     criterion: object
     rule: object
     between: object
-    left_out: dict
+    left_out: list
 
     @cached_property
     def choices(self):
@@ -320,6 +320,11 @@ class Comparison:
         )
 
     @property
+    def score_name(self):
+        """The loss, or the scorer, that :attr:`score` is of."""
+        return self.shown_score(self._place)[0]
+
+    @property
     def best_path(self):
         """The path of the candidate that is kept, as :meth:`shown_path` returns it."""
         return self.shown_path(self._place)
@@ -335,10 +340,15 @@ class Comparison:
         own = losses[self.best[0].member]
         return [name for name, loss in losses.items() if loss == own]
 
-    def corrected_score(self, rng):
+    def corrected_score(self, rng, deadline=None):
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.
 
         Where losses differ, choosing in the runs of the best member.
+
+        Parameters
+        ----------
+        rng : RandomState
+        deadline : Deadline, default=None
 
         Returns
         -------
@@ -347,12 +357,14 @@ class Comparison:
         Raises
         ------
         Uncorrected
-            If the losses of single rows are not known, or too many.
+            If the losses of single rows are not known, or too many, or if there is no
+            time.
         """
         names = self.best_places() if self.between is None else [self.best[0].member]
         recorded = self._recorded(names)
         candidates = list(chain.from_iterable(recorded))
-        return corrected_score(candidates, self.rule, rng, self.criterion.groups)
+        groups = self.criterion.groups
+        return corrected_score(candidates, self.rule, rng, groups, deadline)
 
     def _recorded(self, names):
         """Losses of single rows by the candidates of some members, member by member.
@@ -423,7 +435,7 @@ class Comparison:
             ]
         name, no_pair = self.criterion.name, (np.nan, np.nan)
         rows += [
-            (member, {}, name, "", np.nan, *no_pair, *NOT_COMPARED, *no_pair, why)
-            for member, why in self.left_out.items()
+            (member, params, name, "", np.nan, *no_pair, *NOT_COMPARED, *no_pair, why)
+            for member, params, why in self.left_out
         ]
         return dict(zip(RESULTS, map(list, zip(*rows))))

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier
@@ -47,6 +48,7 @@ from .class_weights import (
 from .comparison import Comparison, on_common_rows
 from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
 from .encoded import EncodedTable
+from .fit_report import FitReport
 from .members import (
     ComposedOfMembers,
     are_alike,
@@ -61,6 +63,7 @@ from .portfolios import PORTFOLIOS
 from .results import ComparedResults
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
+from .time_limit import Deadline, clock, in_time, prices_of, warn_of_time
 
 
 class TrajectoryEarlyStoppingCV(
@@ -407,6 +410,8 @@ class TrajectoryEarlyStoppingCV(
             if the task cannot be inferred from y, or if the criterion is undefined
             (NaN) for every iterate. The estimator is then left unchanged.
         """
+        begun = clock()
+        deadline = None if self.time_limit is None else Deadline(self.time_limit)
         passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):
             y = on_host(y)
@@ -424,6 +429,8 @@ class TrajectoryEarlyStoppingCV(
         if rule == "blend":
             check_rows(X)
         X, y, params = read_once(members, self.cv, X, y, params)
+        if table.encoder is None:  # a collection may have become a summary
+            table = replace(table, X=X)
         fit_params = {
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members
@@ -443,10 +450,14 @@ class TrajectoryEarlyStoppingCV(
         weights = fit_params[candidates[0].member].get("sample_weight")
         if rule == "blend":
             comparison = blending_of(candidates, criterion, y, weights)
+        report = FitReport(self, candidates, criterion, left_out)
         groups = self._prepare(
             members, candidates, criterion.estimate, X, y, fit_params
         )
-        runs = self._run(criterion, candidates, X, y, fit_params, params)
+        stages = Stages(criterion, self.patience, deadline)
+        runs = self._run(stages, candidates, X, y, fit_params, params, report)
+        candidates, runs, late = in_time(candidates, runs, deadline)
+        left_out = [*((name, {}, why) for name, why in left_out.items()), *late]
         copies = None
         if groups is None and not (y is None or is_collection(X)):
             copies = groups_of_copies(on_host(table.X), y)
@@ -461,7 +472,7 @@ class TrajectoryEarlyStoppingCV(
         found = self._found(compared, losses, placed, table)
         with threads_for(shape_of(table.X)):
             try:
-                found["_corrected"] = compared.corrected_score(rng)
+                found["_corrected"] = compared.corrected_score(rng, deadline)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
         has_rows = not (is_collection(X) or isinstance(X, RowSummary))
@@ -470,6 +481,8 @@ class TrajectoryEarlyStoppingCV(
         )
         vars(self).update(found)
         self._advise(compared, copies)
+        warn_of_time(self.time_limit, candidates, runs, late)
+        report.end(compared, clock() - begun)
         return self
 
     @staticmethod
@@ -634,18 +647,39 @@ class TrajectoryEarlyStoppingCV(
         # One member alone is kept as it is.
         return "min" if rule == "blend" and len(members) == 1 else rule
 
-    def _run(self, criterion, candidates, X, y, fit_params, params):
-        """Fit the candidates, each with its part of the callbacks' tree."""
-        groups = []
-        for _, group in groupby(candidates, key=lambda each: each.group):
-            first, *others = group
-            estimators = [each.estimator for each in (first, *others)]
-            groups.append((estimators, first.X, y, fit_params[first.member]))
+    def _run(self, stages, candidates, X, y, fit_params, params, report):
+        """Fit the candidates, each with its part of the callbacks' tree.
+
+        Returns
+        -------
+        list of EvaluatedFit or None
+            None for those that ``time_limit`` has left out.
+        """
+        by_group = groupby(candidates, key=lambda each: each.group)
+        groups = [list(group) for _, group in by_group]
+        prices, order = [None] * len(groups), range(len(groups))
+        if stages.deadline is not None:
+            prices = prices_of(groups, y)
+            order = np.argsort([price.total for price in prices], kind="stable")
+        calls = []
+        for place in order:
+            first, estimators = (
+                groups[place][0],
+                [each.estimator for each in groups[place]],
+            )
+            passed = first.X, y, fit_params[first.member]
+            calls.append((estimators, *passed, prices[place]))
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
-        stages = Stages(criterion, self.patience)
         data = {"X": X, "y": y, "metadata": params or None}
-        return run_side_by_side(self, stages.run_group, groups, data, n_jobs)
+        ended = run_side_by_side(
+            self, stages.run_group, calls, data, n_jobs, stages.deadline
+        )
+        runs = [None] * len(groups)
+        for place, of_group in zip(order, ended, strict=True):
+            runs[place] = of_group
+            report.take(groups[place], of_group)
+        return list(chain.from_iterable(runs))
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the chosen iterate, from the ``score`` method of its estimator.

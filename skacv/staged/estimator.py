@@ -3,6 +3,7 @@
 import warnings
 from contextlib import suppress
 from copy import copy
+from math import ceil
 from numbers import Integral
 from typing import Any, Self
 
@@ -31,7 +32,7 @@ from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import Limit, RecordsTrajectory
+from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
@@ -49,6 +50,9 @@ from .kinds import CAN, kind_of
 from .losses import compared_as
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
+
+# A stage of a model and five folds takes so many seconds of however few rows.
+SECONDS_OF_STAGE = 0.01
 
 
 class Staged(
@@ -445,6 +449,15 @@ class Staged(
 
     def _default_patience(self):
         return self._kind().patience
+
+    def _price(self, n_rows, n_columns, n_outputs):
+        kind, n_entries = self._kind(), n_rows * n_columns
+        n_stages = kind.n_planned()
+        n_each = n_outputs if kind.grows_by_class else 1
+        stage = n_each * (SECONDS_OF_STAGE + kind.seconds_of_stage * n_entries)
+        n_first = kind.n_next(1)  # all of those that cannot be continued
+        start = kind.seconds_to_start * n_entries
+        return Price(start, n_first * stage, ceil(n_stages / n_first))
 
     def _loss_on(self, X, y):
         known = known_of(self, X, y)

@@ -56,6 +56,11 @@ class Kind(ABC):
     balances_weights : bool
         Whether classes are balanced by the weights of their rows, where the version of
         scikit-learn does so, or by the number of rows.
+    seconds_to_start, seconds_of_stage : float
+        What an entry of X is expected to take before the first stage, and in a stage,
+        of a model and five folds, on one core.
+    grows_by_class : bool
+        Whether a stage takes as many times as long as there are classes or targets.
     """
 
     classes: tuple = ()
@@ -68,6 +73,9 @@ class Kind(ABC):
     of_columns: tuple = ()
     weighs_losses: tuple = ("class_weight",)
     balances_weights = True
+    seconds_to_start = 1e-7
+    seconds_of_stage = 1e-6
+    grows_by_class = False
 
     def __init__(self, estimator):
         self.estimator = estimator

@@ -76,8 +76,9 @@ class TablePipeline(Pipeline):
             raise AttributeError(name)
         if name == "feature_importances_":
             raise AttributeError(
-                "Importances are of the columns that the encoder has made, not of those "
-                "of X: steps[-1][1] may have them, and get_feature_names_out names them."
+                "Importances are of the columns that the encoder has made, not of "
+                "those of X: steps[-1][1] may have them, and get_feature_names_out "
+                "names them."
             )
         return getattr(self.steps[-1][1], name)
 
