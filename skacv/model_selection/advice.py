@@ -161,7 +161,7 @@ def groups_of_copies(X, y):
     if all(len(np.unique(column[whole])) < n_other for column in X.T):
         return None
     _, labels = np.unique(np.asarray(y), return_inverse=True)
-    of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
+    of_both = np.stack([along, *labels.reshape(n_rows, -1).T])
     distinct, group = np.unique(of_both, axis=1, return_inverse=True)
     is_rare = n_rows - distinct.shape[1] <= MOST_COPIES * n_rows
     return None if is_rare else group.reshape(n_rows)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,7 +12,7 @@ from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
 from .._estimator.parameters import set_parameters, takes_coverage
-from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.decisions import indicator_of, label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
 from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of
@@ -106,7 +107,8 @@ class Blend(Composition):
         """This object with fitted members, and their attributes about the data."""
         self.members_, self._held_out = fitted, held_out
         first = next(iter(fitted.values()))
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+        names = "n_features_in_", "feature_names_in_", "classes_", "_is_multilabel"
+        for name in names:
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
         return self
@@ -285,12 +287,15 @@ class BlendedClassifier(ClassifierMixin, Blend):
     members_ : dict of str to estimator
         Fitted members, each at its iterate.
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
+        Labels of the classes; for several labels in a row their numbers.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X has string column names.
     """
+
+    # Whether a row may have several labels, as members that take these say.
+    _is_multilabel = False
 
     @block_by_block
     def predict_proba(self, X):
@@ -333,6 +338,9 @@ class BlendedClassifier(ClassifierMixin, Blend):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values predict the second class.
         """
+        if self._is_multilabel:
+            least = np.finfo(np.float64).eps
+            return logit(np.clip(self.predict_proba(X), least, 1 - least))
         found = self._logarithms(X)
         return _placed(found[:, 1] - found[:, 0] if found.shape[1] == 2 else found, X)
 
@@ -349,6 +357,8 @@ class BlendedClassifier(ClassifierMixin, Blend):
         ndarray of shape (n_samples,)
         """
         found = here(self.predict_proba(X))
+        if self._is_multilabel:
+            return indicator_of(found)
         return _placed(label_of(found, here(self.classes_)), X)
 
     def _logarithms(self, X):

@@ -278,8 +278,10 @@ class Blending(Comparison):
         """
 
         def losses_of(some):
-            parts = [self._part(place, t)[:, 0] for t in iterates[some]]
-            return -np.log(np.stack(parts))
+            parts = (self._part(place, t) for t in iterates[some])
+            return np.stack(
+                [self._mixture.losses(part, self._target) for part in parts]
+            )
 
         found = self._losses(len(iterates), losses_of)
         return found.averages(self.criterion.groups)

@@ -23,7 +23,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, validated_weights
+from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -414,7 +414,7 @@ class TrajectoryEarlyStoppingCV(
         deadline = None if self.time_limit is None else Deadline(self.time_limit)
         passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):
-            y = on_host(y)
+            y = target_array(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
         table = EncodedTable.of(X, self.encoder, self.estimator is None)

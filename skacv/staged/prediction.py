@@ -11,17 +11,23 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._compat import available_if
-from .._estimator.data.checks import summed, validated_target, validated_weights
+from .._estimator.data.checks import (
+    is_indicator,
+    summed,
+    validated_target,
+    validated_weights,
+)
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
-from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
 from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
 from .kind import response_of
+from .kinds import label_probabilities
 from .losses import regression_loss
 
 
@@ -103,9 +109,14 @@ class PredictsByStages(FittedState):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            For several labels in a row the probability of each, (n_samples, n_labels),
+            as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
         check_is_fitted(self)
-        return self.estimator_.predict_proba(summed(X))
+        found = self.estimator_.predict_proba(summed(X))
+        if isinstance(found, list):  # of forests and MultiOutputClassifier
+            return label_probabilities(found, self.estimator_.classes_)
+        return found
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -150,10 +161,19 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        found = self._model.staged(summed(X), self.n_iter_)
-        is_labelled = is_classifier(self)
-        for each in found:
-            yield label_of(each, self.classes_) if is_labelled else each
+        yield from map(self._predicted, self._model.staged(summed(X), self.n_iter_))
+
+    def _predicted(self, response):
+        """What ``predict`` makes of probabilities, decisions or predictions."""
+        if not is_classifier(self):
+            return response
+        if self._is_multilabel:
+            return indicator_of(response)
+        return label_of(response, self.classes_)
+
+    def _response(self):
+        """The method by whose values stages are judged."""
+        return response_of(last_of(self.estimator))
 
     @available_if(_inner_has("predict_proba"))
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
@@ -270,13 +290,10 @@ class PredictsByStages(FittedState):
             )
 
     def _held_out_estimator(self, predictions, t):
-        held_out = copy(self)
-        response = response_of(last_of(self.estimator))
-        answers = {response: predictions}
+        held_out, response = copy(self), self._response()
+        answers = {response: predictions, "predict": self._predicted(predictions)}
         if response == "predict_proba":
-            answers["decision_function"] = _decisions(predictions)
-        if is_classifier(self):
-            answers["predict"] = label_of(predictions, self.classes_)
+            answers["decision_function"] = _decisions(predictions, self._is_multilabel)
         for name, values in answers.items():
             vars(held_out)[name] = _answer(name, values)
         return held_out
@@ -285,12 +302,16 @@ class PredictsByStages(FittedState):
         y = np.asarray(y)
         if not is_classifier(self):
             # Deviances of counts need means above zero.
-            least, _ = regression_loss(last_of(self.estimator)).target_range
+            least, _ = regression_loss(self._kind().minimising).target_range
             return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
         trial = copy(self)
+        trial._is_multilabel = is_indicator(y)
+        if trial._is_multilabel:
+            trial.classes_ = np.arange(y.shape[1])
+            return trial._held_out_estimator(y.astype(np.float64), 0)
         trial.classes_, label = np.unique(y.ravel(), return_inverse=True)
         one_hot = np.eye(len(trial.classes_))[label]
-        if response_of(last_of(self.estimator)) != "predict_proba":
+        if self._response() != "predict_proba":
             one_hot = _decisions(one_hot)
         return trial._held_out_estimator(one_hot, 0)
 
@@ -305,9 +326,10 @@ def _answer(name, values):
     return answer
 
 
-def _decisions(probabilities):
+def _decisions(probabilities, is_multilabel=False):
     """Decisions that probabilities, or one-hot labels, come of."""
     least = np.finfo(probabilities.dtype).tiny
-    if probabilities.shape[1] == 2:
-        return logit(np.clip(probabilities[:, 1], least, 1 - np.finfo(float).eps))
-    return np.log(np.maximum(probabilities, least))
+    if probabilities.shape[1] > 2 and not is_multilabel:
+        return np.log(np.maximum(probabilities, least))
+    found = probabilities if is_multilabel else probabilities[:, 1]
+    return logit(np.clip(found, least, 1 - np.finfo(float).eps))

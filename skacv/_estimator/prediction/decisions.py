@@ -245,6 +245,14 @@ def label_of(decision, classes):
     return classes[decision.argmax(axis=1)]
 
 
+def indicator_of(probabilities):
+    """Which of several labels a row has: those that are more likely than not.
+
+    Shapes: probabilities and returned (n_samples, n_labels).
+    """
+    return (probabilities > 0.5).astype(np.int64)
+
+
 def known_labels(y, classes):
     """The number of every row's class, of classes that are known.
 
