@@ -417,7 +417,7 @@ class TrajectoryEarlyStoppingCV(
             y = target_array(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
-        table = EncodedTable.of(X, self.encoder, self.estimator is None)
+        table = EncodedTable.of(X, y, self.encoder, self.estimator is None)
         members, left_out = self._members_for(table, y)
         params = self._checked(members, X, y, params)
         if self.class_weight is not None:

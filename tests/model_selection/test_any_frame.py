@@ -223,3 +223,19 @@ def test_coefficients_of_an_encoded_table_are_tested_by_name(rng):
     assert row["lower"] < 2 < row["upper"]
     interval = model.coef_interval(["town_Rome"])
     np.testing.assert_allclose(interval[0], row[["lower", "upper"]].astype(float))
+
+
+def test_several_outputs_of_a_raw_table(rng):
+    frame, y = raw(rng, 240)
+    many = rng.choice([f"name {place}" for place in range(60)], 240)
+    frame["name"] = many
+    both = np.column_stack([y, -2 * y])
+    model = SelfStoppingRegressor(random_state=0).fit(frame, both)
+    assert set(model.member_paths_) == {"ridge", "kernel", "boosted trees", "extra trees"}
+    assert model.predict(frame).shape == (240, 2)
+    assert model.best_score_ < 0.5 * both.var(axis=0).mean()
+    labels = (both > np.median(both, axis=0)).astype(int)
+    classifier = SelfStoppingClassifier(random_state=0).fit(frame, labels)
+    assert set(classifier.member_paths_) == {"boosted trees", "extra trees"}
+    assert classifier.predict_proba(frame).shape == (240, 2)
+    assert classifier.score(frame, labels) > 0.5
