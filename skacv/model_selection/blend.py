@@ -1,6 +1,5 @@
 """Blends: weighted means of the predictions of fitted members."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,29 +13,30 @@ from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
-from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of
+from ..risk.intervals import (
+    HeldOutResiduals,
+    checked_coverage,
+    intervals_around,
+    sizes_by_prediction,
+)
 from .members import tags_of
 
 
 class HeldOut(NamedTuple):
-    """Held-out predictions of a blend, for prediction intervals.
+    """The held-out rows of a blend, for prediction intervals.
 
     Attributes
     ----------
     method : str
         How rows were held out.
-    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        In units of the spread of targets under the loss.
+    rows : HeldOutResiduals
     loss : Loss
         Defines the range and the spread of targets.
-    units : ndarray of int, shape (n_held_out,)
-        The unit of every row, its group or itself, numbered from 0.
     """
 
     method: str
-    residuals: np.ndarray
+    rows: HeldOutResiduals
     loss: Loss
-    units: np.ndarray
 
 
 class Blend(Composition):
@@ -205,16 +205,17 @@ class BlendedRegressor(RegressorMixin, Blend):
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals from the held-out residuals of the blend.
 
-        The prediction plus and minus a quantile of the absolute residuals.
-
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
-        method : {"auto", "cv", "loo"}, default="auto"
-            How rows were held out. A blend has one method, which is "auto".
+        method : {"auto", "scaled", "cv", "loo"}, default="auto"
+            "auto" is "scaled": widths that follow the prediction, as in
+            :meth:`Staged.predict_interval`. "cv" or "loo", the way in which rows were
+            held out: the prediction plus and minus a quantile of the sizes of the
+            held-out residuals, the same width for all rows.
 
         Returns
         -------
@@ -232,16 +233,15 @@ class BlendedRegressor(RegressorMixin, Blend):
         check_in_memory(X)
         coverage = checked_coverage(coverage)
         held_out = self._held_out_by(method)
-        spread = held_out.loss.spread
-        residuals = held_out.residuals
-        n_units = int(held_out.units.max()) + 1
-        ranks = [rank_of(each, n_units) for each in coverage.ravel()]
-        predictions = here(self.predict(X))
-        around = partial(around_predictions, units=held_out.units)
-        ends = ends_of(around, predictions, residuals, ranks, spread(predictions))
-        ends = np.clip(ends, *held_out.loss.target_range)
-        # One coverage has no axis of its own.
-        return _placed(ends.reshape(*ends.shape[:-1], *coverage.shape), X)
+        predictions, sizes = here(self.predict(X)), None
+        if method != held_out.method:
+            sizes = sizes_by_prediction(held_out.rows, predictions)
+        return _placed(
+            intervals_around(
+                predictions, held_out.rows, coverage, held_out.loss, sizes
+            ),
+            X,
+        )
 
     def _held_out_by(self, method):
         """The held-out predictions for a method of intervals."""
@@ -250,7 +250,7 @@ class BlendedRegressor(RegressorMixin, Blend):
                 "Intervals need the held-out residuals of a blend, which fit does not "
                 "compute: take the one that TrajectoryEarlyStoppingCV has made."
             )
-        methods = ["auto", self._held_out.method]
+        methods = ["auto", "scaled", self._held_out.method]
         if method not in methods:
             raise ValueError(
                 f"method must be one of {methods} for this blend, got {method!r}."

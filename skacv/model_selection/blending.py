@@ -11,6 +11,7 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
+from ..risk.intervals import HeldOutResiduals
 from ..staged import offset_of
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
@@ -320,7 +321,8 @@ class Blending(Comparison):
         residuals = self.y[self._samples].reshape(found.shape) - found
         residuals = residuals / self.loss.spread(found)
         units = units_of(self._samples, self.criterion.groups)
-        return HeldOut(self.criterion.estimate.name, residuals, self.loss, units)
+        rows = HeldOutResiduals(residuals, found, units)
+        return HeldOut(self.criterion.estimate.name, rows, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""

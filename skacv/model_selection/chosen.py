@@ -159,10 +159,11 @@ class ChosenIterate:
             with several values there is an interval for each.
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
-            need an estimator fitted with ``cv`` or ``risk``, or that criterion;
-            "scaled" needs any of these, the other methods ``loo``; "jackknife+" and
-            "scaled" also need ``keep_data=True``. A blend has "auto" and the way in
-            which its rows were held out, "cv" or "loo".
+            need an estimator fitted with ``cv`` or ``risk``, or that criterion, the
+            other methods ``loo``, and "jackknife+" also ``keep_data=True``. "scaled",
+            widths that follow the row, needs any of these; it is "auto" for blends and
+            for estimators fitted in stages. Blends also have the way in which their
+            rows were held out, "cv" or "loo".
 
         Returns
         -------

@@ -235,9 +235,12 @@ class PredictsByStages(FittedState):
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
-        method : {"auto", "cv"}, default="auto"
-            The prediction plus and minus a quantile of the held-out residuals of the
-            stages in use.
+        method : {"auto", "scaled", "cv"}, default="auto"
+            "auto" is "scaled": the prediction plus and minus q s, where s is the mean
+            size of the held-out residuals of rows with nearby predictions, and q is a
+            quantile of the sizes of the held-out residuals, each divided by the s of
+            rows in other folds [1]_. "cv": plus and minus a quantile of the sizes of
+            the held-out residuals, the same width for all rows.
 
         Returns
         -------
@@ -249,15 +252,16 @@ class PredictsByStages(FittedState):
         ------
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, with a method that needs training rows, or if fit was passed offsets.
+            folds, or if fit was passed offsets.
+
+        References
+        ----------
+        .. [1] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
+               "Distribution-free predictive inference for regression", section 5.2.
         """
         check_is_fitted(self)
         self._check_no_offset("predict_interval", "predict")
-        if method == "scaled":
-            raise ValueError(
-                "method='scaled' needs the training rows, and Staged does not keep "
-                "them: take method='cv', or fit lower and upper quantiles."
-            )
+        method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
 
     def _check_no_offset(self, method, instead):

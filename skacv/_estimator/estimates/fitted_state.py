@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import is_regressor
 
 from .held_out_paths import RunningPath
-from .left_out import relative_residuals, units_held_out
+from .left_out import held_out_rows
 from .readers import ESTIMATES, setting_of
 
 # Held-out predictions of all iterates are kept up to so many numbers by a fit, 32 MB in
@@ -24,8 +24,7 @@ class FittedState:
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
-    # By the name of an estimate: an iterate, its relative held-out residuals, and their
-    # units, the groups or rows that they are of.
+    # By the name of an estimate: an iterate, and what intervals need of its held-out rows.
     _residuals_kept: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -93,20 +92,19 @@ class FittedState:
 
         Nor what else has a number for every row, which would be most of a pickle.
         """
-        residuals = units = None
+        held_out = None
         if is_regressor(self):
             path = getattr(self, estimate.predictions).one_by_one()
             setattr(self, estimate.predictions, path)
-            residuals = relative_residuals(self, estimate)
-            units = units_held_out(self, estimate)
-        kept = self.iteration_, residuals, units
+            held_out = held_out_rows(self, estimate)
+        kept = self.iteration_, held_out
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
         for name in _attributes_of_rows(estimate):
             vars(self).pop(name, None)
 
     def _kept_residuals(self, name):
-        """Relative held-out residuals of an estimate and their units; None if not kept.
+        """The held-out rows of an estimate, for intervals; None if not kept.
 
         Raises
         ------
@@ -115,14 +113,14 @@ class FittedState:
         """
         if name not in (self._residuals_kept or {}):
             return None
-        t, residuals, units = self._residuals_kept[name]
+        t, held_out = self._residuals_kept[name]
         if t != self.iteration_:
             raise ValueError(
                 f"Intervals of iterate {self.iteration_} need held-out predictions, "
                 "which are computed from rows of X. Of so many, this fit has kept the "
                 f"residuals of iterate {t} alone{self._how_to_keep()}."
             )
-        return residuals, units
+        return held_out
 
 
 def running_attributes(estimator):

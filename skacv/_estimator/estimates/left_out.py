@@ -16,6 +16,7 @@ from ...risk.averages import (
     mean_with_error,
     units_of,
 )
+from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     Request,
     coefficients_without,
@@ -233,26 +234,30 @@ def held_out_residuals(name, estimator, t):
     return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
-def relative_residuals(estimator, estimate):
-    """Held-out residuals of the iterate in use, divided by the spread of targets.
-
-    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
+def held_out_rows(estimator, estimate):
+    """What prediction intervals need of the held-out rows, for the iterate in use.
 
     Parameters
     ----------
     estimate : Estimate
         One with ``residuals``.
+
+    Returns
+    -------
+    HeldOutResiduals
     """
     t = estimator.iteration_
     residuals = estimate.residuals(estimator, t)
     path = getattr(estimator, estimate.predictions, None)
-    if path is None:  # residuals alone say no mean
-        return residuals
-    return residuals / estimator._loss.spread(path[t])
+    predictions = None if path is None else path[t]
+    if predictions is not None:
+        residuals = residuals / estimator._loss.spread(predictions)
+    units = units_held_out(estimator, estimate)
+    return HeldOutResiduals(residuals, predictions, units)
 
 
 def units_held_out(estimator, estimate):
-    """The unit of every held-out residual: its group, or its row; None if all differ.
+    """The unit of every held-out row: its group, or its row; None if all differ.
 
     Shapes: returned (n_held_out,).
     """
