@@ -261,12 +261,50 @@ def scaled_ends(held_out, residuals, new, coverage, units=None):
     ratios = []
     for m, r, unit in zip(held_out, residuals, units):
         others = np.array([fold[other] != fold[unit] for other in units])
-        size = size_nearby(held_out[others], residuals[others], m)
-        ratios.append((abs(r) / size, 1 / units.count(unit)))
-    wanted, mass = ceil(coverage * (len(labels) + 1) - 1e-9), 0.0
-    for ratio, share in sorted(ratios):
-        mass += share
-        if mass >= wanted - 1e-9:
-            break
+        ratios.append(abs(r) / size_nearby(held_out[others], residuals[others], m))
+    wanted = ceil(coverage * (len(labels) + 1) - 1e-9)
+    ratio = least_with_mass(ratios, units, wanted)
     widths = [ratio * size_nearby(held_out, residuals, m) for m in new]
     return np.stack([new - widths, new + widths], axis=1)
+
+
+def score_of_class(probabilities, k, method):
+    """How little class k agrees with the probabilities of a row.
+
+    "lac": Sadinle, Lei and Wasserman (2019). "aps": Romano, Sesia and Candes (2020),
+    equation 7 with u = 1: the least tau at which the likeliest classes, up to the first
+    whose sum exceeds tau, contain k.
+    """
+    if method == "lac":
+        return 1 - probabilities[k]
+    return sum(p for p in probabilities if p > probabilities[k])
+
+
+def set_by_hand(known, labels, new, coverage, method, units=None):
+    """The classes in the set of one row, in loops.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_held_out, n_classes)
+        Held-out probabilities.
+    labels : ndarray of int, shape (n_held_out,)
+    new : ndarray of shape (n_classes,)
+    units : sequence, default=None
+        Rows of one unit count as one; None: every row is one.
+    """
+    units = range(len(known)) if units is None else list(units)
+    scores = [score_of_class(row, k, method) for row, k in zip(known, labels)]
+    wanted = ceil(coverage * (len(set(units)) + 1) - 1e-9)
+    quantile = least_with_mass(scores, units, wanted)
+    return [k for k in range(len(new)) if score_of_class(new, k, method) <= quantile]
+
+
+def least_with_mass(values, units, wanted):
+    """The least value up to which so many units are, each of mass one in all."""
+    units, mass = list(units), 0.0
+    pairs = sorted((value, 1 / units.count(unit)) for value, unit in zip(values, units))
+    for value, share in pairs:
+        mass += share
+        if mass >= wanted - 1e-9:
+            return value
+    raise AssertionError("There are too few units.")

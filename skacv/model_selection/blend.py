@@ -19,24 +19,26 @@ from ..risk.intervals import (
     intervals_around,
     sizes_by_prediction,
 )
+from ..risk.prediction_sets import HeldOutScores, check_score, sets_around
 from .members import tags_of
 
 
 class HeldOut(NamedTuple):
-    """The held-out rows of a blend, for prediction intervals.
+    """The held-out rows of a blend, for prediction intervals or sets.
 
     Attributes
     ----------
     method : str
         How rows were held out.
-    rows : HeldOutResiduals
-    loss : Loss
-        Defines the range and the spread of targets.
+    rows : HeldOutResiduals or HeldOutScores
+        Scores of classes.
+    loss : Loss or None
+        Defines the range and the spread of targets of regression.
     """
 
     method: str
-    rows: HeldOutResiduals
-    loss: Loss
+    rows: HeldOutResiduals | HeldOutScores
+    loss: Loss | None
 
 
 class Blend(Composition):
@@ -124,6 +126,16 @@ class Blend(Composition):
     def _weighted(self, values):
         """The weighted mean of a value of every member."""
         return sum(float(w) * each for w, each in zip(self.weights, values))
+
+    def _held_out_rows(self):
+        """The held-out rows, where the blend comes of runs that have them."""
+        if self._held_out is None:
+            raise ValueError(
+                "Intervals and prediction sets need the held-out rows of a blend, "
+                "which fit does not compute: take the one that "
+                "TrajectoryEarlyStoppingCV has made."
+            )
+        return self._held_out
 
     def __sklearn_tags__(self):
         return tags_of(self.members, super().__sklearn_tags__(), all)
@@ -244,18 +256,14 @@ class BlendedRegressor(RegressorMixin, Blend):
         )
 
     def _held_out_by(self, method):
-        """The held-out predictions for a method of intervals."""
-        if self._held_out is None:
-            raise ValueError(
-                "Intervals need the held-out residuals of a blend, which fit does not "
-                "compute: take the one that TrajectoryEarlyStoppingCV has made."
-            )
-        methods = ["auto", "scaled", self._held_out.method]
+        """The held-out rows for a method of intervals."""
+        held_out = self._held_out_rows()
+        methods = ["auto", "scaled", held_out.method]
         if method not in methods:
             raise ValueError(
                 f"method must be one of {methods} for this blend, got {method!r}."
             )
-        return self._held_out
+        return held_out
 
 
 def _is_linear(fitted):
@@ -350,6 +358,40 @@ class BlendedClassifier(ClassifierMixin, Blend):
         """
         found = here(self.predict_proba(X))
         return _placed(label_of(found, here(self.classes_)), X)
+
+    @takes_coverage
+    def predict_set(self, X, coverage=0.9, method="lac"):
+        """Prediction sets from the held-out probabilities of the blend.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            The conformity score, as in
+            :meth:`TrajectoryLogisticRegression.predict_set`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages).
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            blend has no held-out rows.
+        """
+        check_is_fitted(self)
+        check_in_memory(X)
+        coverage = checked_coverage(coverage)
+        check_score(method)
+        rows = self._held_out_rows().rows
+        probabilities = here(self.predict_proba(X))
+        return _placed(sets_around(probabilities, rows, coverage, method), X)
 
     def _logarithms(self, X):
         """Logarithms of the probabilities, clipped above zero."""

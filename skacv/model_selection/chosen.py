@@ -1,7 +1,7 @@
 """Methods and attributes that a stopping estimator delegates to the chosen iterate."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -178,6 +178,40 @@ class ChosenIterate:
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, or if the
             estimator was fitted without what the method needs.
+        """
+
+    @delegated(_estimator_has)
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets of the chosen iterate, for classifiers with probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            The conformity score, as in
+            :meth:`TrajectoryLogisticRegression.predict_set`: "lac" gives the smallest
+            sets on average, "aps" sets that are never empty.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages).
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If coverage is not in (0, 1), or if there are too few held-out rows for it.
         """
 
     @delegated(_estimator_has)

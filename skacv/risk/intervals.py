@@ -269,9 +269,7 @@ def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
     ndarray of shape (n_samples, ..., 2)
         Lower and upper end.
     """
-    sizes = np.abs(residuals)
-    found = _ranked(sizes, rank) if units is None else _ranked_unit(sizes, rank, units)
-    width = found * spread
+    width = ranked(np.abs(residuals), rank, units) * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
 
 
@@ -297,21 +295,21 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
         Lower and upper end.
     """
     width = np.abs(residuals)[:, None] * spread
-    lower = _ranked(predictions - width, len(residuals) + 1 - rank)
-    upper = _ranked(predictions + width, rank)
+    lower = ranked(predictions - width, len(residuals) + 1 - rank)
+    upper = ranked(predictions + width, rank)
     return np.stack([lower, upper], axis=-1)
 
 
-def _ranked(values, rank):
-    """The value of that rank, 1 the smallest, along the rows."""
-    return np.partition(values, rank - 1, axis=0)[rank - 1]
+def ranked(values, rank, units=None):
+    """The value of that rank, 1 the smallest, along the rows.
 
-
-def _ranked_unit(values, rank, units):
-    """The least value below or at which ``rank`` units are, each counted by its share.
+    With units the least value below or at which ``rank`` units are, each counted by its
+    share.
 
     Shapes: values (n_rows, ...), units (n_rows,); returned (...).
     """
+    if units is None:
+        return np.partition(values, rank - 1, axis=0)[rank - 1]
     shares = 1 / np.bincount(units)[units]
     order = np.argsort(values, axis=0)
     place = np.argmax(np.cumsum(shares[order], axis=0) >= rank - ROUNDING, axis=0)

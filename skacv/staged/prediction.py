@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
+from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
@@ -263,6 +264,55 @@ class PredictsByStages(FittedState):
         self._check_no_offset("predict_interval", "predict")
         method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
+
+    @available_if(_inner_has("predict_proba"))
+    @takes_coverage
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets: the classes that a row may have, from held-out rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            With q the k-th smallest score of the true classes of n held-out rows, k =
+            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
+            most q. "lac": one minus the probability of the class [1]_. The sets are the
+            smallest on average, and empty where no class is likely enough. "aps": the
+            probability of all likelier classes together [2]_, without randomisation
+            (their u = 1). The likeliest class is always in the set, and more classes
+            are where the probabilities say less.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages). Groups that fit was passed count as one each, and
+            the sets are those for a row of a new group.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
+            for it, or if fit had no folds, or was passed offsets.
+
+        References
+        ----------
+        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
+               classifiers with bounded error levels".
+        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
+               coverage".
+        """
+        check_is_fitted(self)
+        self._check_no_offset("predict_set", "predict_proba")
+        return sets_of(self, X, coverage, method)
 
     def _check_no_offset(self, method, instead):
         """Raise if fit was passed offsets, which a method does not have."""

@@ -175,8 +175,8 @@ def test_a_row_of_a_new_group_is_covered(rng):
 # ------------------------------------------------- widths that follow the prediction
 
 
-def scaled(held_out, new, coverage, loss=SquaredError()):
-    sizes = sizes_by_prediction(held_out, new)
+def scaled(held_out, new, coverage, loss=None):
+    sizes, loss = sizes_by_prediction(held_out, new), loss or SquaredError()
     return intervals_around(new, held_out, checked_coverage(coverage), loss, sizes)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import is_regressor
 
 from .held_out_paths import RunningPath
-from .left_out import held_out_rows
+from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES, setting_of
 
 # Held-out predictions of all iterates are kept up to so many numbers by a fit, 32 MB in
@@ -24,7 +24,8 @@ class FittedState:
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
-    # By the name of an estimate: an iterate, and what intervals need of its held-out rows.
+    # By the name of an estimate: an iterate, and what intervals, or prediction sets,
+    # need of its held-out rows.
     _residuals_kept: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -88,15 +89,17 @@ class FittedState:
                 self._keep_residuals(estimate)
 
     def _keep_residuals(self, estimate):
-        """Keep the residuals of the iterate in use, for intervals, and no predictions.
+        """Keep what intervals or sets need of the iterate in use, and no predictions.
 
         Nor what else has a number for every row, which would be most of a pickle.
         """
+        path = getattr(self, estimate.predictions).one_by_one()
+        setattr(self, estimate.predictions, path)
         held_out = None
         if is_regressor(self):
-            path = getattr(self, estimate.predictions).one_by_one()
-            setattr(self, estimate.predictions, path)
             held_out = held_out_rows(self, estimate)
+        elif hasattr(self, "predict_proba"):
+            held_out = held_out_scores(self, estimate)
         kept = self.iteration_, held_out
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
@@ -104,7 +107,7 @@ class FittedState:
             vars(self).pop(name, None)
 
     def _kept_residuals(self, name):
-        """The held-out rows of an estimate, for intervals; None if not kept.
+        """What is kept of the held-out rows of an estimate; None if nothing.
 
         Raises
         ------
@@ -116,9 +119,9 @@ class FittedState:
         t, held_out = self._residuals_kept[name]
         if t != self.iteration_:
             raise ValueError(
-                f"Intervals of iterate {self.iteration_} need held-out predictions, "
-                "which are computed from rows of X. Of so many, this fit has kept the "
-                f"residuals of iterate {t} alone{self._how_to_keep()}."
+                f"Intervals and prediction sets of iterate {self.iteration_} need "
+                "held-out predictions, which are computed from rows of X. Of so many, "
+                f"this fit has kept those of iterate {t} alone{self._how_to_keep()}."
             )
         return held_out
 

@@ -54,7 +54,7 @@ def intervals_of(fitted, X, coverage, method):
     if method == "auto":
         source = _first_of(fitted, _methods_for(fitted))
     elif method == "scaled":
-        source = _source_to_scale(fitted)
+        source = source_of_predictions(fitted)
     _check_groups(fitted, source)
     held_out = _held_out_by(fitted, source)
     if source == "jackknife+":
@@ -83,8 +83,14 @@ def _check_groups(fitted, method):
         )
 
 
-def _source_to_scale(fitted):
-    """The first entry of the table with held-out predictions beside its residuals."""
+def source_of_predictions(fitted):
+    """The first method whose held-out predictions are known, beside residuals.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     methods = _methods_for(fitted)
     with_predictions = [
         method
@@ -122,8 +128,8 @@ def _first_of(fitted, methods):
         if (is_kept or hasattr(fitted, needed)) and not _missing_for(fitted, method):
             return method
     raise ValueError(
-        f"Intervals need held-out residuals, and this {type(fitted).__name__} was "
-        "fitted without any: fit it with loo=True or cv=5."
+        "Intervals and prediction sets need held-out rows, and this "
+        f"{type(fitted).__name__} was fitted without any: fit it with loo=True or cv=5."
     )
 
 
