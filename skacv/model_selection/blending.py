@@ -11,6 +11,8 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
+from ..risk.intervals import HeldOutResiduals
+from ..risk.prediction_sets import HeldOutScores
 from ..staged import offset_of
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
@@ -334,14 +336,18 @@ class Blending(Comparison):
         return self.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):
-        """The held-out predictions for prediction intervals, for regression."""
-        if self.loss is None:
-            return None
-        found = self._blend_of_held_out(self.weights).predict(None)
-        residuals = self.y[self._samples].reshape(found.shape) - found
-        residuals = residuals / self.loss.spread(found)
+        """The held-out rows, for prediction intervals or sets."""
         units = units_of(self._samples, self.criterion.groups)
-        return HeldOut(self.criterion.estimate.name, residuals, self.loss, units)
+        blend = self._blend_of_held_out(self.weights)
+        if self.loss is None:
+            labels = np.searchsorted(blend.classes_, self._target[:, 0])
+            rows = HeldOutScores.of(blend.predict_proba(None), labels, units)
+        else:
+            predictions = blend.predict(None)
+            residuals = self.y[self._samples].reshape(predictions.shape) - predictions
+            residuals = residuals / self.loss.spread(predictions)
+            rows = HeldOutResiduals(residuals, predictions, units)
+        return HeldOut(self.criterion.estimate.name, rows, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
+from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
@@ -255,9 +256,12 @@ class PredictsByStages(FittedState):
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
-        method : {"auto", "cv"}, default="auto"
-            The prediction plus and minus a quantile of the held-out residuals of the
-            stages in use.
+        method : {"auto", "scaled", "cv"}, default="auto"
+            "auto" is "scaled": the prediction plus and minus q s, where s is the mean
+            size of the held-out residuals of rows with nearby predictions, and q is a
+            quantile of the sizes of the held-out residuals, each divided by the s of
+            rows in other folds [1]_. "cv": plus and minus a quantile of the sizes of
+            the held-out residuals, the same width for all rows.
 
         Returns
         -------
@@ -269,16 +273,66 @@ class PredictsByStages(FittedState):
         ------
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, with a method that needs training rows, or if fit was passed offsets.
+            folds, or if fit was passed offsets.
+
+        References
+        ----------
+        .. [1] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
+               "Distribution-free predictive inference for regression", section 5.2.
         """
         check_is_fitted(self)
         self._check_no_offset("predict_interval", "predict")
-        if method == "scaled":
-            raise ValueError(
-                "method='scaled' needs the training rows, and Staged does not keep "
-                "them: take method='cv', or fit lower and upper quantiles."
-            )
+        method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
+
+    @available_if(_inner_has("predict_proba"))
+    @takes_coverage
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets: the classes that a row may have, from held-out rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            With q the k-th smallest score of the true classes of n held-out rows, k =
+            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
+            most q. "lac": one minus the probability of the class [1]_. The sets are the
+            smallest on average, and empty where no class is likely enough. "aps": the
+            probability of all likelier classes together [2]_, without randomisation
+            (their u = 1). The likeliest class is always in the set, and more classes
+            are where the probabilities say less.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages). Groups that fit was passed count as one each, and
+            the sets are those for a row of a new group.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
+            for it, or if fit had no folds, or was passed offsets.
+
+        References
+        ----------
+        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
+               classifiers with bounded error levels".
+        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
+               coverage".
+        """
+        check_is_fitted(self)
+        self._check_no_offset("predict_set", "predict_proba")
+        return sets_of(self, X, coverage, method)
 
     def _check_no_offset(self, method, instead):
         """Raise if fit was passed offsets, which a method does not have."""

@@ -128,5 +128,9 @@ class TablePipeline(Pipeline):
         """Prediction intervals of the last step."""
 
     @_of_last_step
+    def predict_set(self, X: Any, **params: Any) -> np.ndarray:
+        """Prediction sets of the last step."""
+
+    @_of_last_step
     def predict_mean_interval(self, X: Any, **params: Any) -> np.ndarray:
         """Confidence intervals of the mean of the target, by the last step."""
