@@ -82,7 +82,7 @@ LOSSES = {
 }
 # Keywords of where and how a fit is computed, which the fit does not depend on: other
 # tests are of them.
-HOW = {"n_jobs", "verbose", "warm_start"}
+HOW = {"n_jobs", "time_limit", "verbose", "warm_start"}
 
 
 def table(rng, model, n_rows=60):
@@ -167,6 +167,7 @@ STOPPING_OTHER = {
     "patience": 3,
     "param_grid": {"max_iter": [30, 40]},
     "class_weight": {0: 1.0, 1: 3.0},
+    "encoder": skacv.TableEncoder(),
     "random_state": 3,
     "task": "regression",
 }
@@ -201,6 +202,7 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
             len(each.path_),
             list(each.member_paths_),
             each.criterion_,
+            each.encoder_ is None,
         )
         for each in (plain, other)
     ]

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
-from sklearn.inspection import permutation_importance
 from sklearn.model_selection import check_cv
 
 from .._compat import _safe_indexing
@@ -127,6 +126,9 @@ class PermutationImportanceDisplay(Display):
         NotFittedError
             If the estimator is not fitted, and ``cv=None``.
         """
+        # It brings matplotlib and pandas along, where these are installed.
+        from sklearn.inspection import permutation_importance
+
         permuting = {
             "n_repeats": n_repeats,
             "scoring": scoring,

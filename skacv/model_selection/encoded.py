@@ -55,8 +55,8 @@ class EncodedTable:
     makes_dense : bool
         Whether a small sparse X becomes dense for members that take no sparse one.
     views : dict of str to (transformer, array)
-        Of members that need something else than X: its fitted transformer, and what it
-        makes of X.
+        The fitted transformer, and what it makes of X, for members that need something
+        else than X.
     """
 
     X: object

@@ -92,7 +92,7 @@ def view_for(estimator, encoder, n_outputs=1):
     encoder : TableEncoder
         Fitted.
     n_outputs : int, default=1
-        Number of columns of y. Of several there are no means for a category.
+        Number of columns of y. Categories become means of y only if it is one.
 
     Returns
     -------
