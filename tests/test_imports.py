@@ -10,7 +10,7 @@ import skacv
 
 # What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
 SCIKIT_LEARN = (
-    "from sklearn import compose, ensemble, impute, linear_model, metrics, "
+    "from sklearn import compose, ensemble, impute, linear_model, metrics, multioutput, "
     "model_selection, pipeline, preprocessing, svm"
 )
 HEAVY = {

@@ -231,7 +231,12 @@ def test_several_outputs_of_a_raw_table(rng):
     frame["name"] = many
     both = np.column_stack([y, -2 * y])
     model = SelfStoppingRegressor(random_state=0).fit(frame, both)
-    assert set(model.member_paths_) == {"ridge", "kernel", "boosted trees", "extra trees"}
+    assert set(model.member_paths_) == {
+        "ridge",
+        "kernel",
+        "boosted trees",
+        "extra trees",
+    }
     assert model.predict(frame).shape == (240, 2)
     assert model.best_score_ < 0.5 * both.var(axis=0).mean()
     labels = (both > np.median(both, axis=0)).astype(int)
