@@ -10,6 +10,7 @@ from ._estimator.data.row_summary import RowSummary
 from .inspection import (
     CoefficientIntervalDisplay,
     CoefficientPathDisplay,
+    PermutationImportanceDisplay,
     RiskPathDisplay,
 )
 from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
@@ -42,6 +43,7 @@ __all__ = [
     "IterativeRidge",
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
+    "PermutationImportanceDisplay",
     "RiskPathDisplay",
     "RowSummary",
     "SelfStoppingClassifier",

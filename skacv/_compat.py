@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _check_feature_names_in, _num_samples
 
 from ._typing import Method
@@ -124,6 +125,15 @@ def has_callbacks(estimator):
 def callback_context(estimator, max_subtasks):
     """The root of a fit's tree of tasks, which its callbacks follow."""
     return estimator._init_callback_context(max_subtasks=max_subtasks)
+
+
+def results_of(tasks, n_jobs):
+    """Results of delayed calls in parallel, in order, each as soon as it is there."""
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except (TypeError, ValueError):  # joblib < 1.3, and its backend "multiprocessing"
+        parallel = Parallel(n_jobs=n_jobs)
+    return parallel(tasks)
 
 
 def refuses_sparse(estimator):

@@ -13,6 +13,7 @@ from .._compat import Interval, StrOptions, is_foreign
 from .._estimator.collections import is_collection
 from .._estimator.data.standardized import AS_PASSED
 from .._estimator.estimates.left_out import FEWEST_ROWS
+from .._estimator.estimates.recording import Price
 from .._estimator.parameters import (
     ALPHA_CONSTRAINT,
     EIGENPRO_CONSTRAINTS,
@@ -49,6 +50,9 @@ from .kernels import (
 from .scales import MOST_ROWS, chosen_scale, gammas_of
 
 MEGABYTE = 1 << 20
+# Seconds that an entry of the kernel matrix takes, before the run and in a pass; and
+# what scale and preconditioner take of however few rows.
+SECONDS_TO_START, SECONDS_OF_PASS, SECONDS_AT_LEAST = 2e-8, 1e-9, 0.5
 
 
 class KernelModel(RecordedKernelModel, StoppingModel):
@@ -306,6 +310,12 @@ class KernelModel(RecordedKernelModel, StoppingModel):
     def _default_patience(self):
         """None: a kernel machine stops its run by its own ``patience``."""
         return None
+
+    def _price(self, n_rows, n_columns, n_outputs):
+        """What a run to data of a shape is expected to take, as a Price."""
+        n_entries = n_rows**2
+        start = SECONDS_AT_LEAST + SECONDS_TO_START * n_entries
+        return Price(start, SECONDS_OF_PASS * n_outputs * n_entries, self.max_iter)
 
     def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row is cheap, for any run."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, is_classifier
@@ -22,7 +23,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, validated_weights
+from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -39,9 +40,15 @@ from .advice import (
 )
 from .blending import blending_of, check_offsets, check_rows
 from .chosen import ChosenIterate
+from .class_weights import (
+    check_members_are_weighed_once,
+    check_weighs_classes,
+    weighed_by_class,
+)
 from .comparison import Comparison, on_common_rows
 from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
 from .encoded import EncodedTable
+from .fit_report import FitReport
 from .members import (
     ComposedOfMembers,
     are_alike,
@@ -53,12 +60,18 @@ from .members import (
 )
 from .optimism import Uncorrected
 from .portfolios import PORTFOLIOS
+from .results import ComparedResults
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
+from .time_limit import Deadline, clock, in_time, prices_of, warn_of_time
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
+    ChosenIterate,
+    ComparedResults,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    ComposedOfMembers,
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -146,6 +159,14 @@ class TrajectoryEarlyStoppingCV(
         numbers that are not integers are regression targets.
         :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
         each.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, for classification: of all members and of a blend, in
+        the fits and in the losses by which iterates, members and weights are chosen.
+        The ``sample_weight`` of a row is multiplied by the weight of its class.
+        "balanced" gives all classes the same total weight. Members must take
+        ``sample_weight``, and have no weights of classes themselves. The scores of a
+        scorer as ``criterion`` are weighed only if metadata routing passes it
+        ``sample_weight``.
     encoder : {"auto"}, TableEncoder or None, default="auto"
         Makes numbers of the columns of X, such as categories, dates and texts, and
         fills in missing values: for each member the columns that it can use, as
@@ -184,8 +205,9 @@ class TrajectoryEarlyStoppingCV(
         ``best_member_``, ``best_params_`` and ``path_`` refer to the member with the
         largest weight.
     best_score_ : float
-        Estimated risk of the chosen iterate, or of the blend: smaller is better. With a
-        scorer as ``criterion`` its score on the held-out rows: greater is better.
+        Estimated risk of the chosen iterate, or of the blend. It is a loss, and smaller
+        is better, unless ``criterion`` is a scorer: then it is the score on the
+        held-out rows, and greater is better.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_ : float
@@ -222,15 +244,43 @@ class TrajectoryEarlyStoppingCV(
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
         "params", "criterion", "loss" (the name of the loss, or of the scorer, of the
-        best score), "best_iter", "best_score", "best_score_se", "score" (which compares
-        members: their best score by the criterion, or the accuracy or R^2 if their
-        losses differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for
-        the run and its estimates), "left_out" (why a member was not run, else empty).
+        best score), "best_iter", "best_score", "best_score_se", then what compares
+        members: "metric" (the loss or scorer of the criterion, or the accuracy or R^2
+        if losses differ), "better" ("smaller" or "greater": which scores are better),
+        "score" and "score_se" (its standard error), and "weight" (in ``estimator_``),
+        "n_iter", "fit_time" (seconds for the run and its estimates), "left_out" (why a
+        member was not run, else empty). :meth:`leaderboard` is a sorted table of it.
+    cv_results_ : dict of arrays
+        The combinations of all members as in
+        :class:`sklearn.model_selection.GridSearchCV`: "params", "param_<name>",
+        "mean_test_score" (the scores of ``results_``, losses times -1: greater is
+        better), "rank_test_score", and where members are compared by mean losses of
+        folds "split<k>_test_score" and "std_test_score". Beside these, "member",
+        "se_test_score" (the standard error of the mean) and "fit_time" (of the one run
+        of a combination).
+    best_index_ : int
+        The row of ``cv_results_`` of ``best_member_`` with ``best_params_``.
+    best_estimator_ : estimator
+        ``estimator_``, under the name of scikit-learn's searches.
+    held_out_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What ``estimator_`` predicts for every row of X from folds that have not seen
+        the row: probabilities of all classes if the classifier has them, otherwise
+        decisions. The mean over the folds that hold a row out, and NaN if there is
+        none. Not with Dask input or a :class:`RowSummary`. ``estimator_`` was chosen by
+        these rows, so that scores of them are as optimistic as ``best_score_``.
+    evals_result_ : dict of dict
+        Learning curves, named as in LightGBM and XGBoost: of every member "held_out",
+        and "train" if it is one of ``members_``, each a dict from the name of a loss,
+        or of the scorer, to its value at every iterate, (n_iter + 1,).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, for linear models and for blends whose
         members are all linear in the columns of X.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the chosen iterate, for linear models.
+    feature_importances_ : ndarray of shape (n_features,)
+        Importances of the features by the chosen iterate, if the model has them, such
+        as a forest. For others, such as blends and HistGradientBoosting, see
+        :class:`PermutationImportanceDisplay`.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, for classifiers.
     n_features_in_ : int
@@ -294,6 +344,7 @@ class TrajectoryEarlyStoppingCV(
         ],
         "param_grid": [dict, list, None],
         "task": [StrOptions({"auto", *PORTFOLIOS})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "encoder": [StrOptions({"auto"}), TableEncoder, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
@@ -312,6 +363,7 @@ class TrajectoryEarlyStoppingCV(
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         task: Literal["auto", "classification", "regression"] = "auto",
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         encoder: Literal["auto"] | TableEncoder | None = "auto",
         time_limit: float | None = None,
         verbose: int = 0,
@@ -358,18 +410,27 @@ class TrajectoryEarlyStoppingCV(
             if the task cannot be inferred from y, or if the criterion is undefined
             (NaN) for every iterate. The estimator is then left unchanged.
         """
+        begun = clock()
+        deadline = None if self.time_limit is None else Deadline(self.time_limit)
         passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):
-            y = on_host(y)
+            y = target_array(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
-        table = EncodedTable.of(X, self.encoder, self.estimator is None)
+        table = EncodedTable.of(X, y, self.encoder, self.estimator is None)
         members, left_out = self._members_for(table, y)
         params = self._checked(members, X, y, params)
+        if self.class_weight is not None:
+            check_weighs_classes(members, y)
+            weights = params.get("sample_weight")
+            weights = weighed_by_class(self.class_weight, y, weights)
+            params = {**params, "sample_weight": weights}
         rule = self._rule_for(members, X)
         if rule == "blend":
             check_rows(X)
         X, y, params = read_once(members, self.cv, X, y, params)
+        if table.encoder is None:  # a collection may have become a summary
+            table = replace(table, X=X)
         fit_params = {
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members
@@ -377,6 +438,8 @@ class TrajectoryEarlyStoppingCV(
         if rule == "blend":
             check_offsets(members, fit_params)
         candidates = self._candidates(members, table, y, fit_params)
+        if self.class_weight is not None:
+            check_members_are_weighed_once(candidates)
         if is_collection(X):
             check_collections(self, losses_of(candidates, y))
         rng = check_random_state(self.random_state)
@@ -384,19 +447,23 @@ class TrajectoryEarlyStoppingCV(
             share_folds(candidates, rng)
         criterion = self._criterion(candidates, X, y, params)
         comparison = Comparison
+        weights = fit_params[candidates[0].member].get("sample_weight")
         if rule == "blend":
-            weights = fit_params[candidates[0].member].get("sample_weight")
             comparison = blending_of(candidates, criterion, y, weights)
+        report = FitReport(self, candidates, criterion, left_out)
         groups = self._prepare(
             members, candidates, criterion.estimate, X, y, fit_params
         )
-        runs = self._run(criterion, candidates, X, y, fit_params, params)
+        stages = Stages(criterion, self.patience, deadline)
+        runs = self._run(stages, candidates, X, y, fit_params, params, report)
+        candidates, runs, late = in_time(candidates, runs, deadline)
+        left_out = [*((name, {}, why) for name, why in left_out.items()), *late]
         copies = None
         if groups is None and not (y is None or is_collection(X)):
             copies = groups_of_copies(on_host(table.X), y)
         criterion = replace(criterion, groups=copies if groups is None else groups)
         losses = losses_of(candidates, y)
-        between = self._between(candidates, losses, X, y)
+        between = self._between(candidates, losses, X, y, weights)
         if self._is_portfolio():
             runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
@@ -405,11 +472,17 @@ class TrajectoryEarlyStoppingCV(
         found = self._found(compared, losses, placed, table)
         with threads_for(shape_of(table.X)):
             try:
-                found["_corrected"] = compared.corrected_score(rng)
+                found["_corrected"] = compared.corrected_score(rng, deadline)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
+        has_rows = not (is_collection(X) or isinstance(X, RowSummary))
+        found["_held_out_prediction"] = (
+            compared.held_out_prediction(_num_samples(X)) if has_rows else None
+        )
         vars(self).update(found)
         self._advise(compared, copies)
+        warn_of_time(self.time_limit, candidates, runs, late)
+        report.end(compared, clock() - begun)
         return self
 
     @staticmethod
@@ -507,6 +580,8 @@ class TrajectoryEarlyStoppingCV(
             "path_": path,
             "member_paths_": compared.paths(),
             "results_": results,
+            "_best_places": compared.best_places(),
+            "_fold_scores": compared.fold_scores(),
             "_alike": compared.alike(losses),
             "_path_error": path_error,
         }
@@ -550,12 +625,17 @@ class TrajectoryEarlyStoppingCV(
             )
         return bool(given)
 
-    def _between(self, candidates, losses, X, y):
-        """The scorer that compares members whose losses differ, else None."""
+    def _between(self, candidates, losses, X, y, weights):
+        """The scorer that compares members whose losses differ, else None.
+
+        Its scores have the weights of the rows, as losses do.
+        """
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
         scorer = usual_scorer(candidates[0].estimator)
-        return ScorerCriterion.of(scorer, ESTIMATES["cv"], candidates, X, y, {})
+        params = {} if weights is None else {"sample_weight": weights}
+        estimate = ESTIMATES["cv"]
+        return ScorerCriterion.of(scorer, estimate, candidates, X, y, params)
 
     def _rule_for(self, members, X):
         """The rule; "auto" is a blend of the default members where possible."""
@@ -567,18 +647,39 @@ class TrajectoryEarlyStoppingCV(
         # One member alone is kept as it is.
         return "min" if rule == "blend" and len(members) == 1 else rule
 
-    def _run(self, criterion, candidates, X, y, fit_params, params):
-        """Fit the candidates, each with its part of the callbacks' tree."""
-        groups = []
-        for _, group in groupby(candidates, key=lambda each: each.group):
-            first, *others = group
-            estimators = [each.estimator for each in (first, *others)]
-            groups.append((estimators, first.X, y, fit_params[first.member]))
+    def _run(self, stages, candidates, X, y, fit_params, params, report):
+        """Fit the candidates, each with its part of the callbacks' tree.
+
+        Returns
+        -------
+        list of EvaluatedFit or None
+            None for those that ``time_limit`` has left out.
+        """
+        by_group = groupby(candidates, key=lambda each: each.group)
+        groups = [list(group) for _, group in by_group]
+        prices, order = [None] * len(groups), range(len(groups))
+        if stages.deadline is not None:
+            prices = prices_of(groups, y)
+            order = np.argsort([price.total for price in prices], kind="stable")
+        calls = []
+        for place in order:
+            first, estimators = (
+                groups[place][0],
+                [each.estimator for each in groups[place]],
+            )
+            passed = first.X, y, fit_params[first.member]
+            calls.append((estimators, *passed, prices[place]))
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs
-        stages = Stages(criterion, self.patience)
         data = {"X": X, "y": y, "metadata": params or None}
-        return run_side_by_side(self, stages.run_group, groups, data, n_jobs)
+        ended = run_side_by_side(
+            self, stages.run_group, calls, data, n_jobs, stages.deadline
+        )
+        runs = [None] * len(groups)
+        for place, of_group in zip(order, ended, strict=True):
+            runs[place] = of_group
+            report.take(groups[place], of_group)
+        return list(chain.from_iterable(runs))
 
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """Score of the chosen iterate, from the ``score`` method of its estimator.

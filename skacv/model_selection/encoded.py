@@ -12,6 +12,7 @@ from .._compat import is_foreign, refuses_sparse
 from .._estimator.collections import is_collection
 from .._estimator.data.checks import has_sparse_columns
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.run.fit import shape_of
 from ..tables import TableEncoder
 from ..tables.cells import may_be_dense
 from ..tables.pipeline import TablePipeline
@@ -49,6 +50,8 @@ class EncodedTable:
         The codes of the columns, or X itself without an encoder.
     encoder : TableEncoder or None
         It is fitted.
+    n_outputs : int
+        Number of columns of y.
     makes_dense : bool
         Whether a small sparse X becomes dense for members that take no sparse one.
     views : dict of str to (transformer, array)
@@ -58,11 +61,12 @@ class EncodedTable:
 
     X: object
     encoder: TableEncoder | None = None
+    n_outputs: int = 1
     makes_dense: bool = False
     views: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, X, encoder, is_default):
+    def of(cls, X, y, encoder, is_default):
         """The table of X.
 
         Parameters
@@ -90,7 +94,8 @@ class EncodedTable:
             )
         encoder = clone(encoder).set_params(categories="codes")
         encoder.set_output(transform="default")
-        return cls(encoder.fit(X).codes(X), encoder)
+        n_outputs = max([1, *shape_of(y)[1:]])
+        return cls(encoder.fit_transform(X), encoder, n_outputs)
 
     def encoded(self, candidate):
         """A candidate with the table that it is fitted to, made once for its member.
@@ -105,7 +110,7 @@ class EncodedTable:
         """
         estimator, transformer = candidate.estimator, None
         if self.encoder is not None:
-            estimator, transformer = view_for(estimator, self.encoder)
+            estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
         elif self.makes_dense and refuses_sparse(estimator):
             transformer = FunctionTransformer(dense, accept_sparse=True)
         if transformer is None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..risk.averages import mean_with_error, units_of
+from .time_limit import used_up
 
 N_DRAWS = 200
 # More units are drawn in so many groups, formed at random: means vary by as much.
@@ -71,7 +72,13 @@ def drawn_groups(rows, rng, groups=None):
     return (lambda some: group[np.searchsorted(rows, some)]), counts
 
 
-def chosen_in_draws(recorded, rule, group_of, counts):
+def check_time(deadline):
+    """Raise Uncorrected if a deadline has passed."""
+    if deadline is not None and deadline.is_over():
+        raise Uncorrected(used_up(deadline.limit))
+
+
+def chosen_in_draws(recorded, rule, group_of, counts, deadline=None):
     """What every draw chooses, by a rule on the rows drawn.
 
     Parameters
@@ -82,6 +89,7 @@ def chosen_in_draws(recorded, rule, group_of, counts):
         What picks an iterate from every path.
     group_of, counts
         From :func:`drawn_groups`.
+    deadline : Deadline, default=None
 
     Returns
     -------
@@ -94,6 +102,7 @@ def chosen_in_draws(recorded, rule, group_of, counts):
     choices = np.tile([recorded[0].place, recorded[0].iterations[0]], (N_DRAWS, 1))
     losses, weights = np.zeros((2, *counts.shape))
     for each in recorded:
+        check_time(deadline)
         labels = group_of(each.losses.rows)
         sums, own_weights = each.losses.sums(labels, counts.shape[1])
         sums = sums[each.iterations]
@@ -108,7 +117,7 @@ def chosen_in_draws(recorded, rule, group_of, counts):
     return choices, losses, weights
 
 
-def corrected_score(recorded, rule, rng, groups=None):
+def corrected_score(recorded, rule, rng, groups=None, deadline=None):
     """The loss of choosing in this way, on rows that had no part in it.
 
     Parameters
@@ -119,6 +128,7 @@ def corrected_score(recorded, rule, rng, groups=None):
         What picks an iterate from every path.
     groups : ndarray of int, shape (n_samples,), default=None
         As :func:`drawn_groups` takes them.
+    deadline : Deadline, default=None
 
     Returns
     -------
@@ -128,11 +138,13 @@ def corrected_score(recorded, rule, rng, groups=None):
     """
     all_rows = np.concatenate([each.losses.rows for each in recorded])
     group_of, counts = drawn_groups(all_rows, rng, groups)
-    _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts)
+    _, losses, weights = chosen_in_draws(recorded, rule, group_of, counts, deadline)
     return _mean_of_others(losses, weights, counts)
 
 
-def corrected_blend(members, rows, part, blended, rule, rng, groups=None):
+def corrected_blend(
+    members, rows, part, blended, rule, rng, groups=None, deadline=None
+):
     """The loss of blending in this way, on rows that had no part in it.
 
     Every draw chooses the iterate of each member again, and then their weights.
@@ -152,6 +164,7 @@ def corrected_blend(members, rows, part, blended, rule, rng, groups=None):
         What picks an iterate from every path.
     groups : ndarray of int, shape (n_samples,), default=None
         As :func:`drawn_groups` takes them.
+    deadline : Deadline, default=None
 
     Returns
     -------
@@ -161,12 +174,15 @@ def corrected_blend(members, rows, part, blended, rule, rng, groups=None):
     samples, row_weights = rows
     group_of, counts = drawn_groups(samples, rng, groups)
     n_groups, labels = counts.shape[1], group_of(samples)
-    chosen = [chosen_in_draws(own, rule, group_of, counts)[0] for own in members]
+    chosen = [
+        chosen_in_draws(own, rule, group_of, counts, deadline)[0] for own in members
+    ]
     # In the order of the iterates, which are computed in blocks.
     wanted = np.unique(np.concatenate(chosen), axis=0).tolist()
     parts = {(place, t): part(place, t) for place, t in wanted}
     losses = np.empty(counts.shape)
     for draw, times in enumerate(counts):
+        check_time(deadline)
         own = np.stack([parts[tuple(each[draw])] for each in chosen], axis=-1)
         found = blended(own, times[labels])
         losses[draw] = np.bincount(labels, found * row_weights, n_groups)

@@ -4,22 +4,21 @@ import sys
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
-from itertools import chain
 from math import ceil
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
-from .._compat import _num_samples, callback_context, has_callbacks
+from .._compat import _num_samples, callback_context, has_callbacks, results_of
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import in_numpy
 from .._estimator.estimates.fitted_state import running_attributes
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.run.stopping import Patience, halved
-from .._warnings import collected_warnings, warn
+from .._warnings import warn
 from ..exceptions import SeparationWarning
+from .time_limit import SECONDS_TO_START_PROCESSES, CandidateRun, Deadline
 
 # More updates than any run has.
 ALL = sys.maxsize
@@ -82,28 +81,31 @@ class EvaluatedFit(NamedTuple):
         Value of the criterion at every iterate.
     seconds : float
         Time of the run and its evaluation.
+    is_cut : bool
+        Whether ``time_limit`` has ended the run.
     """
 
     estimator: object
     path: np.ndarray
     seconds: float
+    is_cut: bool = False
 
     def __reduce__(self):
         # A pickled estimator keeps less than what an iterate is chosen by.
         running, estimator = running_attributes(self.estimator), copy(self.estimator)
         for name in running:
             delattr(estimator, name)
-        return _received, (estimator, running, self.path, self.seconds)
+        return _received, (estimator, running, *self[1:])
 
     def parameters_at(self, params, t):
         """A combination of parameters, with those that change along the run."""
         return {**params, **self.estimator._parameters_at(t)}
 
 
-def _received(estimator, running, path, seconds):
+def _received(estimator, running, *others):
     """An evaluated fit from another process."""
     vars(estimator).update(running)
-    return EvaluatedFit(estimator, path, seconds)
+    return EvaluatedFit(estimator, *others)
 
 
 class Choice(NamedTuple):
@@ -131,56 +133,34 @@ class Stages:
     criterion : PathCriterion or ScorerCriterion
     patience : "auto", int or None
         "auto" is the :meth:`~RecordsTrajectory._default_patience` of every estimator.
+    deadline : Deadline or None
     """
 
     criterion: object
     patience: object
+    deadline: Deadline | None = None
 
-    def run(self, estimator, X, y, fit_params):
-        """Fit the estimator, and evaluate its iterates.
-
-        Returns
-        -------
-        EvaluatedFit
-        """
-        begun = perf_counter()
-        path, warned = self._evaluated_path(estimator, X, y, fit_params)
-        estimator._release()
-        _warn_again(warned)
-        return EvaluatedFit(in_numpy(estimator), path, perf_counter() - begun)
-
-    def run_group(self, estimators, X, y, fit_params):
+    def run_group(self, estimators, X, y, fit_params, price=None):
         """Fit several estimators and keep one, by successive halving.
 
         With a patience, each is run until its patience ends it.
 
         Returns
         -------
-        list of EvaluatedFit
+        list of EvaluatedFit or None
+            None for those that time did not allow to begin.
         """
-        if len(estimators) == 1 or self._wanted(estimators[0]) is not None:
-            return [self.run(each, X, y, fit_params) for each in estimators]
-        paths, warned, seconds = {}, {}, np.zeros(len(estimators))
-
-        def go_on(number, n_updates):
-            begun, estimator = perf_counter(), estimators[number]
-            with collected_warnings() as warned[number]:
-                is_over = estimator.fit_up_to(n_updates, X, y, **fit_params)
-            paths[number] = self.criterion.path(in_numpy(estimator))
-            seconds[number] += perf_counter() - begun
-            return np.nanmin(self.criterion.sign * paths[number]), is_over
-
-        best, _, is_over = halved(
-            len(estimators), go_on, lambda number: estimators[number]._release()
-        )
-        if not is_over:
-            go_on(best, ALL)
-        estimators[best]._release()
-        _warn_again(warned[best])
-        return [
-            EvaluatedFit(in_numpy(each), paths[number], float(seconds[number]))
-            for number, each in enumerate(estimators)
+        data = X, y, fit_params
+        runs = [
+            CandidateRun(estimator, data, self.criterion, self.deadline, price)
+            for estimator in estimators
         ]
+        if len(runs) == 1 or self._wanted(estimators[0]) is not None:
+            for run in runs:
+                self._run_to_its_end(run)
+        else:
+            self._halve(runs)
+        return [_evaluated(run) for run in runs]
 
     def _wanted(self, estimator):
         """Updates without improvement after which a run ends, or None."""
@@ -188,28 +168,48 @@ class Stages:
             return estimator._default_patience()
         return self.patience
 
-    def _evaluated_path(self, estimator, X, y, fit_params):
-        """The path of the whole run, and the warnings of its last stage."""
-        n_wanted = self._wanted(estimator)
-        if n_wanted is None:
-            with collected_warnings() as warned:
-                estimator.fit_up_to(ALL, X, y, **fit_params)
-            return self.criterion.path(in_numpy(estimator)), warned
-        n_updates, has_ended = n_wanted, False
-        while not has_ended:
-            with collected_warnings() as warned:
-                is_whole = estimator.fit_up_to(n_updates, X, y, **fit_params)
+    def _run_to_its_end(self, run):
+        """Continue a run while it improves, in stages; give its warnings."""
+        n_wanted = self._wanted(run.estimator)
+        n_updates = n_wanted or ALL
+        is_over = run.go_on(n_updates) or n_wanted is None
+        while not is_over:
             # The run may have chosen its solver by the data.
-            n_wanted = self._wanted(estimator)
-            path = self.criterion.path(in_numpy(estimator))
+            n_wanted = self._wanted(run.estimator)
             # The whole path: a longer run may estimate its beginning otherwise. But for
             # the start, such as a mean, than which a network is worse for long.
-            patience = Patience(n_wanted).follow(self.criterion.sign * path[1:])
-            has_ended = is_whole or patience.has_ended
+            patience = Patience(n_wanted).follow(self.criterion.sign * run.path[1:])
             # As far as it takes to end, if nothing improves.
             n_more = patience.n_left if np.isfinite(patience.n_left) else 0
             n_updates = max(n_updates + n_more, ceil(self.criterion.stage * n_updates))
-        return path, warned
+            is_over = patience.has_ended or run.go_on(n_updates)
+        run.estimator._release()
+        _warn_again(run.warned)
+
+    def _halve(self, runs):
+        """Continue the better half of some runs until one is left."""
+
+        def go_on(number, n_updates):
+            is_over = runs[number].go_on(n_updates)
+            path = runs[number].path
+            if path is None:  # no time to begin
+                return np.inf, True
+            return np.nanmin(self.criterion.sign * path), is_over
+
+        best, _, is_over = halved(
+            len(runs), go_on, lambda number: runs[number].estimator._release()
+        )
+        if not is_over:
+            go_on(best, ALL)
+        runs[best].estimator._release()
+        _warn_again(runs[best].warned)
+
+
+def _evaluated(run):
+    """A run that is over, as an EvaluatedFit; None if it has not begun."""
+    if run.path is None:
+        return None
+    return EvaluatedFit(in_numpy(run.estimator), run.path, run.seconds, run.is_cut)
 
 
 def _warn_again(warned):
@@ -220,8 +220,11 @@ def _warn_again(warned):
             warn(str(found.message), found.category)
 
 
-def run_side_by_side(owner, run, groups, data, n_jobs):
+def run_side_by_side(owner, run, groups, data, n_jobs, deadline=None):
     """Run groups of estimators in parallel, each as a task of the owner's callbacks.
+
+    Before a deadline the first group is run alone: there is a model then, and a measure
+    of what runs take.
 
     Parameters
     ----------
@@ -232,24 +235,32 @@ def run_side_by_side(owner, run, groups, data, n_jobs):
     data : dict
         X, y and metadata, for callbacks.
     n_jobs : int or None
+    deadline : Deadline or None
 
-    Returns
-    -------
-    list of EvaluatedFit
+    Yields
+    ------
+    list of EvaluatedFit or None
+        What ``run`` returns of each group, in order, as soon as it is there.
     """
-    parallel = Parallel(n_jobs=n_jobs)
-    if not has_callbacks(owner):
-        found = parallel(delayed(run)(*group) for group in groups)
-        return list(chain.from_iterable(found))
-    context = callback_context(owner, len(groups))
-    context.call_on_fit_task_begin(estimator=owner, **data)
-    tasks = [context.subcontext(task_name="trajectory") for _ in groups]
-    found = parallel(
-        delayed(_run_task)(owner, task, data, run, group)
-        for task, group in zip(tasks, groups)
-    )
-    context.call_on_fit_task_end(estimator=owner, **data)
-    return list(chain.from_iterable(found))
+    tasks = [delayed(run)(*group) for group in groups]
+    has_tasks = has_callbacks(owner)
+    if has_tasks:
+        context = callback_context(owner, len(groups))
+        context.call_on_fit_task_begin(estimator=owner, **data)
+        tasks = [
+            delayed(_run_task)(
+                owner, context.subcontext(task_name="trajectory"), data, run, group
+            )
+            for group in groups
+        ]
+    if deadline is not None:
+        yield from results_of(tasks[:1], n_jobs=1)
+        tasks = tasks[1:]
+        if deadline.left() < deadline.slowness * SECONDS_TO_START_PROCESSES:
+            n_jobs = 1
+    yield from results_of(tasks, n_jobs)
+    if has_tasks:
+        context.call_on_fit_task_end(estimator=owner, **data)
 
 
 def _run_task(owner, task, data, run, group):

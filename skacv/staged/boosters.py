@@ -103,6 +103,7 @@ class Boosters(Kind):
     classification: frozenset = frozenset()
     metrics: tuple = ("eval_metric",)
     booster = None
+    seconds_to_start, seconds_of_stage, grows_by_class = 1e-6, 1e-7, True
 
     @classmethod
     def is_of(cls, estimator):

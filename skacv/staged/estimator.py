@@ -3,13 +3,14 @@
 import warnings
 from contextlib import suppress
 from copy import copy
+from math import ceil
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -24,14 +25,14 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import summed
+from .._estimator.data.checks import summed, validated_target
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import groups_of, splitter_of
 from .._estimator.estimates.held_out_losses import held_out_losses_of
 from .._estimator.estimates.left_out import folds_of
 from .._estimator.estimates.readers import ESTIMATES
-from .._estimator.estimates.recording import Limit, RecordsTrajectory
+from .._estimator.estimates.recording import Limit, Price, RecordsTrajectory
 from .._estimator.parameters import set_parameters, snapshot
 from .._estimator.run.progress import FitProgress
 from .._warnings import warn
@@ -49,6 +50,9 @@ from .kinds import CAN, kind_of
 from .losses import compared_as
 from .prediction import PredictsByStages
 from .run import Evaluation, StagedRun
+
+# A stage of a model and five folds takes so many seconds of however few rows.
+SECONDS_OF_STAGE = 0.01
 
 
 class Staged(
@@ -323,7 +327,7 @@ class Staged(
                 "as criterion.",
                 UserWarning,
             )
-        warn_of_class_weights(kind)
+        warn_of_class_weights(kind, run.names["_is_multilabel"])
         progress = FitProgress(
             self,
             n_planned=n_stages - run.n_stages,
@@ -376,17 +380,19 @@ class Staged(
 
     def _begun(self, X, y, params, asked):
         """A run without stages yet."""
-        known = known_of(self, X, y)
+        known, passed = known_of(self, X, y), (X, y, params)
+        y = validated_target(y, is_classifier(self))
         splitter, of_split = self._splitter(y, params)
         of_fit = self._params_of_fit(params).checked(_num_samples(y))
         known["_offset"] = of_fit.offset
         weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
         known["_row_weights"] = weights
         known["_groups"] = groups = groups_of(of_split)
-        target = target_of(np.asarray(y), known)
+        target = target_of(y, known)
         known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]
-        evaluated_on = target, weights, known.get("classes_")
+        classes = None if known["_is_multilabel"] else known.get("classes_")
+        evaluated_on = target, weights, classes
         training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
         evaluation = None
         if splitter is not None:
@@ -401,8 +407,7 @@ class Staged(
                 loss, folds, *evaluated_on, held_out.MOST_KEPT, groups
             )
         # What is passed again is known by being the same objects.
-        passed, data = (X, y, params), (summed(X), y)
-        evaluations = training, evaluation
+        data, evaluations = (summed(X), y), (training, evaluation)
         return StagedRun.of(
             self.estimator, passed, asked, data, of_fit, *evaluations, known
         )
@@ -446,6 +451,15 @@ class Staged(
     def _default_patience(self):
         return self._kind().patience
 
+    def _price(self, n_rows, n_columns, n_outputs):
+        kind, n_entries = self._kind(), n_rows * n_columns
+        n_stages = kind.n_planned()
+        n_each = n_outputs if kind.grows_by_class else 1
+        stage = n_each * (SECONDS_OF_STAGE + kind.seconds_of_stage * n_entries)
+        n_first = kind.n_next(1)  # all of those that cannot be continued
+        start = kind.seconds_to_start * n_entries
+        return Price(start, n_first * stage, ceil(n_stages / n_first))
+
     def _loss_on(self, X, y):
         known = known_of(self, X, y)
         return compared_as(known["_loss"], len(known.get("classes_", ())))
@@ -464,6 +478,7 @@ class Staged(
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known_of(self, X, y)
         params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
+        y = validated_target(y, is_classifier(self))
         one = Growing.of(self.estimator, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))
@@ -484,8 +499,12 @@ class Staged(
         return router.add(splitter=check_cv(self.cv), method_mapping=split)
 
     def __sklearn_tags__(self):
-        tags = get_tags(self.estimator)
+        kind = kind_of(self.estimator)
+        tags = get_tags(self.estimator) if kind is None else kind.tags()
         tags.array_api_support = False
-        if tags.classifier_tags is not None:  # one label per row
-            tags.target_tags.multi_output = tags.classifier_tags.multi_label = False
+        of_classes, of_target = tags.classifier_tags, tags.target_tags
+        if of_classes is not None:  # several labels in a row need probabilities
+            of_classes.multi_label |= of_target.multi_output
+            of_classes.multi_label &= self._response() == "predict_proba"
+            of_target.multi_output = of_classes.multi_label
         return tags

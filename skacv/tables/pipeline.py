@@ -74,6 +74,12 @@ class TablePipeline(Pipeline):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "steps" not in vars(self):
             raise AttributeError(name)
+        if name == "feature_importances_":
+            raise AttributeError(
+                "Importances are of the columns that the encoder has made, not of "
+                "those of X: steps[-1][1] may have them, and get_feature_names_out "
+                "names them."
+            )
         return getattr(self.steps[-1][1], name)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -120,6 +126,10 @@ class TablePipeline(Pipeline):
     @_of_last_step
     def predict_interval(self, X: Any, **params: Any) -> np.ndarray:
         """Prediction intervals of the last step."""
+
+    @_of_last_step
+    def predict_set(self, X: Any, **params: Any) -> np.ndarray:
+        """Prediction sets of the last step."""
 
     @_of_last_step
     def predict_mean_interval(self, X: Any, **params: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from ..staged.kinds import (
     Baggings,
     Forests,
     HistBoosting,
+    PerOutput,
     PlainBoosting,
     kind_of,
 )
@@ -80,7 +81,7 @@ def _is_of_no_column(value):
     return is_plain and value in NO_COLUMNS
 
 
-def view_for(estimator, encoder):
+def view_for(estimator, encoder, n_outputs=1):
     """An estimator for the codes of a table, and what it takes of them.
 
     Parameters
@@ -90,6 +91,8 @@ def view_for(estimator, encoder):
         in stages.
     encoder : TableEncoder
         Fitted.
+    n_outputs : int, default=1
+        Number of columns of y. Of several there are no means for a category.
 
     Returns
     -------
@@ -104,14 +107,14 @@ def view_for(estimator, encoder):
     if not isinstance(estimator, Staged):
         kind = None if isinstance(estimator, RecordsTrajectory) else kind_of(estimator)
         make = VIEWS.get(type(kind), _numbers)
-        return make(estimator, encoder)
-    inner, transformer = view_for(estimator.estimator, encoder)
+        return make(estimator, encoder, n_outputs)
+    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
     if inner is estimator.estimator:
         return estimator, transformer
     return clone(estimator).set_params(estimator=inner), transformer
 
 
-def _numbers(estimator, encoder):
+def _numbers(estimator, encoder, n_outputs):
     """One-hot columns, medians and indicators; scaled, if the estimator does not."""
     transformer = encoder.one_hot()
     if "standardize" in estimator.get_params(deep=False):
@@ -120,7 +123,7 @@ def _numbers(estimator, encoder):
     return estimator, Pipeline(scaled).set_output(transform="default")
 
 
-def _trees(estimator, encoder):
+def _trees(estimator, encoder, n_outputs):
     """A column for each level of a category, or means of y if it has many."""
     columns = encoder.columns_
     numbers, categories = parted(columns)
@@ -132,7 +135,7 @@ def _trees(estimator, encoder):
         ("numbers", filled, numbers),
         ("few levels", _every_level(columns, few), few),
     ]
-    return _with_means(estimator, parts, many)
+    return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
 def _every_level(columns, places):
@@ -141,7 +144,7 @@ def _every_level(columns, places):
     return OneHotCodes(some, min_frequency=None, max_levels=None, drop=None)
 
 
-def _histograms(estimator, encoder):
+def _histograms(estimator, encoder, n_outputs):
     """The codes themselves; means of y for categories with more levels than bins."""
     columns = encoder.columns_
     many = _with_more_levels(columns, estimator.max_bins)
@@ -149,10 +152,11 @@ def _histograms(estimator, encoder):
     categories = [i for i, place in enumerate(others) if columns[place].levels]
     if categories:
         estimator = clone(estimator).set_params(categorical_features=categories)
-    return _with_means(estimator, [("codes", "passthrough", others)], many)
+    parts = [("codes", "passthrough", others)]
+    return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
-def _lightgbm(estimator, encoder):
+def _lightgbm(estimator, encoder, n_outputs):
     """The codes themselves: negative ones count as missing."""
     _, categories = parted(encoder.columns_)
     if categories:
@@ -160,7 +164,7 @@ def _lightgbm(estimator, encoder):
     return estimator, None
 
 
-def _xgboost(estimator, encoder):
+def _xgboost(estimator, encoder, n_outputs):
     """The codes; those of unseen levels are missing."""
     _, categories = parted(encoder.columns_)
     if not categories:
@@ -171,7 +175,13 @@ def _xgboost(estimator, encoder):
     return estimator, _of_codes(without_unseen, categories)
 
 
-def _catboost(estimator, encoder):
+def _outputs(estimator, encoder, n_outputs):
+    """What the estimator of each output takes."""
+    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
+    return cloned(estimator).set_params(estimator=inner), transformer
+
+
+def _catboost(estimator, encoder, n_outputs):
     """The codes as integers, those of missing values among them."""
     _, categories = parted(encoder.columns_)
     if not categories:
@@ -208,25 +218,31 @@ def _with_more_levels(columns, most):
     return [i for i, column in enumerate(columns) if len(column.levels or ()) > most]
 
 
-def _with_means(estimator, parts, many):
-    """An estimator for some parts of the columns, and means of y of others.
+def _with_many(estimator, parts, many, encoder, n_outputs):
+    """An estimator for some parts of the columns, and for others of many levels.
+
+    These become means of y, or of several outputs a column for each frequent level.
 
     Parameters
     ----------
     parts : list of (str, transformer, list of int)
         They do not look at y.
     many : list of int
-        Places of the columns that are replaced by means of y.
+        Places of the columns with many levels.
     """
     parts = [part for part in parts if part[2]]
     if not many and all(step == "passthrough" for _, step, _ in parts):
         return estimator, None
-    if many:
+    if many and n_outputs == 1:
         parts.append(("many levels", target_encoder(estimator), many))
+    elif many:
+        some = [encoder.columns_[place] for place in many]
+        limits = encoder.min_frequency, encoder.max_levels
+        parts.append(("many levels", OneHotCodes(some, *limits, drop=None), many))
     # Names as they are, without that of the part.
     transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
     transformer.set_output(transform="default")
-    if not many:
+    if not many or n_outputs > 1:
         return estimator, transformer
     return Pipeline([("columns", transformer), ("model", estimator)]), None
 
@@ -237,6 +253,7 @@ VIEWS = {
     Forests: _trees,
     Baggings: _trees,
     AtOnce: _trees,
+    PerOutput: _outputs,
     LightGBM: _lightgbm,
     XGBoost: _xgboost,
     CatBoost: _catboost,

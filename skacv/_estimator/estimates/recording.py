@@ -33,6 +33,41 @@ class Limit(NamedTuple):
     n_last: int = 0
 
 
+class Price(NamedTuple):
+    """Seconds that a run with five folds is expected to take, on one core.
+
+    They order runs under ``time_limit``, and are right to a factor of a few: what a run
+    takes in fact is measured as it goes on.
+
+    Attributes
+    ----------
+    start : float
+        What comes before the first update.
+    update : float
+        An update, with the estimates that are read of it.
+    n_updates : int
+        Number of updates that are planned.
+    """
+
+    start: float
+    update: float
+    n_updates: int
+
+    @property
+    def first(self):
+        """Seconds until the first update has been evaluated."""
+        return self.start + self.update
+
+    @property
+    def total(self):
+        """Seconds of the whole run."""
+        return self.start + self.n_updates * self.update
+
+
+# Reading, checking and scaling an entry of X takes so many seconds in all.
+SECONDS_TO_READ = 1e-7
+
+
 @runtime_checkable
 class RecordsTrajectory(Protocol):
     """Interface of estimators that record their iterates and estimate the risk of each.
@@ -211,6 +246,25 @@ class RecordsTrajectory(Protocol):
         if not hasattr(self, "max_iter"):
             return None
         return Limit("max_iter", f"max_iter={self.max_iter} may be too small")
+
+    def _price(self, n_rows: int, n_columns: int, n_outputs: int) -> Price:
+        """What a run to data of a shape is expected to take.
+
+        Called with ``time_limit``, which runs the cheapest of several first.
+
+        Parameters
+        ----------
+        n_rows, n_columns : int
+        n_outputs : int
+            Number of targets; for classifiers that of classes, one for two of them.
+
+        Returns
+        -------
+        Price
+            By default that of a linear model with ``max_iter`` updates of all rows.
+        """
+        seconds = SECONDS_TO_READ * n_rows * n_columns
+        return Price(seconds, seconds * n_outputs, getattr(self, "max_iter", 100))
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         """Raise the error that ``fit`` would raise on invalid data.

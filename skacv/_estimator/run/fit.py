@@ -29,13 +29,16 @@ from ..estimates.folds import routing_of
 from ..estimates.held_out_losses import held_out_losses_of
 from ..estimates.left_out import FEWEST_ROWS, unseen_folds
 from ..estimates.readers import ESTIMATES, read
-from ..estimates.recording import Limit
+from ..estimates.recording import SECONDS_TO_READ, Limit, Price
 from ..parameters import are_same, keeps_data, snapshot
 from .conditioning import warn_of_far_targets, warn_of_uneven_columns
 from .progress import FitProgress
 from .sides import on_smaller_side
 from .streaming import replace_fitted, rows_to_fit, stay_on_workers
 
+# Seconds that an update takes, with folds: for an entry of X, or of the second moments
+# of the columns where these are enough; and what it takes of however few.
+SECONDS_OF_ENTRY, SECONDS_OF_UPDATE = 1e-8, 1e-4
 # Parameters that a run which goes on may have anew.
 AT_ANY_TIME = (
     "max_iter",
@@ -292,6 +295,16 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
             other runs, whose length the user has chosen.
         """
         return self._spec().patience(getattr(self, "_phases", ()))
+
+    def _price(self, n_rows, n_columns, n_outputs):
+        """What a run to data of a shape is expected to take, as a Price."""
+        spec, n_entries = self._spec(), n_rows * n_columns
+        n_used = min(n_rows, n_columns) * n_columns if spec.is_of_moments else n_entries
+        # Held-out rows are predicted after every update.
+        update = SECONDS_OF_ENTRY * n_outputs * (n_used + n_entries / 10)
+        n_updates = len(spec.strengths) * self.max_iter
+        start = SECONDS_TO_READ * n_entries
+        return Price(start, SECONDS_OF_UPDATE + update, n_updates)
 
     def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row takes about as long as a few folds.

@@ -152,7 +152,7 @@ def test_parameters_of_candidates_are_validated_first(
     def no_fit(*args):
         raise AssertionError("something was run")
 
-    monkeypatch.setattr(Stages, "run", no_fit)
+    monkeypatch.setattr(Stages, "run_group", no_fit)
     model = TrajectoryEarlyStoppingCV(estimator, criterion=criterion, param_grid=grid)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y > 0)

@@ -1,0 +1,355 @@
+"""``time_limit``: what runs, how far, and what is said, by a clock that tests set."""
+
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import AdaBoostRegressor, GradientBoostingRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDRegressor
+
+from skacv import (
+    IterativeRidge,
+    KernelEigenProRegressor,
+    RowSummary,
+    SelfStoppingClassifier,
+    SelfStoppingRegressor,
+    Staged,
+    TrajectoryEarlyStoppingCV,
+    TrajectoryLasso,
+    TrajectoryLogisticRegression,
+)
+from skacv.kernel._model import KernelModel
+from skacv.model_selection import stages, time_limit
+from skacv.staged import recorded
+from tests.callbacks import needs_callbacks
+
+USED_UP = "time_limit=10 s was used up"
+
+
+class Clock:
+    """Seconds that pass with updates alone: ``start`` before the first, then one each.
+
+    Attributes
+    ----------
+    now : float
+    start : float
+    steps : list of (estimator, int)
+        What was continued, and the total number of updates asked for.
+    """
+
+    def __init__(self, start=0.03):
+        self.now, self.start, self.steps = 0.0, start, []
+
+    def __call__(self):
+        return self.now
+
+    def timed(self, fit_up_to):
+        """The method, with the seconds that it takes."""
+
+        def wrapped(estimator, n_updates, *args, **params):
+            former = [n for other, n in self.steps if other is estimator]
+            self.steps.append((estimator, n_updates))
+            is_over = fit_up_to(estimator, n_updates, *args, **params)
+            n_new = estimator.n_iter_ - (max(former) if former else 0)
+            self.now += n_new if former else self.start + n_new
+            return is_over
+
+        return wrapped
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(time_limit, "perf_counter", found)
+    for kind in (IterativeRidge, Staged, KernelModel):
+        monkeypatch.setattr(kind, "fit_up_to", found.timed(kind.fit_up_to))
+    return found
+
+
+def fitted(model, X, y):
+    """The fitted model, and what it has warned of ``time_limit``."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    said = [each for each in caught if "time_limit" in str(each.message)]
+    assert all(issubclass(each.category, ConvergenceWarning) for each in said)
+    return model, [str(each.message) for each in said]
+
+
+def ridge(n_updates, alpha=0.0):
+    return IterativeRidge(alpha, max_iter=n_updates, tol=0)
+
+
+# ------------------------------------------------------------ one run that is cut
+
+
+@pytest.mark.parametrize("criterion", ["auto", "r2"])
+@pytest.mark.parametrize(
+    ("estimator", "count"),
+    [
+        (ridge(200), "max_iter"),
+        (GradientBoostingRegressor(max_depth=2, random_state=0), "n_estimators"),
+        (KernelEigenProRegressor(gamma=0.1, patience=None), "max_iter"),
+    ],
+    ids=["ridge", "trees", "kernel"],
+)
+def test_a_run_that_is_cut_equals_one_of_so_many_updates(
+    estimator, count, criterion, data, clock
+):
+    model = TrajectoryEarlyStoppingCV(estimator, cv=3, criterion=criterion)
+    model.set_params(time_limit=10, patience=None, random_state=0)
+    cut, (said,) = fitted(model, *data)
+    n_iter = cut.results_["n_iter"][0]
+    assert 5 <= n_iter <= 8
+    assert clock.now <= 10 * 1.25
+    name = type(estimator).__name__
+    assert said == f"{USED_UP}: it has cut '{name}' at iteration {n_iter}."
+    expected = clone(model).set_params(time_limit=None)
+    expected.set_params(**{f"estimator__{count}": n_iter}).fit(*data)
+    assert expected.results_["n_iter"][0] == n_iter
+    assert cut.best_iter_ == expected.best_iter_
+    np.testing.assert_allclose(cut.path_, expected.path_, rtol=1e-8)
+    np.testing.assert_allclose(
+        cut.predict(data[0]), expected.predict(data[0]), rtol=1e-8, atol=1e-10
+    )
+
+
+def test_the_first_update_ends_however_long_it_takes(data, clock):
+    clock.start = 100.0
+    cut, (said,) = fitted(TrajectoryEarlyStoppingCV(ridge(50), time_limit=10), *data)
+    assert cut.results_["n_iter"] == [1]
+    assert "at iteration 1." in said
+    assert cut.predict(data[0]).shape == (80,)
+    with pytest.raises(AttributeError, match=f"no corrected score: {USED_UP}"):
+        cut.best_score_corrected_  # noqa: B018
+
+
+def test_what_cannot_be_continued_is_run_as_a_whole(data, clock):
+    model = AdaBoostRegressor(n_estimators=12, random_state=0)
+    whole, said = fitted(TrajectoryEarlyStoppingCV(model, time_limit=10), *data)
+    assert not said
+    assert whole.results_["n_iter"] == [12]
+
+
+def test_a_run_goes_on_in_few_steps(data, clock):
+    """The steps get longer where there is time; none is longer than a quarter of it."""
+    model = TrajectoryEarlyStoppingCV(ridge(200), patience=None, time_limit=1000)
+    _, said = fitted(model, *data)
+    assert not said
+    ends = [n for _, n in clock.steps]
+    assert ends[:2] == [1, 2]
+    assert ends[-1] >= 200
+    assert len(ends) <= 4
+    clock.steps, begun = [], clock.now
+    _, said = fitted(model.set_params(estimator=ridge(5000)), *data)
+    assert said
+    ends = [n for _, n in clock.steps]
+    sizes = np.diff([0, *ends])
+    left = 0.9 * 1000 - clock.start - np.array([0, *ends[:-1]])
+    is_longer = np.append(False, np.diff(sizes) > 0)
+    assert is_longer.any()
+    assert (sizes[is_longer] <= 0.25 * left[is_longer]).all()
+    assert 0.8 * 1000 <= clock.now - begun <= 0.9 * 1000
+
+
+# ------------------------------------------------------------ several members
+
+
+def three(n_short=4, n_middle=50, n_long=400):
+    counts = {"long": n_long, "short": n_short, "middle": n_middle}
+    return [(name, ridge(n_updates)) for name, n_updates in counts.items()]
+
+
+@pytest.mark.parametrize("rule", ["min", "blend"])
+def test_members_run_in_the_order_of_their_price(rule, data, clock):
+    model = TrajectoryEarlyStoppingCV(three(), rule=rule, time_limit=10, random_state=0)
+    cut, (said,) = fitted(model, *data)
+    n_iter = dict(zip(cut.results_["member"], cut.results_["n_iter"]))
+    lengths = [estimator.max_iter for estimator, n in clock.steps if n == 1]
+    assert lengths == [4, 50]
+    assert n_iter["short"] == 4
+    assert 2 <= n_iter["middle"] < 9 - 4
+    assert said == (
+        f"{USED_UP}: it has cut 'middle' at iteration {n_iter['middle']} and left out "
+        "'long'."
+    )
+    reasons = dict(zip(cut.results_["member"], cut.results_["left_out"]))
+    assert reasons == {"short": "", "middle": "", "long": USED_UP}
+    assert np.isnan(n_iter["long"])
+    assert list(cut.weights_) == ["short", "middle"]
+    others = [("short", ridge(4)), ("middle", ridge(int(n_iter["middle"])))]
+    expected = clone(model).set_params(estimator=others, time_limit=None).fit(*data)
+    assert cut.best_score_ == pytest.approx(expected.best_score_, rel=1e-8)
+    assert cut.best_member_ == expected.best_member_
+    # Weights of iterates of nearly the same predictions are not determined to as many.
+    np.testing.assert_allclose(cut.predict(data[0]), expected.predict(data[0]), 1e-6)
+
+
+def test_one_member_that_is_left_is_kept_by_itself(data, clock):
+    clock.start = 20.0
+    model = TrajectoryEarlyStoppingCV(three(), rule="blend", time_limit=10)
+    cut, (said,) = fitted(model, *data)
+    assert cut.weights_ == {"short": 1.0}
+    assert said == (
+        f"{USED_UP}: it has cut 'short' at iteration 1 and left out 'long', 'middle'."
+    )
+    assert cut.estimator_ is cut.members_["short"]
+    assert len(cut.results_["member"]) == 3
+
+
+def test_combinations_of_a_grid_are_cut(data, clock):
+    alphas = [0.1, 1.0, 10.0, 100.0, 10000.0, 1e5, 1e6]
+    model = TrajectoryEarlyStoppingCV(
+        ridge(2), param_grid={"alpha": alphas}, cv=3, time_limit=10, random_state=0
+    )
+    cut, (said,) = fitted(model, *data)
+    is_out = np.array(cut.results_["left_out"]) == USED_UP
+    assert is_out.sum() == 3  # two updates each, and nine seconds
+    assert [each["alpha"] for each in cut.results_["params"]] == alphas
+    assert is_out.tolist() == sorted(is_out)
+    assert "'IterativeRidge' with {'alpha': 10000.0}, 'IterativeRidge' with" in said
+    run = [alpha for alpha, out in zip(alphas, is_out) if not out]
+    expected = clone(model).set_params(time_limit=None, param_grid={"alpha": run})
+    expected.fit(*data)
+    assert cut.best_params_ == expected.best_params_
+    assert cut.best_score_ == pytest.approx(expected.best_score_, rel=1e-10)
+
+
+def test_many_names_are_counted(data, clock):
+    clock.start = 20.0
+    members = [(f"ridge {n}", ridge(n)) for n in range(2, 11)]
+    _, (said,) = fitted(TrajectoryEarlyStoppingCV(members, time_limit=10), *data)
+    assert said.endswith(
+        "left out 'ridge 3', 'ridge 4', 'ridge 5', 'ridge 6', 'ridge 7' and 3 more."
+    )
+
+
+def test_values_that_a_kernel_compares_are_cut(data, clock):
+    model = TrajectoryEarlyStoppingCV(KernelEigenProRegressor(), cv=3, time_limit=10)
+    cut, (said,) = fitted(model, *data)
+    gammas = [each["gamma"] for each in cut.results_["params"]]
+    assert len(set(gammas)) == len(gammas) > 1
+    left_out = np.array(cut.results_["left_out"])
+    assert (left_out == "").sum() >= 1
+    assert (left_out == USED_UP).sum() == said.count("with") - said.split("left out")[
+        0
+    ].count("with")
+    assert cut.best_params_["gamma"] in gammas
+
+
+# ------------------------------------------------------------ where nothing is cut
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.usefixtures("few_trees")
+def test_a_generous_limit_changes_nothing(task, n_jobs):
+    load, kind = {
+        "regression": (load_diabetes, SelfStoppingRegressor),
+        "classification": (load_iris, SelfStoppingClassifier),
+    }[task]
+    X, y = load(return_X_y=True)
+    X, y = X[::3], y[::3]
+    expected = kind(random_state=0).fit(X, y)
+    model, said = fitted(kind(time_limit=1e6, n_jobs=n_jobs, random_state=0), X, y)
+    assert not said
+    assert model.results_["member"] == expected.results_["member"]
+    assert model.results_["best_iter"] == expected.results_["best_iter"]
+    assert model.results_["n_iter"] == expected.results_["n_iter"]
+    assert model.best_score_ == pytest.approx(expected.best_score_, rel=1e-6)
+    np.testing.assert_allclose(
+        model.best_score_corrected_, expected.best_score_corrected_, rtol=1e-6
+    )
+
+
+def test_a_summary_has_a_limit_too(data, clock):
+    X, y = data
+    summary = RowSummary().partial_fit(X, y)
+    model = TrajectoryEarlyStoppingCV(ridge(200), time_limit=10, patience=None)
+    cut, said = fitted(model, summary, None)
+    assert said
+    assert cut.results_["n_iter"][0] <= 9
+
+
+# ------------------------------------------------------------ processes, callbacks
+
+
+def test_processes_start_where_there_is_time_for_them(data, clock, monkeypatch):
+    started, results_of = [], stages.results_of
+
+    def recording(tasks, n_jobs):
+        tasks = list(tasks)
+        started.append((len(tasks), n_jobs))
+        return results_of(tasks, n_jobs)
+
+    monkeypatch.setattr(stages, "results_of", recording)
+    model = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2)
+    with joblib.parallel_config(backend="threading"):  # which shares the clock
+        fitted(model.set_params(time_limit=1e9), *data)
+        fitted(model.set_params(time_limit=10), *data)
+    assert started == [(1, 1), (2, 2), (1, 1), (2, 1)]
+
+
+@needs_callbacks
+def test_callbacks_see_every_member_also_those_left_out(data, clock):
+    from sklearn.callback import ProgressBar
+
+    clock.start = 20.0
+    model = TrajectoryEarlyStoppingCV(three(), time_limit=10)
+    cut, (said,) = fitted(model.set_callbacks(ProgressBar()), *data)
+    assert "left out 'long', 'middle'" in said
+    assert cut.best_member_ == "short"
+
+
+# ------------------------------------------------------------ parameters, prices
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, np.nan, np.inf, "1"])
+def test_a_limit_is_a_positive_number(limit, data, monkeypatch):
+    def no_fit(*args, **params):
+        raise AssertionError("something was run")
+
+    monkeypatch.setattr(IterativeRidge, "fit_up_to", no_fit)
+    with pytest.raises(ValueError, match="'time_limit' parameter"):
+        TrajectoryEarlyStoppingCV(IterativeRidge(), time_limit=limit).fit(*data)
+
+
+PRICED = [
+    TrajectoryLasso("path"),
+    IterativeRidge("path", solver="newton"),
+    TrajectoryLogisticRegression("path"),
+    KernelEigenProRegressor(),
+    GradientBoostingRegressor(),
+    AdaBoostRegressor(),
+    SGDRegressor(),
+]
+
+
+@pytest.mark.parametrize("estimator", PRICED, ids=lambda each: type(each).__name__)
+def test_prices_rise_with_rows_and_updates(estimator):
+    estimator = recorded(estimator)
+    prices = [estimator._price(n_rows, 10, 1) for n_rows in (100, 1000, 10_000)]
+    assert 0 < prices[0].first < prices[1].first < prices[2].first
+    for price in prices:
+        n_others = price.n_updates - 1
+        assert price.total == pytest.approx(price.first + n_others * price.update)
+    count = next(
+        name
+        for name in ("n_estimators", "max_iter")
+        if name in estimator.get_params()
+        or f"estimator__{name}" in estimator.get_params()
+    )
+    longer = clone(estimator).set_params(**{count: 10_000})
+    assert longer._price(100, 10, 1).total > prices[0].total
+
+
+def test_default_members_are_ordered_by_what_they_take():
+    """Linear models, then trees and kernels: as they were measured."""
+    model = SelfStoppingRegressor()
+    prices = {name: each._price(3000, 30, 1) for name, each in model._members()}
+    linear = max(prices.pop("lasso").total, prices.pop("ridge").total)
+    assert linear < min(price.total for price in prices.values())
