@@ -244,8 +244,9 @@ def test_values_that_a_kernel_compares_are_cut(data, clock):
 # ------------------------------------------------------------ where nothing is cut
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize(
+    ("task", "n_jobs"), [("regression", 2), ("classification", None)]
+)
 @pytest.mark.usefixtures("few_trees")
 def test_a_generous_limit_changes_nothing(task, n_jobs):
     load, kind = {
@@ -288,7 +289,7 @@ def test_processes_start_where_there_is_time_for_them(data, clock, monkeypatch):
 
     monkeypatch.setattr(stages, "results_of", recording)
     model = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2)
-    with joblib.parallel_config(backend="threading"):  # which shares the clock
+    with joblib.parallel_backend("threading"):  # which shares the clock
         fitted(model.set_params(time_limit=1e9), *data)
         fitted(model.set_params(time_limit=10), *data)
     assert started == [(1, 1), (2, 2), (1, 1), (2, 1)]
