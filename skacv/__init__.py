@@ -10,6 +10,7 @@ from ._estimator.data.row_summary import RowSummary
 from .inspection import (
     CoefficientIntervalDisplay,
     CoefficientPathDisplay,
+    PermutationImportanceDisplay,
     RiskPathDisplay,
 )
 from .kernel import KernelEigenProClassifier, KernelEigenProRegressor
@@ -32,6 +33,7 @@ from .model_selection import (
     approximate_loo,
 )
 from .staged import Staged
+from .tables import TableEncoder
 
 __version__ = "0.1.0"
 
@@ -41,11 +43,13 @@ __all__ = [
     "IterativeRidge",
     "KernelEigenProClassifier",
     "KernelEigenProRegressor",
+    "PermutationImportanceDisplay",
     "RiskPathDisplay",
     "RowSummary",
     "SelfStoppingClassifier",
     "SelfStoppingRegressor",
     "Staged",
+    "TableEncoder",
     "TrajectoryClassifier",
     "TrajectoryEarlyStoppingCV",
     "TrajectoryElasticNet",

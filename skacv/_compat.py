@@ -16,13 +16,16 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _check_feature_names_in, _num_samples
 
 from ._typing import Method
 
@@ -144,6 +147,26 @@ def validate_parameters(estimator):
     is_skipped = get_config()["skip_parameter_validation"]
     if hasattr(estimator, "_parameter_constraints") and not is_skipped:
         estimator._validate_params()
+
+
+def target_encoder(estimator):
+    """Means of y for levels of categories, with folds of rows that are drawn once.
+
+    The folds are objects in newer versions.
+    """
+    is_of_classes = is_classifier(estimator)
+    # Numbers of a regression that are whole would be taken for classes.
+    target_type = "auto" if is_of_classes else "continuous"
+    if signature(TargetEncoder).parameters["random_state"].default is None:
+        return TargetEncoder(target_type=target_type, random_state=0)
+    folds = StratifiedKFold if is_of_classes else KFold
+    cv = folds(5, shuffle=True, random_state=0)
+    return TargetEncoder(target_type=target_type, cv=cv)
+
+
+def output_container(estimator):
+    """What a transformer has to return: "default", "pandas" or "polars"."""
+    return _get_output_config("transform", estimator)["dense"]
 
 
 def check_in_memory(*arrays):

@@ -4,6 +4,8 @@ Nothing here shares code with the package but the recorded iterates, the steps
 and the penalties.
 """
 
+from math import ceil
+
 import numpy as np
 from sklearn.base import clone
 
@@ -211,3 +213,98 @@ def iterates_without(problem, trajectory, row, penalty_scale=1.0):
             coef = penalty.prox(coef, step.step_size * penalty_scale)
         path.append(coef)
     return np.array(path)
+
+
+def size_nearby(held_out, residuals, new, fewest=20, smallest=0.1):
+    """The size of residuals at one new prediction: a running mean, in loops.
+
+    A window of k rows, in the order of predictions, stands at its middle row; between
+    two middles there is a line, and beyond the first and the last their windows. Rows
+    of equal predictions have the mean of their sizes, and so have windows at one place.
+    """
+    sizes = {}
+    for m, r in zip(held_out, residuals):
+        sizes.setdefault(m, []).append(abs(r))
+    rows = [(m, np.mean(sizes[m])) for m in sorted(sizes) for _ in sizes[m]]
+    n_rows = len(rows)
+    k = min(n_rows, max(fewest, ceil(n_rows**0.8 / 2)))
+    windows = {}
+    for first in range(n_rows - k + 1):
+        place = rows[first + (k - 1) // 2][0]
+        mean = np.mean([size for _, size in rows[first : first + k]])
+        windows.setdefault(place, []).append(mean)
+    points = [(place, np.mean(windows[place])) for place in sorted(windows)]
+    below = [point for point in points if point[0] <= new] or points[:1]
+    above = [point for point in points if point[0] >= new] or points[-1:]
+    (a, low), (b, high) = below[-1], above[0]
+    found = low if a == b else low + (new - a) / (b - a) * (high - low)
+    return max(found, smallest * np.mean(np.abs(residuals)))
+
+
+def scaled_ends(held_out, residuals, new, coverage, units=None):
+    """Intervals whose widths follow the prediction, row by row.
+
+    Parameters
+    ----------
+    held_out, residuals : ndarray of shape (n_held_out,)
+        Predictions and residuals of the held-out rows.
+    new : ndarray of shape (n_samples,)
+        Predictions of new rows.
+    coverage : float
+    units : ndarray of shape (n_held_out,), default=None
+        Rows of one unit count as one, and are put into the same of five folds.
+    """
+    units = range(len(residuals)) if units is None else list(units)
+    labels = list(dict.fromkeys(units))
+    order = np.random.RandomState(0).permutation(len(labels))
+    fold = {label: order[j] % min(5, len(labels)) for j, label in enumerate(labels)}
+    ratios = []
+    for m, r, unit in zip(held_out, residuals, units):
+        others = np.array([fold[other] != fold[unit] for other in units])
+        ratios.append(abs(r) / size_nearby(held_out[others], residuals[others], m))
+    wanted = ceil(coverage * (len(labels) + 1) - 1e-9)
+    ratio = least_with_mass(ratios, units, wanted)
+    widths = [ratio * size_nearby(held_out, residuals, m) for m in new]
+    return np.stack([new - widths, new + widths], axis=1)
+
+
+def score_of_class(probabilities, k, method):
+    """How little class k agrees with the probabilities of a row.
+
+    "lac": Sadinle, Lei and Wasserman (2019). "aps": Romano, Sesia and Candes (2020),
+    equation 7 with u = 1: the least tau at which the likeliest classes, up to the first
+    whose sum exceeds tau, contain k.
+    """
+    if method == "lac":
+        return 1 - probabilities[k]
+    return sum(p for p in probabilities if p > probabilities[k])
+
+
+def set_by_hand(known, labels, new, coverage, method, units=None):
+    """The classes in the set of one row, in loops.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_held_out, n_classes)
+        Held-out probabilities.
+    labels : ndarray of int, shape (n_held_out,)
+    new : ndarray of shape (n_classes,)
+    units : sequence, default=None
+        Rows of one unit count as one; None: every row is one.
+    """
+    units = range(len(known)) if units is None else list(units)
+    scores = [score_of_class(row, k, method) for row, k in zip(known, labels)]
+    wanted = ceil(coverage * (len(set(units)) + 1) - 1e-9)
+    quantile = least_with_mass(scores, units, wanted)
+    return [k for k in range(len(new)) if score_of_class(new, k, method) <= quantile]
+
+
+def least_with_mass(values, units, wanted):
+    """The least value up to which so many units are, each of mass one in all."""
+    units, mass = list(units), 0.0
+    pairs = sorted((value, 1 / units.count(unit)) for value, unit in zip(values, units))
+    for value, share in pairs:
+        mass += share
+        if mass >= wanted - 1e-9:
+            return value
+    raise AssertionError("There are too few units.")

@@ -12,7 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 import skacv
 from skacv._any_optimiser import docstrings as of_any_optimiser
@@ -34,11 +38,16 @@ MADE_OF = {"Staged": [HistGradientBoostingClassifier()]}
 # What is there of some models only.
 OTHER_MODELS = {
     "TrajectoryEarlyStoppingCV": [
-        skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression())
+        skacv.TrajectoryEarlyStoppingCV(skacv.TrajectoryLogisticRegression()),
+        skacv.TrajectoryEarlyStoppingCV(RandomForestClassifier()),
     ],
-    "SelfStoppingRegressor": [skacv.SelfStoppingRegressor(skacv.TrajectoryLasso())],
+    "SelfStoppingRegressor": [
+        skacv.SelfStoppingRegressor(skacv.TrajectoryLasso()),
+        skacv.SelfStoppingRegressor(RandomForestRegressor()),
+    ],
     "SelfStoppingClassifier": [
-        skacv.SelfStoppingClassifier(skacv.TrajectoryLogisticRegression())
+        skacv.SelfStoppingClassifier(skacv.TrajectoryLogisticRegression()),
+        skacv.SelfStoppingClassifier(RandomForestClassifier()),
     ],
 }
 REFERENCE = re.compile(r"All other attributes are those of :class:`(\w+)`")

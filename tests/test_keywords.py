@@ -82,7 +82,7 @@ LOSSES = {
 }
 # Keywords of where and how a fit is computed, which the fit does not depend on: other
 # tests are of them.
-HOW = {"n_jobs", "verbose", "warm_start"}
+HOW = {"n_jobs", "time_limit", "verbose", "warm_start"}
 
 
 def table(rng, model, n_rows=60):
@@ -166,6 +166,8 @@ STOPPING_OTHER = {
     "rule": "one_se",
     "patience": 3,
     "param_grid": {"max_iter": [30, 40]},
+    "class_weight": {0: 1.0, 1: 3.0},
+    "encoder": skacv.TableEncoder(),
     "random_state": 3,
     "task": "regression",
 }
@@ -174,7 +176,7 @@ STOPPING_OTHER = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("cls", "name"), keywords(STOPPING))
 def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
-    is_of_classes = cls.__name__ == "SelfStoppingClassifier"
+    is_of_classes = cls.__name__ == "SelfStoppingClassifier" or name == "class_weight"
     model, grid = skacv.IterativeRidge(0.0, max_iter=900), STOPPING_OTHER
     if is_of_classes:
         model = skacv.TrajectoryLogisticRegression(10.0, max_iter=80)
@@ -200,6 +202,7 @@ def test_every_keyword_of_a_stopping_estimator_matters(cls, name, rng):
             len(each.path_),
             list(each.member_paths_),
             each.criterion_,
+            each.encoder_ is None,
         )
         for each in (plain, other)
     ]
@@ -297,8 +300,15 @@ def test_folds_are_given_once(rng):
             model.fit(X, y)
 
 
-@pytest.mark.parametrize("cls", STOPPING, ids=of_class)
-@pytest.mark.parametrize("keyword", ["scoring", "verbose", "class_weight", "groups"])
+FOREIGN = [
+    (cls, keyword)
+    for cls in STOPPING
+    for keyword in ("scoring", "class_weight", "groups")
+    if keyword not in inspect.signature(cls).parameters
+]
+
+
+@pytest.mark.parametrize(("cls", "keyword"), FOREIGN)
 def test_keywords_of_other_packages_say_what_to_write(cls, keyword):
     with pytest.raises(TypeError, match=f"has no parameter '{keyword}': .+"):
         cls(**{keyword: 1})

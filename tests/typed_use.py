@@ -23,6 +23,7 @@ from skacv import (
     SelfStoppingClassifier,
     SelfStoppingRegressor,
     Staged,
+    TableEncoder,
     TrajectoryClassifier,
     TrajectoryEarlyStoppingCV,
     TrajectoryElasticNet,
@@ -202,6 +203,16 @@ def staged(trees: Any) -> NDArray[Any]:
     return model.staged_loss(X, Y)
 
 
+def encoded() -> NDArray[Any]:
+    """A table of a number and a category."""
+    table = [[float(row), "ab"[row % 2]] for row in range(20)]
+    encoder = assert_type(TableEncoder("codes", max_levels=9).fit(table), TableEncoder)
+    kind: str = encoder.kinds_["x1"]
+    names: NDArray[Any] = encoder.get_feature_names_out()
+    print(kind, names, encoder.transform(table))
+    return encoder.codes(table)
+
+
 def summarised() -> TrajectoryLasso:
     """Rows in blocks."""
     summary = RowSummary(n_folds=3).partial_fit(X[:30], Y[:30])
@@ -347,5 +358,5 @@ def main() -> None:
         issubclass(SeparationWarning, Warning),
     )
     print(len(list(predicted(lasso))), len(list(classified(logistic))))
-    print(self_stopped(), summarised(), left_out(), registered())
+    print(self_stopped(), encoded(), summarised(), left_out(), registered())
     print(parts(), len(list(evaluated())), updates(), drawn(stopped()))

@@ -35,6 +35,7 @@ def recorded(estimator, X=None):
     inner = getattr(last, "estimator_", last)
     if hasattr(last, "best_member_"):  # a blend of several has no record of its own
         inner = last.members_[last.best_member_]
+    inner, X = last_step(inner, X)  # behind the encoder, if there is one
     if isinstance(inner, FittedState):
         check_usable(inner)
     if not hasattr(inner, "train_path_"):
@@ -72,11 +73,10 @@ def coef_path_of(estimator, target):
 
 
 class Display:
-    """A plot along the iterations, with a line at the one in use and a legend.
+    """A figure of one pair of axes.
 
-    A subclass has ``iteration``, ``estimator_name`` and ``xscale``, and defines
-    ``_draw(ax)``, which draws all else and returns the number of iterates on the axis
-    and what the title says.
+    A subclass has ``estimator_name`` and defines ``_draw(ax)``, which draws all but the
+    title and returns what that says.
     """
 
     def plot(self, ax: Any = None) -> Self:
@@ -99,17 +99,30 @@ class Display:
             ) from error
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
-        n_iterates, title = self._draw(ax)
+        title = self._draw(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        if self.estimator_name is not None:
+            ax.set_title(f"{self.estimator_name}: {title}", loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class PathDisplay(Display):
+    """A plot along the iterations, with a line at the one in use and a legend.
+
+    A subclass has ``iteration``, ``estimator_name`` and ``xscale``, and defines
+    ``_draw_paths(ax)``, which draws all else and returns the number of iterates on the
+    axis and what the title says.
+    """
+
+    def _draw(self, ax):
+        n_iterates, title = self._draw_paths(ax)
         ax.set_xscale(self.xscale, **SCALES.get(self.xscale, {}))
         ax.set_xlim(0, max(n_iterates - 1, 1))
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         ax.set_xlabel("iteration")
-        ax.spines[["top", "right"]].set_visible(False)
-        if self.estimator_name is not None:
-            ax.set_title(f"{self.estimator_name}: {title}", loc="left")
         ax.legend(frameon=False, fontsize="small", **self._place_of_legend())
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return title
 
     def _mark_iteration(self, ax):
         """A vertical line at the iterate in use."""

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.debiasing import places_of_columns
 from .._estimator.prediction.inference import interval_tables
-from ._figure import BLUE, PALETTE, Display, coef_path_of, iteration_scale, recorded
+from ._figure import (
+    BLUE,
+    PALETTE,
+    PathDisplay,
+    coef_path_of,
+    iteration_scale,
+    recorded,
+)
 
 # As many curves as a legend can name.
 MAX_NAMED = 8
@@ -20,7 +27,7 @@ UNNAMED = {"color": BLUE, "alpha": 0.25, "linewidth": 0.8, "zorder": 2}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientPathDisplay(Display):
+class CoefficientPathDisplay(PathDisplay):
     """Plot of the coefficients of every iterate.
 
     Use :meth:`from_estimator`.
@@ -92,13 +99,13 @@ class CoefficientPathDisplay(Display):
         display = cls(
             coef_path=coef_path_of(inner, target),
             iteration=inner.iteration_,
-            feature_names=getattr(inner, "feature_names_in_", None),
+            feature_names=inner._column_names(),
             estimator_name=type(inner).__name__,
             xscale=iteration_scale(inner),
         )
         return display.plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw_paths(self, ax):
         path = self.coef_path
         ever = np.flatnonzero((path != 0).any(axis=0))
         order = ever[np.argsort(-np.abs(path[self.iteration, ever]), kind="stable")]
@@ -123,7 +130,7 @@ N_COLUMNS, N_SHOWN = 3, 12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoefficientIntervalDisplay(Display):
+class CoefficientIntervalDisplay(PathDisplay):
     """Confidence intervals of coefficients, and the coefficients, at every iteration.
 
     Use :meth:`from_estimator`.
@@ -258,7 +265,7 @@ class CoefficientIntervalDisplay(Display):
         )
         return display.plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw_paths(self, ax):
         self.lines_, self.coef_lines_ = [], []
         for k, name in enumerate(self.feature_names):
             self._draw_column(ax, k, name)

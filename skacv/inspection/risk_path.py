@@ -20,7 +20,7 @@ from ._figure import (
     PURPLE,
     SKY_BLUE,
     VERMILION,
-    Display,
+    PathDisplay,
     iteration_scale,
     recorded,
 )
@@ -41,7 +41,7 @@ HEIGHT_OF_BAR = 0.085
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RiskPathDisplay(Display):
+class RiskPathDisplay(PathDisplay):
     """Plot of the risk estimates, training error and test error of every iterate.
 
     Use :meth:`from_estimator`.
@@ -184,7 +184,7 @@ default=None
         )
         return display.plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw_paths(self, ax):
         self._draw_estimates(ax)
         self._draw_others(ax)
         self._draw_errors(ax)

@@ -15,8 +15,8 @@ from .._warnings import warn
 HINTS = {
     "scoring": "criterion takes scorers, such as criterion='roc_auc'",
     "metric": "criterion takes scorers, such as criterion='roc_auc'",
-    "class_weight": "classifiers have it, such as "
-    "TrajectoryLogisticRegression('path', class_weight='balanced')",
+    "class_weight": "it is for classification, as in "
+    "SelfStoppingClassifier(class_weight='balanced')",
     "groups": "pass them to fit",
     "sample_weight": "pass it to fit",
     "refit": "nothing is refitted",
@@ -149,16 +149,19 @@ def groups_of_copies(X, y):
         return None  # counts, indicators and categories are often alike
     X = np.asarray(X)
     along, n_rows = _along_a_direction(X), len(X)
-    n_distinct = len(np.unique(along))
-    if n_distinct > (1 - MOST_COPIES) * n_rows:
+    # Rows without their numbers are alike by chance.
+    is_complete = ~np.isnan(X).any(axis=1)
+    whole = is_complete if is_complete.mean() > 0.5 else slice(None)
+    n_distinct, n_whole = len(np.unique(along[whole])), len(along[whole])
+    if n_distinct > (1 - MOST_COPIES) * n_whole:
         return None
-    n_other = CONTINUOUS * n_rows
+    n_other = CONTINUOUS * n_whole
     if X.shape[1] > 1 and n_distinct > FEW:
         n_other = min(n_other, NEARLY_ALL * n_distinct)
-    if all(len(np.unique(column)) < n_other for column in X.T):
+    if all(len(np.unique(column[whole])) < n_other for column in X.T):
         return None
     _, labels = np.unique(np.asarray(y), return_inverse=True)
-    of_both = np.stack([along, labels.reshape(n_rows, -1)[:, 0]])
+    of_both = np.stack([along, *labels.reshape(n_rows, -1).T])
     distinct, group = np.unique(of_both, axis=1, return_inverse=True)
     is_rare = n_rows - distinct.shape[1] <= MOST_COPIES * n_rows
     return None if is_rare else group.reshape(n_rows)

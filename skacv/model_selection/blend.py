@@ -1,9 +1,9 @@
 """Blends: weighted means of the predictions of fitted members."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,32 +11,35 @@ from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
 from .._estimator.parameters import set_parameters, takes_coverage
-from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.decisions import indicator_of, label_of
 from ..optim.losses import Loss
 from ..optim.namespaces import here, there
-from ..risk.intervals import around_predictions, checked_coverage, ends_of, rank_of
+from ..risk.intervals import (
+    HeldOutResiduals,
+    checked_coverage,
+    intervals_around,
+    sizes_by_prediction,
+)
+from ..risk.prediction_sets import HeldOutScores, check_score, sets_around
 from .members import tags_of
 
 
 class HeldOut(NamedTuple):
-    """Held-out predictions of a blend, for prediction intervals.
+    """The held-out rows of a blend, for prediction intervals or sets.
 
     Attributes
     ----------
     method : str
         How rows were held out.
-    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-        In units of the spread of targets under the loss.
-    loss : Loss
-        Defines the range and the spread of targets.
-    units : ndarray of int, shape (n_held_out,)
-        The unit of every row, its group or itself, numbered from 0.
+    rows : HeldOutResiduals or HeldOutScores
+        Scores of classes.
+    loss : Loss or None
+        Defines the range and the spread of targets of regression.
     """
 
     method: str
-    residuals: np.ndarray
-    loss: Loss
-    units: np.ndarray
+    rows: HeldOutResiduals | HeldOutScores
+    loss: Loss | None
 
 
 class Blend(Composition):
@@ -106,7 +109,8 @@ class Blend(Composition):
         """This object with fitted members, and their attributes about the data."""
         self.members_, self._held_out = fitted, held_out
         first = next(iter(fitted.values()))
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+        names = "n_features_in_", "feature_names_in_", "classes_", "_is_multilabel"
+        for name in names:
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
         return self
@@ -124,6 +128,16 @@ class Blend(Composition):
     def _weighted(self, values):
         """The weighted mean of a value of every member."""
         return sum(float(w) * each for w, each in zip(self.weights, values))
+
+    def _held_out_rows(self):
+        """The held-out rows, where the blend comes of runs that have them."""
+        if self._held_out is None:
+            raise ValueError(
+                "Intervals and prediction sets need the held-out rows of a blend, "
+                "which fit does not compute: take the one that "
+                "TrajectoryEarlyStoppingCV has made."
+            )
+        return self._held_out
 
     def __sklearn_tags__(self):
         return tags_of(self.members, super().__sklearn_tags__(), all)
@@ -205,16 +219,17 @@ class BlendedRegressor(RegressorMixin, Blend):
     def predict_interval(self, X, coverage=0.9, method="auto"):
         """Prediction intervals from the held-out residuals of the blend.
 
-        The prediction plus and minus a quantile of the absolute residuals.
-
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
-        method : {"auto", "cv", "loo"}, default="auto"
-            How rows were held out. A blend has one method, which is "auto".
+        method : {"auto", "scaled", "cv", "loo"}, default="auto"
+            "auto" is "scaled": widths that follow the prediction, as in
+            :meth:`Staged.predict_interval`. "cv" or "loo", the way in which rows were
+            held out: the prediction plus and minus a quantile of the sizes of the
+            held-out residuals, the same width for all rows.
 
         Returns
         -------
@@ -232,30 +247,25 @@ class BlendedRegressor(RegressorMixin, Blend):
         check_in_memory(X)
         coverage = checked_coverage(coverage)
         held_out = self._held_out_by(method)
-        spread = held_out.loss.spread
-        residuals = held_out.residuals
-        n_units = int(held_out.units.max()) + 1
-        ranks = [rank_of(each, n_units) for each in coverage.ravel()]
-        predictions = here(self.predict(X))
-        around = partial(around_predictions, units=held_out.units)
-        ends = ends_of(around, predictions, residuals, ranks, spread(predictions))
-        ends = np.clip(ends, *held_out.loss.target_range)
-        # One coverage has no axis of its own.
-        return _placed(ends.reshape(*ends.shape[:-1], *coverage.shape), X)
+        predictions, sizes = here(self.predict(X)), None
+        if method != held_out.method:
+            sizes = sizes_by_prediction(held_out.rows, predictions)
+        return _placed(
+            intervals_around(
+                predictions, held_out.rows, coverage, held_out.loss, sizes
+            ),
+            X,
+        )
 
     def _held_out_by(self, method):
-        """The held-out predictions for a method of intervals."""
-        if self._held_out is None:
-            raise ValueError(
-                "Intervals need the held-out residuals of a blend, which fit does not "
-                "compute: take the one that TrajectoryEarlyStoppingCV has made."
-            )
-        methods = ["auto", self._held_out.method]
+        """The held-out rows for a method of intervals."""
+        held_out = self._held_out_rows()
+        methods = ["auto", "scaled", held_out.method]
         if method not in methods:
             raise ValueError(
                 f"method must be one of {methods} for this blend, got {method!r}."
             )
-        return self._held_out
+        return held_out
 
 
 def _is_linear(fitted):
@@ -285,12 +295,15 @@ class BlendedClassifier(ClassifierMixin, Blend):
     members_ : dict of str to estimator
         Fitted members, each at its iterate.
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes.
+        Labels of the classes; for several labels in a row their numbers.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X has string column names.
     """
+
+    # Whether a row may have several labels, as members that take these say.
+    _is_multilabel = False
 
     @block_by_block
     def predict_proba(self, X):
@@ -333,6 +346,9 @@ class BlendedClassifier(ClassifierMixin, Blend):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values predict the second class.
         """
+        if self._is_multilabel:
+            least = np.finfo(np.float64).eps
+            return logit(np.clip(self.predict_proba(X), least, 1 - least))
         found = self._logarithms(X)
         return _placed(found[:, 1] - found[:, 0] if found.shape[1] == 2 else found, X)
 
@@ -349,7 +365,43 @@ class BlendedClassifier(ClassifierMixin, Blend):
         ndarray of shape (n_samples,)
         """
         found = here(self.predict_proba(X))
+        if self._is_multilabel:
+            return indicator_of(found)
         return _placed(label_of(found, here(self.classes_)), X)
+
+    @takes_coverage
+    def predict_set(self, X, coverage=0.9, method="lac"):
+        """Prediction sets from the held-out probabilities of the blend.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            The conformity score, as in
+            :meth:`TrajectoryLogisticRegression.predict_set`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages).
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few rows for it, or if the
+            blend has no held-out rows.
+        """
+        check_is_fitted(self)
+        check_in_memory(X)
+        coverage = checked_coverage(coverage)
+        check_score(method)
+        rows = self._held_out_rows().rows
+        probabilities = here(self.predict_proba(X))
+        return _placed(sets_around(probabilities, rows, coverage, method), X)
 
     def _logarithms(self, X):
         """Logarithms of the probabilities, clipped above zero."""

@@ -11,10 +11,12 @@ from .._estimator.data.row_summary import RowSummary
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
+from ..risk.intervals import HeldOutResiduals
+from ..risk.prediction_sets import HeldOutScores
 from ..staged import offset_of
 from ..staged.losses import LogLoss
 from .blend import BlendedClassifier, BlendedRegressor, HeldOut
-from .comparison import Comparison, loss_name
+from .comparison import BETTER, Comparison, averaged_by_row, loss_name
 from .criteria import PathCriterion
 from .members import are_alike, losses_of, named_losses
 from .mixtures import LogLosses, MeanLosses, SquaredErrors, greedy_weights
@@ -54,7 +56,7 @@ def check_offsets(members, fit_params):
             )
 
 
-def blending_of(candidates, criterion, X, y, weights):
+def blending_of(candidates, criterion, y, weights):
     """The function that blends some candidates after their runs.
 
     Parameters
@@ -78,7 +80,7 @@ def blending_of(candidates, criterion, X, y, weights):
     of_classes = is_classifier(candidates[0].estimator)
     if of_classes:
         _check_probabilities(candidates)
-    losses = losses_of(candidates, X, y)  # what is wrong with the data is said there
+    losses = losses_of(candidates, y)  # what is wrong with the data is said there
     common = _common_loss(losses)
     y = np.asarray(y, dtype=None if of_classes else np.float64)
     settings = {
@@ -152,7 +154,7 @@ class Blending(Comparison):
         least = self._least_place  # there is none where no member has one
         return {
             name: place
-            for name, place in self._bests().items()
+            for name, place in self.best_places().items()
             if place == least or not np.isnan(self.choices[place].score)
         }
 
@@ -240,12 +242,12 @@ class Blending(Comparison):
         dict of str to float
         """
         found = dict(zip(self._used, map(float, self._found)))
-        return {name: found.get(name, 0.0) for name in self._bests()}
+        return {name: found.get(name, 0.0) for name in self.best_places()}
 
     @cached_property
     def _place(self):
         """The place of the candidate of largest weight."""
-        return self._bests()[max(self.weights, key=self.weights.get)]
+        return self.best_places()[max(self.weights, key=self.weights.get)]
 
     @cached_property
     def score(self):
@@ -278,8 +280,10 @@ class Blending(Comparison):
         """
 
         def losses_of(some):
-            parts = [self._part(place, t)[:, 0] for t in iterates[some]]
-            return -np.log(np.stack(parts))
+            parts = (self._part(place, t) for t in iterates[some])
+            return np.stack(
+                [self._mixture.losses(part, self._target) for part in parts]
+            )
 
         found = self._losses(len(iterates), losses_of)
         return found.averages(self.criterion.groups)
@@ -297,30 +301,53 @@ class Blending(Comparison):
         found = self._log_losses(place, [self.choices[place].iteration])
         return LOG_LOSS, *(float(each[0]) for each in found)
 
+    def compared_by(self, place):
+        """The metric that members are blended by, and its value for a choice."""
+        metric, score, error = self.shown_score(place)
+        return metric, BETTER[self.criterion.sign], score, error
+
+    def _is_compared_by_folds(self, place):
+        is_own = not self._is_converted(place)
+        return is_own and super()._is_compared_by_folds(place)
+
+    def held_out_prediction(self, n_samples):
+        """What the blend predicts for the rows that all members have held out."""
+        held_out = self._blend_of_held_out(self.weights)
+        return averaged_by_row(held_out, self._samples, n_samples)
+
     def alike(self, losses):
         """The members whose paths are shown in the loss of the one that is kept."""
         return list(losses) if self.mixture is LogLosses else super().alike(losses)
 
     def members(self):
         """Every member, at its chosen iterate."""
-        return {name: self._kept_of(place) for name, place in self._bests().items()}
+        return {
+            name: self._kept_of(place) for name, place in self.best_places().items()
+        }
 
-    def kept(self, members):
-        """The blend of members, or the only member with positive weight."""
-        used = [name for name, weight in self.weights.items() if weight > 0]
-        if len(used) == 1:
-            return members[used[0]]
+    def blend(self, members):
+        """The blend of members, several of which have a positive weight.
+
+        Parameters
+        ----------
+        members : dict of str to estimator
+            Fitted, at their chosen iterates.
+        """
         return self.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):
-        """The held-out predictions for prediction intervals, for regression."""
-        if self.loss is None:
-            return None
-        found = self._blend_of_held_out(self.weights).predict(None)
-        residuals = self.y[self._samples].reshape(found.shape) - found
-        residuals = residuals / self.loss.spread(found)
+        """The held-out rows, for prediction intervals or sets."""
         units = units_of(self._samples, self.criterion.groups)
-        return HeldOut(self.criterion.estimate.name, residuals, self.loss, units)
+        blend = self._blend_of_held_out(self.weights)
+        if self.loss is None:
+            labels = np.searchsorted(blend.classes_, self._target[:, 0])
+            rows = HeldOutScores.of(blend.predict_proba(None), labels, units)
+        else:
+            predictions = blend.predict(None)
+            residuals = self.y[self._samples].reshape(predictions.shape) - predictions
+            residuals = residuals / self.loss.spread(predictions)
+            rows = HeldOutResiduals(residuals, predictions, units)
+        return HeldOut(self.criterion.estimate.name, rows, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):
         """A blend that predicts the held-out rows, or some of them, for any X."""

@@ -1,13 +1,13 @@
 """Methods and attributes that a stopping estimator delegates to the chosen iterate."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.delegation import delegated
+from .._estimator.delegation import delegated, last_step
 
 
 def _estimator_has(name):
@@ -159,10 +159,11 @@ class ChosenIterate:
             with several values there is an interval for each.
         method : {"auto", "jackknife+", "loo", "cv", "risk", "scaled"}, default="auto"
             The method, as in :meth:`TrajectoryLasso.predict_interval`. "cv" and "risk"
-            need an estimator fitted with ``cv`` or ``risk``, or that criterion;
-            "scaled" needs any of these, the other methods ``loo``; "jackknife+" and
-            "scaled" also need ``keep_data=True``. A blend has "auto" and the way in
-            which its rows were held out, "cv" or "loo".
+            need an estimator fitted with ``cv`` or ``risk``, or that criterion, the
+            other methods ``loo``, and "jackknife+" also ``keep_data=True``. "scaled",
+            widths that follow the row, needs any of these; it is "auto" for blends and
+            for estimators fitted in stages. Blends also have the way in which their
+            rows were held out, "cv" or "loo".
 
         Returns
         -------
@@ -177,6 +178,40 @@ class ChosenIterate:
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, or if the
             estimator was fitted without what the method needs.
+        """
+
+    @delegated(_estimator_has)
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets of the chosen iterate, for classifiers with probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            The conformity score, as in
+            :meth:`TrajectoryLogisticRegression.predict_set`: "lac" gives the smallest
+            sets on average, "aps" sets that are never empty.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages).
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        ValueError
+            If coverage is not in (0, 1), or if there are too few held-out rows for it.
         """
 
     @delegated(_estimator_has)
@@ -289,6 +324,23 @@ class ChosenIterate:
 
     coef_ = _fitted("coef_", "Coefficients of the chosen iterate.")
     intercept_ = _fitted("intercept_", "Intercept of the chosen iterate.")
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importances of the features, where the chosen model has them."""
+        chosen = self._chosen()
+        importances = getattr(chosen, "feature_importances_", None)
+        if importances is None:
+            model, _ = last_step(chosen)
+            model = getattr(model, "estimator_", model)
+            raise AttributeError(
+                f"The chosen model, {type(model).__name__}, has no "
+                "feature_importances_: permutation_importance of sklearn.inspection "
+                "computes importances of any model on rows that it has not seen, and "
+                "PermutationImportanceDisplay draws them."
+            )
+        return importances
+
     classes_ = _fitted(
         "classes_", "Labels of the classes, where the estimator is a classifier."
     )

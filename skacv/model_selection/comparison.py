@@ -5,6 +5,7 @@ from functools import cached_property
 from itertools import chain
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from .._estimator.estimates.readers import ESTIMATES
 from .criteria import PathCriterion, place_of_least
@@ -23,12 +24,47 @@ RESULTS = (
     "best_iter",
     "best_score",
     "best_score_se",
+    "metric",
+    "better",
     "score",
+    "score_se",
     "weight",
     "n_iter",
     "fit_time",
     "left_out",
 )
+
+
+# From "metric" to "weight", of a row that had no part in the choice.
+NOT_COMPARED = "", "", np.nan, np.nan, np.nan
+# By the sign of a criterion.
+BETTER = {1.0: "smaller", -1.0: "greater"}
+# What a classifier answers, in the order of preference.
+ANSWERS = "predict_proba", "decision_function"
+
+
+def averaged_by_row(held_out, rows, n_samples):
+    """Held-out predictions, or those of classes, in the order of the training rows.
+
+    Parameters
+    ----------
+    held_out : estimator
+        It predicts ``rows`` as held out, for any X.
+    rows : ndarray of int, shape (n_held_out,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        The mean where a row was held out several times, NaN where it never was.
+    """
+    names = ANSWERS if is_classifier(held_out) else ("predict",)
+    answer = next(getattr(held_out, name) for name in names if hasattr(held_out, name))
+    predictions = np.asarray(answer(None), dtype=np.float64)
+    shape = n_samples, *predictions.shape[1:]
+    sums, n_times = np.zeros(shape), np.bincount(rows, minlength=n_samples)
+    np.add.at(sums, rows, predictions)
+    with np.errstate(invalid="ignore"):
+        return (sums.T / n_times).T
 
 
 def loss_name(estimator):
@@ -94,8 +130,13 @@ class Comparison:
             for run, choice in zip(self.runs, self.choices)
         ]
 
-    def _bests(self):
-        """The place of the best combination of every member, the first of equals."""
+    def best_places(self):
+        """The place of the best combination of every member, the first of equals.
+
+        Returns
+        -------
+        dict of str to int
+        """
         places = {}
         for place, candidate in enumerate(self.candidates):
             places.setdefault(candidate.member, []).append(place)
@@ -115,7 +156,7 @@ class Comparison:
             If no iterate of any candidate has a score.
         """
         criterion = self.criterion if self.between is None else self.between
-        places = list(self._bests().values())
+        places = list(self.best_places().values())
         best = places[place_of_least([criterion.sign * self.scores[p] for p in places])]
         if np.isnan(self.choices[best].score):
             raise ValueError(
@@ -144,7 +185,7 @@ class Comparison:
         dict of str to float
         """
         best = self.best[0].member
-        return {name: float(name == best) for name in self._bests()}
+        return {name: float(name == best) for name in self.best_places()}
 
     @property
     def score(self):
@@ -170,7 +211,7 @@ class Comparison:
         """
         return {
             name: (self.runs[place], self.choices[place])
-            for name, place in self._bests().items()
+            for name, place in self.best_places().items()
         }
 
     def _kept_of(self, place):
@@ -179,17 +220,14 @@ class Comparison:
         take_back(estimator)
         return estimator.at_iteration(self.choices[place].iteration)
 
-    def kept(self, members):
-        """The fitted estimator, made of the members kept."""
-        return members[self.best[0].member]
-
     def paths(self):
         """The path of every member, that of its best combination.
 
         Shapes: returned (n_iter + 1,).
         """
         return {
-            name: self.shown_path(place)[0] for name, place in self._bests().items()
+            name: self.shown_path(place)[0]
+            for name, place in self.best_places().items()
         }
 
     def shown_path(self, place):
@@ -216,6 +254,70 @@ class Comparison:
         is_loss = isinstance(self.criterion, PathCriterion)
         name = loss_name(self.runs[place].estimator) if is_loss else self.criterion.name
         return name, choice.score, choice.standard_error
+
+    def compared_by(self, place):
+        """The metric that compares members, and its value for the choice in a run.
+
+        Returns
+        -------
+        metric : str
+            The name of a loss, or of a scorer.
+        better : {"smaller", "greater"}
+            Which values of it are better.
+        score, standard_error : float
+        """
+        if self.between is None:
+            metric, score, error = self.shown_score(place)
+            return metric, BETTER[self.criterion.sign], score, error
+        run, choice = self.runs[place], self.choices[place]
+        error = self.between.standard_error(run.estimator, choice.iteration)
+        better = BETTER[self.between.sign]
+        return self.between.name, better, self.scores[place], error
+
+    def fold_scores(self):
+        """What :meth:`compared_by` gives of every candidate, fold by fold.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates, n_folds) or None
+            None where candidates are not compared by mean losses of the same folds.
+        """
+        places = range(len(self.candidates))
+        if not all(self._is_compared_by_folds(place) for place in places):
+            return None
+        by_fold = [
+            run.estimator.cv_fold_path_[choice.iteration]
+            for run, choice in zip(self.runs, self.choices)
+        ]
+        # Candidates may have splitters of their own.
+        return np.array(by_fold) if len(set(map(len, by_fold))) == 1 else None
+
+    def _is_compared_by_folds(self, place):
+        """Whether the score of a candidate is the mean of its ``cv_fold_path_``."""
+        is_mean_loss = isinstance(self.criterion, PathCriterion) and (
+            self.criterion.name == "cv" and self.criterion.samples is None
+        )
+        has_folds = hasattr(self.runs[place].estimator, "cv_fold_path_")
+        return is_mean_loss and has_folds and self.between is None
+
+    def held_out_prediction(self, n_samples):
+        """What the model kept predicts for the training rows that it was held out of.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs), or None
+            The mean over the folds that hold a row out, NaN where none does. None if
+            there are no predictions of single rows.
+        """
+        _, run, choice = self.best
+        path = getattr(run.estimator, self.criterion.estimate.predictions, None)
+        if path is None:
+            return None
+        t = choice.iteration
+        rows = np.hstack(getattr(run.estimator, self.criterion.estimate.indices))
+        return averaged_by_row(
+            run.estimator._held_out_estimator(path[t], t), rows, n_samples
+        )
 
     @property
     def score_name(self):
@@ -258,7 +360,7 @@ class Comparison:
             If the losses of single rows are not known, or too many, or if there is no
             time.
         """
-        names = self._bests() if self.between is None else [self.best[0].member]
+        names = self.best_places() if self.between is None else [self.best[0].member]
         recorded = self._recorded(names)
         candidates = list(chain.from_iterable(recorded))
         groups = self.criterion.groups
@@ -313,27 +415,27 @@ class Comparison:
         dict of lists
         """
         rows, weights = [], self.weights
-        bests = {place: weights[name] for name, place in self._bests().items()}
+        bests = {place: weights[name] for name, place in self.best_places().items()}
         for place, (member, params, *_) in enumerate(self.candidates):
             run, choice = self.runs[place], self.choices[place]
             estimator, weight = run.estimator, bests.get(place, 0.0)
             loss, *shown = self.shown_score(place)
-            own = loss, choice.iteration, *shown, self.scores[place], weight
+            own = loss, choice.iteration, *shown, *self.compared_by(place), weight
             chosen = {self.criterion.name: own}
             for name, estimate in ESTIMATES.items():
                 if hasattr(estimator, estimate.path) and name != self.criterion.name:
                     criterion = PathCriterion(estimate)
                     path = criterion.path(estimator)
                     other = choice_of(estimator, path, criterion, self.rule)
-                    chosen[name] = (loss_name(estimator), *other, np.nan, np.nan)
+                    chosen[name] = (loss_name(estimator), *other, *NOT_COMPARED)
             length = estimator.n_iter_, run.seconds
             rows += [
                 (member, run.parameters_at(params, each[1]), name, *each, *length, "")
                 for name, each in chosen.items()
             ]
-        nothing = (np.nan,) * (len(RESULTS) - 5)
+        name, no_pair = self.criterion.name, (np.nan, np.nan)
         rows += [
-            (member, params, self.criterion.name, "", *nothing, why)
+            (member, params, name, "", np.nan, *no_pair, *NOT_COMPARED, *no_pair, why)
             for member, params, why in self.left_out
         ]
         return dict(zip(RESULTS, map(list, zip(*rows))))

@@ -49,7 +49,7 @@ RULES = {"min": least, "one_se": within_one_standard_error}
 WITH_PREDICTIONS = ("cv", "loo", "risk")
 
 
-def automatic(candidates, X, y):
+def automatic(candidates, y):
     """The estimate that "auto" stands for, one for all candidates.
 
     The first with predictions that the candidates are set to compute. If there is none,
@@ -64,7 +64,7 @@ def automatic(candidates, X, y):
     for estimate in estimates:
         if all(_is_asked_for(estimate, candidate) for candidate in candidates):
             return estimate
-    if all(_leaves_one_out(candidate, X, y) for candidate in candidates):
+    if all(_leaves_one_out(candidate, y) for candidate in candidates):
         return ESTIMATES["loo"]
     for estimate in estimates:
         if all(_may_compute(estimate, candidate) for candidate in candidates):
@@ -74,26 +74,28 @@ def automatic(candidates, X, y):
 
 def _is_asked_for(estimate, candidate):
     """Whether a candidate's parameter asks for an estimate explicitly."""
-    setting = estimate.setting(candidate)
+    setting = estimate.setting(candidate.estimator)
     is_left_to_us = isinstance(setting, str) and setting == "auto"
     return not (is_left_to_us or setting is None or setting is False)
 
 
 def _may_compute(estimate, candidate):
     """Whether a candidate can compute an estimate, and has not switched it off."""
-    is_left_to_us = estimate.setting(candidate) is None
-    is_possible = is_left_to_us or estimate.is_on(candidate)
-    return is_possible and estimate.is_offered_by(candidate)
+    estimator = candidate.estimator
+    is_left_to_us = estimate.setting(estimator) is None
+    is_possible = is_left_to_us or estimate.is_on(estimator)
+    return is_possible and estimate.is_offered_by(estimator)
 
 
-def _leaves_one_out(candidate, X, y):
+def _leaves_one_out(candidate, y):
     """Whether leave-one-out is automatic, and takes no longer than folds."""
-    if ESTIMATES["loo"].setting(candidate) not in ("auto", True):
+    estimator, X = candidate.estimator, candidate.X
+    if ESTIMATES["loo"].setting(estimator) not in ("auto", True):
         return False
     try:
-        return candidate._leaves_one_out_cheaply(X, y)
+        return estimator._leaves_one_out_cheaply(X, y)
     except (TypeError, ValueError):
-        candidate._check_data(X, y)  # what is wrong with them is said there
+        estimator._check_data(X, y)  # what is wrong with them is said there
         raise
 
 
@@ -275,8 +277,13 @@ class ScorerCriterion(Criterion):
     stage = 2.0
 
     @classmethod
-    def of(cls, scoring, estimate, estimators, X, y, params):
+    def of(cls, scoring, estimate, candidates, X, y, params):
         """The criterion from a scorer's name or a callable, tried before any run.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As the scorer sees it.
 
         Raises
         ------
@@ -285,11 +292,14 @@ class ScorerCriterion(Criterion):
         """
         scorer, X = scorer_of(scoring), on_host(X)
         name = scoring if isinstance(scoring, str) else repr(scoring)
-        for estimator in estimators:
+        for candidate in {each.member: each for each in candidates}.values():
+            estimator = candidate.estimator
             try:
                 scorer(estimator._trial_estimator(y), X, y, **params)
             except (TypeError, ValueError, AttributeError, IndexError) as error:
-                estimator._check_data(X, y)  # what is wrong with them comes first
+                estimator._check_data(
+                    candidate.X, y
+                )  # what is wrong with it comes first
                 raise ValueError(
                     f"criterion={name} does not score the predictions of "
                     f"{type(estimator).__name__}: {str(error).rstrip('.')}."

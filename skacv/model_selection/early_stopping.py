@@ -23,7 +23,7 @@ from .._compat import (
     with_callbacks,
 )
 from .._estimator.collections import is_collection
-from .._estimator.data.checks import check_target, validated_weights
+from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
 from .._estimator.estimates.readers import ESTIMATES
@@ -40,13 +40,18 @@ from .advice import (
 )
 from .blending import blending_of, check_offsets, check_rows
 from .chosen import ChosenIterate
+from .class_weights import (
+    check_members_are_weighed_once,
+    check_weighs_classes,
+    weighed_by_class,
+)
 from .comparison import Comparison, on_common_rows
 from .criteria import RULES, PathCriterion, ScorerCriterion, automatic, least
+from .encoded import EncodedTable
 from .fit_report import FitReport
 from .members import (
     ComposedOfMembers,
     are_alike,
-    by_member,
     check_collections,
     check_losses,
     losses_of,
@@ -55,13 +60,18 @@ from .members import (
 )
 from .optimism import Uncorrected
 from .portfolios import PORTFOLIOS
+from .results import ComparedResults
 from .splits import draw_once, read_once
 from .stages import Stages, prepare, run_side_by_side
 from .time_limit import Deadline, clock, in_time, prices_of, warn_of_time
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
+    ChosenIterate,
+    ComparedResults,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    ComposedOfMembers,
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -92,8 +102,8 @@ class TrajectoryEarlyStoppingCV(
         the columns themselves (``standardize=True``), whereas X is passed unscaled to
         an estimator given here. Members that cannot be fitted to the data are left out,
         and ``results_`` says why: kernel machines if X has more than 10,000 rows, extra
-        trees if it has more than 5000, models without support for a sparse X or several
-        targets, and all but trees if X has missing values or categories.
+        trees if it has more than 5000, and models without support for a large sparse X
+        or several targets.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise: the estimator's ``risk_path_`` ("risk", from the
         memory matrix), ``loo_path_`` ("loo", leave-one-out; of up to 500 rows if the
@@ -149,10 +159,21 @@ class TrajectoryEarlyStoppingCV(
         numbers that are not integers are regression targets.
         :class:`SelfStoppingRegressor` and :class:`SelfStoppingClassifier` have one task
         each.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, for classification: of all members and of a blend, in
+        the fits and in the losses by which iterates, members and weights are chosen.
+        The ``sample_weight`` of a row is multiplied by the weight of its class.
+        "balanced" gives all classes the same total weight. Members must take
+        ``sample_weight``, and have no weights of classes themselves. The scores of a
+        scorer as ``criterion`` are weighed only if metadata routing passes it
+        ``sample_weight``.
     encoder : {"auto"}, TableEncoder or None, default="auto"
-        Makes numbers of the columns of X, for each member those that it can use.
-        "auto" is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is
-        then passed on as it is.
+        Makes numbers of the columns of X, such as categories, dates and texts, and
+        fills in missing values: for each member the columns that it can use, as
+        :class:`TableEncoder` describes. It is fitted to X once. What looks at y, such
+        as the mean target of categories, is fitted anew in every fold. "auto" is
+        ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
+        None with an ``estimator``: X is then passed on as it is.
     time_limit : float, default=None
         Seconds that ``fit`` may take, with everything that follows the runs; None: no
         limit. Members, and combinations of ``param_grid``, run in the order of the time
@@ -183,6 +204,9 @@ class TrajectoryEarlyStoppingCV(
         The fitted estimator, set to the chosen iterate. With ``rule="blend"`` and
         several positive weights it predicts the weighted mean of the predictions of
         ``members_``.
+    encoder_ : TableEncoder or None
+        The fitted encoder, with the kind of every column, and those that were dropped
+        and why. None without one.
     members_ : dict of str to estimator
         The members kept, each set to its chosen iterate: all with ``rule="blend"``,
         otherwise the chosen one.
@@ -194,8 +218,9 @@ class TrajectoryEarlyStoppingCV(
         ``best_member_``, ``best_params_`` and ``path_`` refer to the member with the
         largest weight.
     best_score_ : float
-        Estimated risk of the chosen iterate, or of the blend: smaller is better. With a
-        scorer as ``criterion`` its score on the held-out rows: greater is better.
+        Estimated risk of the chosen iterate, or of the blend. It is a loss, and smaller
+        is better, unless ``criterion`` is a scorer: then it is the score on the
+        held-out rows, and greater is better.
     best_score_se_ : float
         Standard error of ``best_score_``.
     best_score_corrected_ : float
@@ -233,16 +258,44 @@ class TrajectoryEarlyStoppingCV(
     results_ : dict of lists
         One entry per member, combination and criterion that was computed: "member",
         "params", "criterion", "loss" (the name of the loss, or of the scorer, of the
-        best score), "best_iter", "best_score", "best_score_se", "score" (which compares
-        members: their best score by the criterion, or the accuracy or R^2 if their
-        losses differ), "weight" (in ``estimator_``), "n_iter", "fit_time" (seconds for
-        the run and its estimates), "left_out" (why a member, or a combination, was not
-        run, else empty).
+        best score), "best_iter", "best_score", "best_score_se", then what compares
+        members: "metric" (the loss or scorer of the criterion, or the accuracy or R^2
+        if losses differ), "better" ("smaller" or "greater": which scores are better),
+        "score" and "score_se" (its standard error), and "weight" (in ``estimator_``),
+        "n_iter", "fit_time" (seconds for the run and its estimates), "left_out" (why a
+        member, or a combination, was not run, else empty). :meth:`leaderboard` is a
+        sorted table of it.
+    cv_results_ : dict of arrays
+        The combinations of all members as in
+        :class:`sklearn.model_selection.GridSearchCV`: "params", "param_<name>",
+        "mean_test_score" (the scores of ``results_``, losses times -1: greater is
+        better), "rank_test_score", and where members are compared by mean losses of
+        folds "split<k>_test_score" and "std_test_score". Beside these, "member",
+        "se_test_score" (the standard error of the mean) and "fit_time" (of the one run
+        of a combination).
+    best_index_ : int
+        The row of ``cv_results_`` of ``best_member_`` with ``best_params_``.
+    best_estimator_ : estimator
+        ``estimator_``, under the name of scikit-learn's searches.
+    held_out_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What ``estimator_`` predicts for every row of X from folds that have not seen
+        the row: probabilities of all classes if the classifier has them, otherwise
+        decisions. The mean over the folds that hold a row out, and NaN if there is
+        none. Not with Dask input or a :class:`RowSummary`. ``estimator_`` was chosen by
+        these rows, so that scores of them are as optimistic as ``best_score_``.
+    evals_result_ : dict of dict
+        Learning curves, named as in LightGBM and XGBoost: of every member "held_out",
+        and "train" if it is one of ``members_``, each a dict from the name of a loss,
+        or of the scorer, to its value at every iterate, (n_iter + 1,).
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate, for linear models and for blends whose
         members are all linear in the columns of X.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the chosen iterate, for linear models.
+    feature_importances_ : ndarray of shape (n_features,)
+        Importances of the features by the chosen iterate, if the model has them, such
+        as a forest. For others, such as blends and HistGradientBoosting, see
+        :class:`PermutationImportanceDisplay`.
     classes_ : ndarray of shape (n_classes,)
         Labels of the classes, for classifiers.
     n_features_in_ : int
@@ -306,6 +359,7 @@ class TrajectoryEarlyStoppingCV(
         ],
         "param_grid": [dict, list, None],
         "task": [StrOptions({"auto", *PORTFOLIOS})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "encoder": [StrOptions({"auto"}), TableEncoder, None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
@@ -324,6 +378,7 @@ class TrajectoryEarlyStoppingCV(
         patience: Literal["auto"] | int | None = "auto",
         param_grid: dict[Any, Any] | list[Any] | None = None,
         task: Literal["auto", "classification", "regression"] = "auto",
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
         encoder: Literal["auto"] | TableEncoder | None = "auto",
         time_limit: float | None = None,
         verbose: int = 0,
@@ -374,32 +429,42 @@ class TrajectoryEarlyStoppingCV(
         deadline = None if self.time_limit is None else Deadline(self.time_limit)
         passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):
-            y = on_host(y)
+            y = target_array(y)
             params = {name: on_host(value) for name, value in params.items()}
         params = {name: value for name, value in params.items() if value is not None}
-        members, left_out = self._members_for(X, y)
+        table = EncodedTable.of(X, y, self.encoder, self.estimator is None)
+        members, left_out = self._members_for(table, y)
         params = self._checked(members, X, y, params)
+        if self.class_weight is not None:
+            check_weighs_classes(members, y)
+            weights = params.get("sample_weight")
+            weights = weighed_by_class(self.class_weight, y, weights)
+            params = {**params, "sample_weight": weights}
         rule = self._rule_for(members, X)
         if rule == "blend":
             check_rows(X)
         X, y, params = read_once(members, self.cv, X, y, params)
+        if table.encoder is None:  # a collection may have become a summary
+            table = replace(table, X=X)
         fit_params = {
             name: self._routed(self._receiver(name), "fit", params)
             for name, _ in members
         }
         if rule == "blend":
             check_offsets(members, fit_params)
-        candidates = self._candidates(members, X, y, fit_params)
+        candidates = self._candidates(members, table, y, fit_params)
+        if self.class_weight is not None:
+            check_members_are_weighed_once(candidates)
         if is_collection(X):
-            check_collections(self, losses_of(candidates, X, y))
+            check_collections(self, losses_of(candidates, y))
         rng = check_random_state(self.random_state)
         if self._is_portfolio():
             share_folds(candidates, rng)
         criterion = self._criterion(candidates, X, y, params)
         comparison = Comparison
+        weights = fit_params[candidates[0].member].get("sample_weight")
         if rule == "blend":
-            weights = fit_params[candidates[0].member].get("sample_weight")
-            comparison = blending_of(candidates, criterion, X, y, weights)
+            comparison = blending_of(candidates, criterion, y, weights)
         report = FitReport(self, candidates, criterion, left_out)
         groups = self._prepare(
             members, candidates, criterion.estimate, X, y, fit_params
@@ -410,20 +475,25 @@ class TrajectoryEarlyStoppingCV(
         left_out = [*((name, {}, why) for name, why in left_out.items()), *late]
         copies = None
         if groups is None and not (y is None or is_collection(X)):
-            copies = groups_of_copies(on_host(X), y)
+            copies = groups_of_copies(on_host(table.X), y)
         criterion = replace(criterion, groups=copies if groups is None else groups)
-        losses = losses_of(candidates, X, y)
-        between = self._between(candidates, losses, X, y)
+        losses = losses_of(candidates, y)
+        between = self._between(candidates, losses, X, y, weights)
         if self._is_portfolio():
             runs, criterion, between = on_common_rows(runs, criterion, between)
         rule = RULES.get(rule, least)  # a blend is of the best iterates
         compared = comparison(candidates, runs, criterion, rule, between, left_out)
-        found = self._found(compared, losses, partial(on_device_of, X, passed_y))
-        with threads_for(shape_of(X)):
+        placed = partial(on_device_of, X, passed_y)
+        found = self._found(compared, losses, placed, table)
+        with threads_for(shape_of(table.X)):
             try:
                 found["_corrected"] = compared.corrected_score(rng, deadline)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
+        has_rows = not (is_collection(X) or isinstance(X, RowSummary))
+        found["_held_out_prediction"] = (
+            compared.held_out_prediction(_num_samples(X)) if has_rows else None
+        )
         vars(self).update(found)
         self._advise(compared, copies)
         warn_of_time(self.time_limit, candidates, runs, late)
@@ -471,13 +541,13 @@ class TrajectoryEarlyStoppingCV(
         origins = self._cv_of(candidates)
         for each in candidates:
             weights = fit_params[each.member].get("sample_weight")
-            prepare(each.estimator, estimate, each.params, X, y, weights)
+            prepare(each.estimator, estimate, each.params, each.X, y, weights)
         draws = fit_params[members[0][0]]
-        estimators = [each.estimator for each in candidates]
-        groups = draw_once(estimators, origins, X, y, draws)
+        groups = draw_once(candidates, origins, X, y, draws)
         for name, member in members:
-            own = [each.estimator for each in candidates if each.member == name]
-            member._share_work(own, X, y, fit_params[name].get("sample_weight"))
+            own = [each for each in candidates if each.member == name]
+            estimators, weights = [each.estimator for each in own], fit_params[name]
+            member._share_work(estimators, own[0].X, y, weights.get("sample_weight"))
         return groups
 
     def _cv_of(self, candidates):
@@ -489,7 +559,7 @@ class TrajectoryEarlyStoppingCV(
         return [each.params.get("cv", own) for each in candidates]
 
     @staticmethod
-    def _found(compared, losses, placed):
+    def _found(compared, losses, placed, table):
         """Fitted attributes: the models kept, and the results of all runs.
 
         Parameters
@@ -498,13 +568,21 @@ class TrajectoryEarlyStoppingCV(
             The loss of every member.
         placed : callable
             Moves the arrays of a fitted member to where X is.
+        table : EncodedTable
         """
         best, run, choice = compared.best
         results, (score, error) = compared.results(), compared.score
-        members = {name: placed(each) for name, each in compared.members().items()}
-        kept, (path, path_error) = compared.kept(members), compared.best_path
+        of_codes = {name: placed(each) for name, each in compared.members().items()}
+        members = {name: table.with_encoder(name, m) for name, m in of_codes.items()}
+        used = [name for name, weight in compared.weights.items() if weight > 0]
+        kept = members[used[0]]
+        if len(used) > 1:
+            views = {name: table.with_view(name, m) for name, m in of_codes.items()}
+            kept = table.with_encoder(None, compared.blend(views))
+        path, path_error = compared.best_path
         return {
             "estimator_": kept,
+            "encoder_": table.encoder,
             "members_": members,
             "weights_": compared.weights,
             "best_iter_": choice.iteration,
@@ -517,13 +595,15 @@ class TrajectoryEarlyStoppingCV(
             "path_": path,
             "member_paths_": compared.paths(),
             "results_": results,
+            "_best_places": compared.best_places(),
+            "_fold_scores": compared.fold_scores(),
             "_alike": compared.alike(losses),
             "_path_error": path_error,
         }
 
     def _criterion(self, candidates, X, y, params):
         """The criterion for the iterates of all candidates."""
-        criterion, estimators = self.criterion, by_member(candidates).values()
+        criterion = self.criterion
         has_folds = self._needs_folds(params) or self._is_portfolio()
         if isinstance(X, RowSummary) and criterion not in ("auto", *ESTIMATES):
             raise ValueError(
@@ -531,17 +611,17 @@ class TrajectoryEarlyStoppingCV(
                 f"{', '.join(map(repr, ESTIMATES))}: a scorer needs all held-out rows."
             )
         if criterion in tuple(ESTIMATES):
-            check_losses(candidates, X, y)
+            check_losses(candidates, y)
             return PathCriterion(ESTIMATES[criterion], y)
         held_out = ESTIMATES["cv"]
         if not has_folds:
-            held_out = automatic([each.estimator for each in candidates], X, y)
+            held_out = automatic(candidates, y)
         if criterion == "auto":
             return PathCriterion(held_out, y)
         routed = {}
         if get_config()["enable_metadata_routing"]:
             routed = self._routed("criterion", "score", params)
-        return ScorerCriterion.of(criterion, held_out, estimators, X, y, routed)
+        return ScorerCriterion.of(criterion, held_out, candidates, X, y, routed)
 
     def _needs_folds(self, params):
         """Whether ``cv`` or ``groups`` ask for folds.
@@ -560,12 +640,17 @@ class TrajectoryEarlyStoppingCV(
             )
         return bool(given)
 
-    def _between(self, candidates, losses, X, y):
-        """The scorer that compares members whose losses differ, else None."""
+    def _between(self, candidates, losses, X, y, weights):
+        """The scorer that compares members whose losses differ, else None.
+
+        Its scores have the weights of the rows, as losses do.
+        """
         if self.criterion != "auto" or len(losses) < 2 or are_alike(losses):
             return None
-        scorer, members = usual_scorer(candidates[0].estimator), by_member(candidates)
-        return ScorerCriterion.of(scorer, ESTIMATES["cv"], members.values(), X, y, {})
+        scorer = usual_scorer(candidates[0].estimator)
+        params = {} if weights is None else {"sample_weight": weights}
+        estimate = ESTIMATES["cv"]
+        return ScorerCriterion.of(scorer, estimate, candidates, X, y, params)
 
     def _rule_for(self, members, X):
         """The rule; "auto" is a blend of the default members where possible."""
@@ -585,16 +670,19 @@ class TrajectoryEarlyStoppingCV(
         list of EvaluatedFit or None
             None for those that ``time_limit`` has left out.
         """
-        by_group = groupby(candidates, key=lambda each: (each.group, each.member))
+        by_group = groupby(candidates, key=lambda each: each.group)
         groups = [list(group) for _, group in by_group]
         prices, order = [None] * len(groups), range(len(groups))
         if stages.deadline is not None:
-            prices = prices_of(groups, X, y)
+            prices = prices_of(groups, y)
             order = np.argsort([price.total for price in prices], kind="stable")
         calls = []
         for place in order:
-            estimators = [each.estimator for each in groups[place]]
-            passed = X, y, fit_params[groups[place][0].member]
+            first, estimators = (
+                groups[place][0],
+                [each.estimator for each in groups[place]],
+            )
+            passed = first.X, y, fit_params[first.member]
             calls.append((estimators, *passed, prices[place]))
         # Every run of a collection has all of its workers; one alone needs no process.
         n_jobs = 1 if is_collection(X) or len(groups) == 1 else self.n_jobs

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
+    X : array-like or None
+        The table that it is fitted to; None before it is known.
     group : int
         Candidates of a group differ only in automatic parameters.
     """
@@ -43,6 +46,7 @@ class Candidate(NamedTuple):
     member: str
     params: dict
     estimator: object
+    X: object = None
     group: int = 0
 
 
@@ -120,15 +124,13 @@ def check_collections(stopping, losses):
         )
 
 
-def by_member(candidates):
-    """An estimator of every member, by its name."""
-    return {each.member: each.estimator for each in candidates}
-
-
-def losses_of(candidates, X, y):
-    """The loss of every member on some data, by the name of the member, or None."""
-    members = by_member(candidates)
-    return {name: member._loss_on(X, y) for name, member in members.items()}
+def losses_of(candidates, y):
+    """The loss of every member on its table, by the name of the member, or None."""
+    members = {candidate.member: candidate for candidate in candidates}
+    return {
+        name: candidate.estimator._loss_on(candidate.X, y)
+        for name, candidate in members.items()
+    }
 
 
 def are_alike(losses):
@@ -142,9 +144,9 @@ def usual_scorer(estimator):
     return "accuracy" if is_classifier(estimator) else "r2"
 
 
-def check_losses(candidates, X, y):
+def check_losses(candidates, y):
     """Raise if members have different losses."""
-    losses = losses_of(candidates, X, y)
+    losses = losses_of(candidates, y)
     if len(losses) == 1 or are_alike(losses):
         return
     raise ValueError(
@@ -300,8 +302,12 @@ class ComposedOfMembers(Composition):
     def _is_portfolio(self):
         return self.estimator is None or isinstance(self.estimator, list)
 
-    def _members_for(self, X, y):
+    def _members_for(self, table, y):
         """Those that run on these data, checked, and why others do not.
+
+        Parameters
+        ----------
+        table : EncodedTable
 
         Returns
         -------
@@ -309,7 +315,7 @@ class ComposedOfMembers(Composition):
         left_out : dict of str to str
         """
         if self.estimator is None:
-            members, left_out = self._default_for(X, y)
+            members, left_out = self._default_for(table, y)
         else:
             members, left_out = self._members(), {}
         if self._is_portfolio():
@@ -317,10 +323,12 @@ class ComposedOfMembers(Composition):
         check_members(members, self)
         return members, left_out
 
-    def _default_for(self, X, y):
+    def _default_for(self, encoded, y):
         """Members of the default portfolio that can run on these data."""
-        task = task_of(X, y) if self.task == "auto" else self.task
-        table = Table.of(X, y)
+        task = task_of(encoded.X, y) if self.task == "auto" else self.task
+        table = Table.of(encoded.X, y)
+        if encoded.encoder is not None:  # whose views have what members can take
+            table = replace(table, has_missing=False)
         is_of_table = self.criterion in tuple(ESTIMATES)
         needed = ESTIMATES[self.criterion] if is_of_table else None
         members, left_out = that_take(PORTFOLIOS[task](table), table, needed)
@@ -328,10 +336,14 @@ class ComposedOfMembers(Composition):
         warn_of_columns(left_out)
         return members, left_out
 
-    def _candidates(self, members, X, y, fit_params):
+    def _candidates(self, members, table, y, fit_params):
         """An estimator of every member and combination, its parameters checked.
 
         What a member leaves to us is compared as combinations are.
+
+        Parameters
+        ----------
+        table : EncodedTable
         """
         names = [name for name, _ in members]
         if self._is_portfolio():
@@ -344,15 +356,15 @@ class ComposedOfMembers(Composition):
             for combination in compared[name]
         ]
         self._give_folds(candidates)
-        return [
-            candidate_of(
-                each.member, each.estimator, {**each.params, **values}
-            )._replace(group=group)
-            for group, each in enumerate(candidates)
-            for values in each.estimator._left_to_compare(
-                X, y, fit_params[each.member].get("sample_weight")
-            )
-        ]
+        compared = []
+        for group, candidate in enumerate(map(table.encoded, candidates)):
+            name, params, estimator, X, _ = candidate
+            weights = fit_params[name].get("sample_weight")
+            for values in estimator._left_to_compare(X, y, weights):
+                _, _, estimator, *_ = candidate_of(name, candidate.estimator, values)
+                both = {**params, **values}
+                compared.append(Candidate(name, both, estimator, X, group))
+        return compared
 
     def _give_folds(self, candidates):
         """Let ``cv`` be that of all candidates.
@@ -413,6 +425,11 @@ class ComposedOfMembers(Composition):
         # Members that run by default are those that can take the data.
         needs = any if self.estimator is None else all
         tags = tags_of(self._members(), super().__sklearn_tags__(), needs)
+        if self.encoder is not None and not (
+            isinstance(self.encoder, str) and self.estimator is not None
+        ):
+            tags.input_tags.allow_nan = True
+            tags.input_tags.categorical = tags.input_tags.string = True
         if self.estimator is None and self.task == "auto" and "task_" not in vars(self):
             # It may become one. Cross-validation then splits by classes where y has
             # some, and numbers as they come.

@@ -207,16 +207,25 @@ class LogLosses:
     loss: Loss
 
     def part(self, held_out, target):
-        """The part of a member to mix: the probability of every row's class, (n, 1)."""
-        label = np.searchsorted(held_out.classes_, target[:, 0])
-        found = np.asarray(held_out.predict_proba(None), dtype=np.float64)
-        own = found[np.arange(len(label)), label]
-        return np.maximum(own, SMALLEST_PROBABILITY)[:, None]
+        """The part of a member to mix: the probability of what every row is.
+
+        That of its class, (n_rows, 1), or of each label, as it has it or not, (n_rows,
+        n_labels).
+        """
+        probabilities = np.asarray(held_out.predict_proba(None), dtype=np.float64)
+        if target.shape[1] > 1:
+            observed = np.where(target > 0, probabilities, 1 - probabilities)
+        else:
+            label = np.searchsorted(held_out.classes_, target)
+            observed = np.take_along_axis(probabilities, label, axis=1)
+        return np.maximum(observed, SMALLEST_PROBABILITY)
 
     def weights(self, parts, target, rows):
         """The weights of the likeliest mixture."""
-        return likeliest_weights(parts[:, 0], rows)
+        n_rows, n_labels, n_members = parts.shape
+        shares = parts.reshape(n_rows * n_labels, n_members)
+        return likeliest_weights(shares, np.repeat(rows, n_labels))
 
     def losses(self, combined, target):
         """The loss of each row by a mixture of the parts, (n_rows,)."""
-        return -np.log(combined[:, 0])
+        return -np.log(combined).mean(axis=1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 from sklearn import ensemble
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import type_of_target
 
@@ -21,6 +22,7 @@ from .._warnings import warn
 from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..linear_model import IterativeRidge, TrajectoryLasso, TrajectoryLogisticRegression
 from ..staged import Staged
+from ..tables.cells import may_be_dense
 
 # A kernel machine on more rows takes more than some fifteen seconds on one core, and so
 # do extra trees.
@@ -30,7 +32,6 @@ MOST_FOREST_ROWS = 5000
 SPARSE = "X is sparse"
 MISSING, CATEGORIES = "X has missing values", "X has columns of categories"
 SEVERAL = "y has several targets"
-BEFORE = {MISSING: "a SimpleImputer", CATEGORIES: "a OneHotEncoder"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Table:
         if is_foreign(X):
             return replace(found, is_foreign=True)
         if sparse.issparse(X) or has_sparse_columns(X):
-            return replace(found, is_sparse=True)
+            return replace(found, is_sparse=not may_be_dense(X))
         return found._with_columns(X)
 
     def _with_columns(self, X):
@@ -89,15 +90,14 @@ class Table:
         strings = [name for name, column in X.items() if _holds_strings(column)]
         if strings:
             raise ValueError(
-                f"Columns {strings} of X hold strings: as categories, by "
-                "X.astype({column: 'category'}), boosted trees can take them, and "
-                "after a OneHotEncoder, in a pipeline, all models."
+                f"Columns {strings} of X hold strings, and encoder=None passes them on "
+                "as they are: encoder='auto' makes numbers of them."
             )
         times = [name for name, dtype in X.dtypes.items() if dtype.kind in "mM"]
         if times:
             raise ValueError(
-                f"Columns {times} of X hold dates or durations: pass numbers made of "
-                "them, such as X[column].dt.dayofyear or X[column].dt.total_seconds()."
+                f"Columns {times} of X hold dates or durations, and encoder=None "
+                "passes them on as they are: encoder='auto' makes numbers of them."
             )
         return replace(
             self,
@@ -124,9 +124,10 @@ def _why_not(name, member, table, estimate):
     if table.has_missing and not tags.input_tags.allow_nan:
         return MISSING
     # The one parameter by which scikit-learn's estimators take categories.
-    if table.has_categories and "estimator__categorical_features" not in (
-        member.get_params()
-    ):
+    takes_categories = any(
+        name.endswith("__categorical_features") for name in member.get_params()
+    )
+    if table.has_categories and not takes_categories:
         return CATEGORIES
     if name == "kernel" and not table.is_here:
         return "a kernel needs rows in memory"
@@ -161,19 +162,19 @@ def that_take(members, table, estimate=None):
 
 
 def warn_of_columns(left_out):
-    """Say what lets members that cannot take columns as they are take them.
+    """Warn of members that would take columns after an encoder.
 
     Parameters
     ----------
     left_out : dict of str to str
         As :func:`that_take` returns it.
     """
-    for reason, step in BEFORE.items():
+    for reason in (MISSING, CATEGORIES):
         names = [name for name, why in left_out.items() if why == reason]
         if names:
             warn(
-                f"{', '.join(names)} cannot be compared, since {reason}: {step} "
-                "before, in a pipeline, lets them run.",
+                f"{', '.join(names)} cannot be compared with encoder=None, since "
+                f"{reason}: encoder='auto' lets them run.",
                 UserWarning,
             )
 
@@ -208,9 +209,17 @@ SAY_WHICH = (
 # At one strength of several an iterate need not be more exact than that: the next
 # strength goes on from there. Where rows are many this saves updates.
 TOLERANCE = 1e-4
-# Boosted trees and extra trees.
-REGRESSORS = ensemble.HistGradientBoostingRegressor, ensemble.ExtraTreesRegressor
-CLASSIFIERS = ensemble.HistGradientBoostingClassifier, ensemble.ExtraTreesClassifier
+# Boosted trees and extra trees, and what makes the first take several outputs.
+REGRESSORS = (
+    ensemble.HistGradientBoostingRegressor,
+    ensemble.ExtraTreesRegressor,
+    MultiOutputRegressor,
+)
+CLASSIFIERS = (
+    ensemble.HistGradientBoostingClassifier,
+    ensemble.ExtraTreesClassifier,
+    MultiOutputClassifier,
+)
 # Members of the user's own choice take the columns as they are.
 COLUMNS = {"standardize": True}
 # Small trees of few columns for tables of some hundred rows: the best of eight forms on
@@ -281,16 +290,20 @@ def _dense(table):
 
 
 def _trees(table, classes, share):
-    """Boosted trees, and extra trees, which try a share of the columns at a split."""
-    boosted, extra = classes
+    """Boosted trees, and extra trees, which try a share of the columns at a split.
+
+    Extra trees take several outputs as they are, boosted trees are grown for each.
+    """
+    boosted, extra, per_output = classes
     is_small = table.n_rows <= MOST_FOR_SMALL
     n_trees = MOST_SMALL if is_small else MOST_USUAL
     size = {"max_iter": n_trees, **(SMALL if is_small else USUAL)}
     # They try fewer columns where rows are many.
     most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
     n_tried = max(1, int(min(share * table.n_columns, most)))
+    trees = boosted(random_state=0, **size)
     return [
-        ("boosted trees", Staged(boosted(random_state=0, **size))),
+        ("boosted trees", Staged(per_output(trees) if table.n_targets > 1 else trees)),
         ("extra trees", Staged(extra(max_features=n_tried, **EXTRA))),
     ]
 

@@ -15,7 +15,8 @@ class OfOneTask(TrajectoryEarlyStoppingCV):
     """A stopping estimator with one ``task``, which a subclass defines."""
 
     _parameter_constraints = dict(TrajectoryEarlyStoppingCV._parameter_constraints)
-    del _parameter_constraints["task"]
+    del _parameter_constraints["task"], _parameter_constraints["class_weight"]
+    class_weight = None
 
     @names_keywords
     def __init__(
@@ -52,8 +53,7 @@ default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of the lasso, a path of ridge,
         boosted trees, a kernel machine (up to 10,000 rows) and extra trees (up to
-        5000); linear models and kernels standardise the columns themselves. If X has
-        missing values or categories, only trees are used.
+        5000); linear models and kernels standardise the columns themselves.
     criterion : {"auto", "risk", "loo", "cv"}, str or callable, default="auto"
         The estimate to minimise, or a scorer to maximise.
     cv : int, splitter or iterable, default=None
@@ -69,9 +69,10 @@ default=None
     param_grid : dict or list of dicts, default=None
         Values of parameters of ``estimator`` to compare.
     encoder : {"auto"}, TableEncoder or None, default="auto"
-        Makes numbers of the columns of X, for each model those that it can use. "auto"
-        is ``TableEncoder()`` with ``estimator=None``, and None otherwise: X is then
-        passed on as it is.
+        Makes numbers of the columns of X, for each model those that it can use:
+        categories, dates, texts and missing values are taken as they are. "auto" is
+        ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
+        None with an ``estimator``.
     time_limit : float, default=None
         Seconds that ``fit`` may take. Models run in the order of the time that they are
         expected to take; a run that would take longer than what is left is cut, and its
@@ -90,6 +91,8 @@ default=None
     ----------
     estimator_ : estimator
         The chosen model, set to the chosen iterate, or the blend of several.
+    encoder_ : TableEncoder or None
+        The fitted encoder: what it has made of the columns of X.
     members_ : dict of str to estimator
         The models kept: all with ``rule="blend"``, otherwise the chosen one.
     weights_ : dict of str to float
@@ -99,8 +102,8 @@ default=None
     best_iter_ : int
         Index of the chosen iterate of ``best_member_``.
     best_score_ : float
-        Estimated mean squared error of ``estimator_`` on unseen rows; with a scorer as
-        ``criterion`` its score, and greater is better.
+        Estimated mean squared error of ``estimator_`` on unseen rows, and smaller is
+        better; with a scorer as ``criterion`` its score, and greater is better.
     best_score_corrected_ : float
         ``best_score_``, corrected for the optimism of the choice: what to expect on new
         rows. Without losses of single rows, as with scorers, there is none.
@@ -122,11 +125,29 @@ default=None
         The same for every model.
     results_ : dict of lists
         What was compared, and what was left out and why, as in
-        :class:`TrajectoryEarlyStoppingCV`.
+        :class:`TrajectoryEarlyStoppingCV`. :meth:`leaderboard` is a sorted table of it.
+    cv_results_ : dict of arrays
+        The combinations of all models, with the names of
+        :class:`sklearn.model_selection.GridSearchCV`: "mean_test_score" has losses
+        times -1, so that greater is better.
+    best_index_ : int
+        The row of ``cv_results_`` of ``best_member_`` with ``best_params_``.
+    best_estimator_ : estimator
+        ``estimator_``, under the name of scikit-learn's searches.
+    held_out_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What ``estimator_`` predicts for every row of X from folds that have not seen
+        the row, for classifiers the probabilities of all classes; NaN for a row that no
+        fold holds out.
+    evals_result_ : dict of dict
+        Learning curves: of every model "held_out", and of those kept "train", each a
+        dict from the name of a loss to its value at every iterate.
     coef_ : ndarray of the shape of ``estimator_.coef_``
         Coefficients of the chosen iterate in units of X, if the model is linear.
     intercept_ : float or ndarray of shape (n_outputs,)
         Intercept of the chosen iterate, if the model is linear.
+    feature_importances_ : ndarray of shape (n_features,)
+        Importances of the features, if the chosen model has them; for others and for
+        blends see :class:`PermutationImportanceDisplay`.
     {n_features_in_, feature_names_in_}
 
     See Also
@@ -165,22 +186,30 @@ default=None
         A model, or several to compare, as in :class:`TrajectoryEarlyStoppingCV`; X is
         passed to them unscaled. None combines a path of logistic regression, boosted
         trees, a kernel machine (up to 10,000 rows) and extra trees (up to 5000); linear
-        models and kernels standardise the columns themselves. If X has missing values
-        or categories, only trees are used.
+        models and kernels standardise the columns themselves.
     {criterion}
     cv : int, splitter or iterable, default=None
         The folds used to evaluate all models. None: five random ones, stratified, of
         whole groups if ``groups`` are passed to ``fit``.
-    {rule, patience, param_grid, encoder, time_limit, verbose, n_jobs, random_state}
+    {rule, patience, param_grid}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in all models and in the blend: in the fits, and in the
+        losses by which iterates and weights are chosen. The ``sample_weight`` of a row
+        is multiplied by the weight of its class. "balanced" gives all classes the same
+        total weight.
+    {encoder, time_limit, verbose, n_jobs, random_state}
 
     Attributes
     ----------
-    {estimator_, members_, weights_, best_member_, best_iter_}
+    {estimator_, encoder_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend; with
-        a scorer as ``criterion`` its score, and greater is better.
+        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend, and
+        smaller is better; with a scorer as ``criterion`` its score, and greater is
+        better.
     {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
-    {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
+    {criterion_, task_, path_, member_paths_, results_, cv_results_, best_index_}
+    {best_estimator_, held_out_prediction_, evals_result_, coef_, intercept_}
+    {feature_importances_}
     {n_features_in_, feature_names_in_, classes_}
 
     See Also
@@ -199,3 +228,28 @@ default=None
     """
 
     task = "classification"
+    _parameter_constraints = {
+        **OfOneTask._parameter_constraints,
+        "class_weight": TrajectoryEarlyStoppingCV._parameter_constraints[
+            "class_weight"
+        ],
+    }
+
+    @names_keywords
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        criterion: str | Callable[..., Any] = "auto",
+        cv: Any = None,
+        rule: Literal["auto", "blend", "min", "one_se"] = "auto",
+        patience: Literal["auto"] | int | None = "auto",
+        param_grid: dict[Any, Any] | list[Any] | None = None,
+        class_weight: dict[Any, Any] | Literal["balanced"] | None = None,
+        encoder: Literal["auto"] | TableEncoder | None = "auto",
+        time_limit: float | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())

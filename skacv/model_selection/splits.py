@@ -55,10 +55,12 @@ class DrawnSplits:
 def draw_once(candidates, origins, X, y, fit_params):
     """Give the same splits to all candidates that have the same ``cv``.
 
+    X is what the splitter sees: the rows as the user has them.
+
     Parameters
     ----------
-    candidates : list of estimators
-        Their ``cv`` is set, where they have one.
+    candidates : list of Candidate
+        The ``cv`` of their estimators is set, where they have one.
     origins : list
         What the ``cv`` of every candidate is a copy of.
     fit_params : dict
@@ -74,12 +76,12 @@ def draw_once(candidates, origins, X, y, fit_params):
         return None
     drawn = {}
     for candidate, origin in zip(candidates, origins):
-        if not ESTIMATES["cv"].is_on(candidate):
+        if not ESTIMATES["cv"].is_on(candidate.estimator):
             continue
         if id(origin) not in drawn:
             found = _splits(candidate, X, y, fit_params)
             drawn[id(origin)] = DrawnSplits(origin, *found)
-        candidate.set_params(cv=drawn[id(origin)])
+        candidate.estimator.set_params(cv=drawn[id(origin)])
     groups = (each.groups for each in drawn.values() if each.groups is not None)
     return next(groups, None)
 
@@ -93,12 +95,13 @@ def _splits(candidate, X, y, fit_params):
         if key == "groups" or (routes and key != "sample_weight")
     }
     try:
-        splitter, split_params = splitter_of(candidate, y, params)
+        splitter, split_params = splitter_of(candidate.estimator, y, params)
         splits = list(splitter.split(X, y, **split_params))
         return splits, groups_of(split_params)
     except (TypeError, ValueError):
         # What is wrong with them comes first.
-        candidate._check_data(X, y, fit_params.get("sample_weight"))
+        weights = fit_params.get("sample_weight")
+        candidate.estimator._check_data(candidate.X, y, weights)
         raise
 
 

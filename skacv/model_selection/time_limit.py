@@ -158,31 +158,33 @@ class CandidateRun:
         return min(n_updates, self._n_updates + size)
 
 
-def prices_of(groups, X, y):
+def prices_of(groups, y):
     """The expected price of every group of candidates.
 
     Parameters
     ----------
     groups : list of list of Candidate
-    X, y : as passed to fit
+    y : as passed to fit
 
     Returns
     -------
     list of Price
         That of one candidate of each group: all of a group cost the same.
     """
-    is_summary = isinstance(X, RowSummary)
-    shape = X.shape if is_summary else shape_of(X)
-    # A collection may not know how many rows it has.
-    n_rows = 1 if is_collection(X) else max(1, shape[0])
-    n_columns = shape[1] if len(shape) > 1 else 1
     n_outputs = 1
-    if not (is_collection(X) or is_summary):
+    if not (y is None or is_collection(y)):
         n_outputs = max([1, *shape_of(y)[1:]])
         if is_classifier(groups[0][0].estimator):
             n_classes = len(np.unique(np.asarray(y)))
             n_outputs = n_classes if n_classes > 2 else 1
-    return [group[0].estimator._price(n_rows, n_columns, n_outputs) for group in groups]
+    prices = []
+    for (_, _, estimator, X, _), *_ in groups:
+        shape = X.shape if isinstance(X, RowSummary) else shape_of(X)
+        # A collection may not know how many rows it has.
+        n_rows = 1 if is_collection(X) else max(1, shape[0])
+        n_columns = shape[1] if len(shape) > 1 else 1
+        prices.append(estimator._price(n_rows, n_columns, n_outputs))
+    return prices
 
 
 def in_time(candidates, runs, deadline):

@@ -10,16 +10,54 @@ divided by that spread, and are multiplied by the one of a new row. The jackknif
 keeps its bound (Gupta, Kuchibhotla & Ramdas 2022, nested conformal prediction): the
 spread is a function of the same mu_{-i}.
 
+How large residuals are as a rule can also be learned from the residuals themselves. At
+a held-out row that is done without the residuals of its own fold, so that a row is
+compared with a size that knows as little of it as of a new row (Lei, G'Sell, Rinaldo,
+Tibshirani & Wasserman 2018, section 5.2; Papadopoulos, Gammerman & Vovk 2008).
+
 Rows of groups are not exchangeable, but groups are. A row of a new group is covered if
 every group has the same mass among the residuals, and one more has it beyond all of
 them (Lee, Barber & Willett 2023, "Distribution-free inference with hierarchical data").
 Several residuals of one row count as a group.
 """
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
 # What is a whole number but for rounding is that number.
 ROUNDING = 1e-9
+# The size of a residual is a mean over so many rows at least: fewer would be noisier.
+FEWEST_ROWS = 20
+# A size is no less than that share of the mean: a ratio to one near zero would be huge.
+SMALLEST_SIZE = 0.1
+# In so many folds the rows are, of which others say how large residuals are in one.
+SIZE_FOLDS = 5
+
+
+class HeldOutResiduals(NamedTuple):
+    """Rows that a model has not seen, for prediction intervals.
+
+    Attributes
+    ----------
+    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+        In units of the spread of targets under the loss.
+    predictions : ndarray of the same shape, or None
+        None where only the residuals are known.
+    units : ndarray of int, shape (n_held_out,), or None
+        The unit of every row, its group or itself, numbered from 0; None: every row is
+        a unit.
+    """
+
+    residuals: np.ndarray
+    predictions: np.ndarray | None
+    units: np.ndarray | None
+
+    @property
+    def n_units(self):
+        """How many residuals count, where those of a unit count as one."""
+        return len(self.residuals) if self.units is None else int(self.units.max()) + 1
 
 
 def checked_coverage(coverage):
@@ -73,6 +111,143 @@ def rank_of(coverage, n_units):
     return rank
 
 
+def intervals_around(predictions, held_out, coverage, loss, sizes=None):
+    """Predictions plus and minus quantiles of the sizes of held-out residuals.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    held_out : HeldOutResiduals
+    coverage : ndarray
+        From :func:`checked_coverage`.
+    loss : Loss
+        Defines the range and the spread of targets.
+    sizes : pair of ndarray, default=None
+        Expected sizes of the residuals at the held-out rows, and at the rows of the
+        predictions. None: they are alike everywhere.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+        With several coverages there is a last axis for these.
+    """
+    ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
+    residuals, widths = held_out.residuals, np.ones_like(predictions)
+    if held_out.predictions is not None:
+        widths = loss.spread(predictions)
+    if sizes is not None:
+        residuals, widths = residuals / sizes[0], widths * sizes[1]
+    around = partial(around_predictions, units=held_out.units)
+    ends = ends_of(around, predictions, residuals, ranks, widths)
+    return shaped(np.clip(ends, *loss.target_range), coverage)
+
+
+def shaped(ends, coverage):
+    """Ends without an axis for ranks where there is one coverage."""
+    return ends.reshape(*ends.shape[:-1], *coverage.shape)
+
+
+def sizes_by_prediction(held_out, predictions):
+    """Sizes of residuals as a function of the prediction.
+
+    Parameters
+    ----------
+    held_out : HeldOutResiduals
+        With predictions.
+    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
+        Each by the residuals of rows in other folds.
+    sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    """
+    residuals = held_out.residuals
+    n_rows, shape = len(residuals), residuals.shape[1:]
+    units = np.arange(n_rows) if held_out.units is None else held_out.units
+    targets = zip(
+        held_out.predictions.reshape(n_rows, -1).T,
+        residuals.reshape(n_rows, -1).T,
+        predictions.reshape(len(predictions), -1).T,
+    )
+    by_target = [
+        (
+            held_out_sizes(sizes_nearby, before, errors, units),
+            sizes_nearby(before, errors)(new),
+        )
+        for before, errors, new in targets
+    ]
+    return tuple(np.stack(part, axis=1).reshape(-1, *shape) for part in zip(*by_target))
+
+
+def sizes_nearby(predictions, residuals):
+    """The mean size of residuals of rows whose predictions are near, as a function.
+
+    A running mean over k rows in the order of the predictions, with k = n^(4/5) / 2,
+    the rate at which nearest neighbours estimate a smooth function of one variable best
+    (Stone 1980, "Optimal rates of convergence for nonparametric estimators").
+
+    Parameters
+    ----------
+    predictions, residuals : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    callable
+        It takes predictions, and gives positive numbers: between the middles of two
+        windows on a line, beyond the first and the last as there.
+    """
+    size = np.abs(residuals)
+    # Rows of equal predictions are in no order: each counts as their mean.
+    _, tied = np.unique(predictions, return_inverse=True)
+    alike = (np.bincount(tied, size) / np.bincount(tied))[tied]
+    order, n_rows = np.argsort(predictions, kind="stable"), len(size)
+    k = min(n_rows, max(FEWEST_ROWS, int(np.ceil(n_rows**0.8 / 2))))
+    sums = np.cumsum(np.r_[0.0, alike[order]])
+    means = (sums[k:] - sums[:-k]) / k
+    middles = predictions[order][(k - 1) // 2 :][: len(means)]
+    places, same = np.unique(middles, return_inverse=True)
+    means = np.bincount(same, means) / np.bincount(same)
+    floor = smallest_size(size)
+    return lambda at: np.maximum(np.interp(at, places, means), floor).astype(size.dtype)
+
+
+def smallest_size(sizes):
+    """The least that a residual is taken to be as a rule, above zero."""
+    # Where no residual is other than zero any size will do.
+    return SMALLEST_SIZE * sizes.mean() or 1.0
+
+
+def held_out_sizes(fitted, X, residuals, units, seed=0):
+    """Expected sizes of residuals at their rows, each from the residuals of others.
+
+    Shapes: returned (n_rows,).
+
+    Parameters
+    ----------
+    fitted : callable
+        ``fitted(X, residuals)`` learns the sizes, and returns a function of X.
+    X : {array-like, sparse matrix} of n_rows
+    residuals : ndarray of shape (n_rows,)
+    units : ndarray of int, shape (n_rows,)
+        The sample, or the group, of each row: those of one are held out together.
+    seed : int, default=0
+        Of the folds.
+    """
+    distinct, place = np.unique(units, return_inverse=True)
+    if len(distinct) < 2:
+        raise ValueError(
+            "method='scaled' needs at least 2 rows held out (or groups, where rows "
+            "have groups): take another method."
+        )
+    order = np.random.RandomState(seed).permutation(len(distinct))
+    fold = order[place] % min(SIZE_FOLDS, len(distinct))
+    sizes = np.empty_like(residuals)
+    for held_out in (fold == k for k in range(fold.max() + 1)):
+        sizes[held_out] = fitted(X[~held_out], residuals[~held_out])(X[held_out])
+    return sizes
+
+
 def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
     """Predictions plus and minus one of the ordered absolute residuals.
 
@@ -94,9 +269,7 @@ def around_predictions(predictions, residuals, rank, spread=1.0, units=None):
     ndarray of shape (n_samples, ..., 2)
         Lower and upper end.
     """
-    sizes = np.abs(residuals)
-    found = _ranked(sizes, rank) if units is None else _ranked_unit(sizes, rank, units)
-    width = found * spread
+    width = ranked(np.abs(residuals), rank, units) * spread
     return np.stack([predictions - width, predictions + width], axis=-1)
 
 
@@ -122,21 +295,21 @@ def jackknife_plus(predictions, residuals, rank, spread=1.0):
         Lower and upper end.
     """
     width = np.abs(residuals)[:, None] * spread
-    lower = _ranked(predictions - width, len(residuals) + 1 - rank)
-    upper = _ranked(predictions + width, rank)
+    lower = ranked(predictions - width, len(residuals) + 1 - rank)
+    upper = ranked(predictions + width, rank)
     return np.stack([lower, upper], axis=-1)
 
 
-def _ranked(values, rank):
-    """The value of that rank, 1 the smallest, along the rows."""
-    return np.partition(values, rank - 1, axis=0)[rank - 1]
+def ranked(values, rank, units=None):
+    """The value of that rank, 1 the smallest, along the rows.
 
-
-def _ranked_unit(values, rank, units):
-    """The least value below or at which ``rank`` units are, each counted by its share.
+    With units the least value below or at which ``rank`` units are, each counted by its
+    share.
 
     Shapes: values (n_rows, ...), units (n_rows,); returned (...).
     """
+    if units is None:
+        return np.partition(values, rank - 1, axis=0)[rank - 1]
     shares = 1 / np.bincount(units)[units]
     order = np.argsort(values, axis=0)
     place = np.argmax(np.cumsum(shares[order], axis=0) >= rank - ROUNDING, axis=0)

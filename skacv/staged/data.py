@@ -4,7 +4,7 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
@@ -18,7 +18,7 @@ from .._estimator.prediction.decisions import known_labels, targets_of
 from .._warnings import warn
 from .growing import last_of
 from .kind import response_of
-from .losses import LogLoss, WrongLabel, regression_loss
+from .losses import LogLoss, LogLossOfLabels, WrongLabel, regression_loss
 
 # Tables of CatBoost, XGBoost and LightGBM.
 OF_LIBRARIES = "Pool", "DMatrix", "QuantileDMatrix", "Dataset"
@@ -67,17 +67,36 @@ def known_of(staged, X, y):
     y = validated_target(y, is_classifier(staged))
     names = ("n_features_in_", "feature_names_in_")
     found = {name: vars(holder)[name] for name in names if name in vars(holder)}
-    if is_classifier(staged):
+    found["_is_multilabel"] = is_classifier(staged) and y.size > len(y)
+    if not is_classifier(staged):
+        found["_loss"] = regression_loss(staged._kind().minimising)
+    elif found["_is_multilabel"]:
+        check_takes_labels(staged)
+        found |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
+    else:
         check_classification_targets(y)
-        column_or_1d(y)  # several labels per row are not supported
+        if not get_tags(staged).target_tags.single_output:
+            raise ValueError(
+                f"{type(last).__name__} is for several labels in a row, and y has one: "
+                f"take its estimator, {type(last.estimator).__name__}, alone."
+            )
         has_probabilities = response_of(last) == "predict_proba"
-        found["classes_"] = np.unique(np.asarray(y))
+        found["classes_"] = np.unique(column_or_1d(y))
         if len(found["classes_"]) < 2:
             raise ValueError("y has one class, and at least 2 classes are needed.")
         found["_loss"] = LogLoss() if has_probabilities else WrongLabel()
-    else:
-        found["_loss"] = regression_loss(last)
     return found
+
+
+def check_takes_labels(staged):
+    """Raise where an estimator has no probabilities of several labels in a row."""
+    if not get_tags(staged).classifier_tags.multi_label:
+        name = type(last_of(staged.estimator)).__name__
+        raise ValueError(
+            f"y has several labels for each row, and {name} has no probabilities of "
+            "them: take a forest, or MultiOutputClassifier of a classifier with "
+            "predict_proba."
+        )
 
 
 def weights_of(kind, y, known, sample_weight):
@@ -98,27 +117,41 @@ def weights_of(kind, y, known, sample_weight):
     """
     y = np.asarray(y)
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    if "classes_" not in known:
+    if "classes_" not in known or known["_is_multilabel"]:
         return weights
     classes, label = np.unique(y, return_inverse=True)
     by_class = kind.class_weights(classes, y.ravel(), weights)
     return weights * by_class[label.ravel()]
 
 
-def warn_of_class_weights(kind):
+def weighing_classes(estimator):
+    """The parameters of an estimator that weigh classes, those of its parts included.
+
+    Returns
+    -------
+    dict
+        Their values, which do weigh classes.
+    """
+    found = {}
+    for name, value in estimator.get_params().items():
+        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
+        is_plain = isinstance(value, str | int | float | None)
+        if off is not None and not (is_plain and value in off):
+            found[name] = value
+    return found
+
+
+def warn_of_class_weights(kind, is_multilabel):
     """Warn of parameters that weigh classes in the fits alone.
 
     The early stopping of XGBoost and LightGBM does not count them either. Parameters of
     estimators inside of others, such as those of bagging, are among them, and
     ``class_weight`` of LightGBM's regressor, whose classes are the values of y.
     """
-    weighed = kind.weighs_losses if is_classifier(kind.estimator) else ()
-    for name, value in kind.estimator.get_params().items():
-        off = WEIGH_CLASSES.get(name.rpartition("__")[2])
-        if off is None or name in weighed:
-            continue
-        is_off = isinstance(value, str | int | float | None) and value in off
-        if not is_off:
+    weighs = is_classifier(kind.estimator) and not is_multilabel
+    weighed = kind.weighs_losses if weighs else ()
+    for name, value in weighing_classes(kind.estimator).items():
+        if name not in weighed:
             warn(
                 f"{name}={value!r} of {type(kind.estimator).__name__} weighs classes "
                 "in the fits, but not in the losses that choose the number of stages: "
@@ -135,7 +168,7 @@ def check_enough(y):
 
 def target_of(y, known):
     """Targets as the loss needs them, (n_samples, n_outputs)."""
-    if "classes_" not in known:
+    if "classes_" not in known or known["_is_multilabel"]:
         settings = {"ensure_2d": False, "ensure_all_finite": False, "input_name": "y"}
         return check_array(y, dtype=np.float64, **settings).reshape(len(y), -1)
     label, n_classes = known_labels(y, known["classes_"]), len(known["classes_"])

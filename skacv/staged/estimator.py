@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -25,7 +25,7 @@ from .._compat import (
     validate_parameters,
     with_callbacks,
 )
-from .._estimator.data.checks import summed
+from .._estimator.data.checks import summed, validated_target
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_KEPT
 from .._estimator.estimates.folds import groups_of, splitter_of
@@ -327,7 +327,7 @@ class Staged(
                 "as criterion.",
                 UserWarning,
             )
-        warn_of_class_weights(kind)
+        warn_of_class_weights(kind, run.names["_is_multilabel"])
         progress = FitProgress(
             self,
             n_planned=n_stages - run.n_stages,
@@ -380,17 +380,19 @@ class Staged(
 
     def _begun(self, X, y, params, asked):
         """A run without stages yet."""
-        known = known_of(self, X, y)
+        known, passed = known_of(self, X, y), (X, y, params)
+        y = validated_target(y, is_classifier(self))
         splitter, of_split = self._splitter(y, params)
         of_fit = self._params_of_fit(params).checked(_num_samples(y))
         known["_offset"] = of_fit.offset
         weights = weights_of(self._kind(), y, known, of_fit.last.get("sample_weight"))
         known["_row_weights"] = weights
         known["_groups"] = groups = groups_of(of_split)
-        target = target_of(np.asarray(y), known)
+        target = target_of(y, known)
         known["_loss"].check_target(target)
         rows, loss = np.arange(len(target)), known["_loss"]
-        evaluated_on = target, weights, known.get("classes_")
+        classes = None if known["_is_multilabel"] else known.get("classes_")
+        evaluated_on = target, weights, classes
         training = Evaluation(loss, [(rows, rows)], *evaluated_on, most_kept=0)
         evaluation = None
         if splitter is not None:
@@ -405,8 +407,7 @@ class Staged(
                 loss, folds, *evaluated_on, held_out.MOST_KEPT, groups
             )
         # What is passed again is known by being the same objects.
-        passed, data = (X, y, params), (summed(X), y)
-        evaluations = training, evaluation
+        data, evaluations = (summed(X), y), (training, evaluation)
         return StagedRun.of(
             self.estimator, passed, asked, data, of_fit, *evaluations, known
         )
@@ -477,6 +478,7 @@ class Staged(
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         known_of(self, X, y)
         params, X = FitParams({}, weights).checked(_num_samples(y)), summed(X)
+        y = validated_target(y, is_classifier(self))
         one = Growing.of(self.estimator, X, y, params, held_out=X)
         with warnings.catch_warnings(action="ignore"):
             one.grown(self._kind().n_next(1))
@@ -497,8 +499,12 @@ class Staged(
         return router.add(splitter=check_cv(self.cv), method_mapping=split)
 
     def __sklearn_tags__(self):
-        tags = get_tags(self.estimator)
+        kind = kind_of(self.estimator)
+        tags = get_tags(self.estimator) if kind is None else kind.tags()
         tags.array_api_support = False
-        if tags.classifier_tags is not None:  # one label per row
-            tags.target_tags.multi_output = tags.classifier_tags.multi_label = False
+        of_classes, of_target = tags.classifier_tags, tags.target_tags
+        if of_classes is not None:  # several labels in a row need probabilities
+            of_classes.multi_label |= of_target.multi_output
+            of_classes.multi_label &= self._response() == "predict_proba"
+            of_target.multi_output = of_classes.multi_label
         return tags

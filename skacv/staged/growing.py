@@ -122,15 +122,13 @@ class Growing:
         predictions : ndarray of shape (last - first, n_held_out, ...)
         carried : object
         """
-        # One that has ended goes on as it is.
-        stages = np.minimum(np.arange(first, last), self.stages.n_stages - 1)
-        begin, carried = stages[0], carried if stages[0] == first else None
-        if self.offset is not None and carried is None:
+        begin, has_ended = first, first >= self.stages.n_stages
+        if self.offset is not None and (carried is None or has_ended):
             begin, carried = 0, self.offset
-        found, carried = self.stages.predictions(
-            self.held_out, begin, stages[-1] + 1, carried
+        predictions, carried = self.stages.predictions_to(
+            self.held_out, begin, last, carried
         )
-        return self.of_classes(found[stages - begin], classes), carried
+        return self.of_classes(predictions[first - begin :], classes), carried
 
     def staged(self, X, last):
         """Predictions of stages for any rows, one after the other.

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from .._compat import class_weights
 
@@ -86,6 +87,15 @@ class Kind(ABC):
         return isinstance(estimator, cls.classes)
 
     # What is known before it grows.
+
+    @property
+    def minimising(self):
+        """The estimator whose parameters name the loss that stages reduce."""
+        return self.estimator
+
+    def tags(self):
+        """What the estimator takes, as scikit-learn's tags say it."""
+        return get_tags(self.estimator)
 
     def count_name(self):
         """The parameter with the number of stages, by the name that has been set."""
@@ -202,6 +212,27 @@ class Kind(ABC):
         Returns
         -------
         predictions : ndarray of shape (last - first, n_samples, ...)
-            Values of :func:`response_of`.
+            Values of :func:`response_of`; if rows have several labels, the probability
+            of each of them, (last - first, n_samples, n_labels).
         carried : object
         """
+
+    def predictions_to(self, X, first, last, carried=None):
+        """The same, also of stages after the last: they predict what that one does.
+
+        Parameters
+        ----------
+        X, first, last, carried
+            As in :meth:`predictions`.
+
+        Returns
+        -------
+        predictions : ndarray of shape (last - first, n_samples, ...)
+        carried : object
+        """
+        stages = np.minimum(np.arange(first, last), self.n_stages - 1)
+        begin = stages[0]
+        predictions, carried = self.predictions(
+            X, begin, stages[-1] + 1, carried if begin == first else None
+        )
+        return predictions[stages - begin], carried

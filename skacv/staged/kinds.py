@@ -13,9 +13,11 @@ from functools import cached_property
 from itertools import islice
 
 import numpy as np
-from sklearn import ensemble
+from sklearn import ensemble, multioutput
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import unique_labels
+from sklearn.utils.parallel import Parallel, delayed
 
 from .._compat import Resumed, class_weights, predicted_by, staged_sums, with_stages
 from .._estimator.estimates.recording import RecordsTrajectory
@@ -27,6 +29,31 @@ from .xgboost_boosters import XGBoost
 # Where copies are kept of a model and its folds: what they may take in all. Of as many
 # stages as there is room for all are kept, of others only some.
 MOST_BYTES = 1 << 28
+
+
+def label_probabilities(probabilities, classes):
+    """Probabilities of the label 1 of each of several outputs.
+
+    It is zero where no training row of an output has that label.
+
+    Parameters
+    ----------
+    probabilities : sequence of ndarray of shape (..., n_samples, n_classes)
+    classes : sequence of ndarray of shape (n_classes,)
+        The labels of every output: 0, 1, or both.
+
+    Returns
+    -------
+    ndarray of shape (..., n_samples, n_outputs)
+    """
+    # Boosting of one class has probabilities of two.
+    return np.stack(
+        [
+            values[..., : len(labels)][..., labels == 1].sum(axis=-1)
+            for values, labels in zip(probabilities, classes)
+        ],
+        axis=-1,
+    )
 
 
 class WarmStart(Kind):
@@ -150,9 +177,11 @@ class Forests(Averages):
         X = check_array(
             X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
         )
-        response = response_of(self.estimator)
-        for tree in self.estimator.estimators_[first:last]:
-            yield getattr(tree, response)(X)
+        forest, response = self.estimator, response_of(self.estimator)
+        for tree in forest.estimators_[first:last]:
+            values = getattr(tree, response)(X)
+            has_labels = isinstance(values, list)
+            yield label_probabilities(values, forest.classes_) if has_labels else values
 
 
 class Baggings(Averages):
@@ -298,7 +327,7 @@ class Passes(Copied):
 
     def _go_on(self, X, y, params, is_first):
         if is_first and is_classifier(self.estimator):
-            params = {**params, "classes": np.unique(y)}
+            params = {**params, "classes": unique_labels(y)}
             self._balance(y, **params)
         self.estimator.partial_fit(X, y, **params)
 
@@ -325,6 +354,131 @@ class Iterations(Copied):
         self.estimator.fit(X, y, **params)
 
 
+class PerOutput(Kind):
+    """One estimator for each output, all with the same number of stages.
+
+    Attributes
+    ----------
+    inner : Kind
+        The estimator of a single output, as the user has it.
+    outputs : list of Kind
+        That of every output, where it grows.
+    """
+
+    classes = multioutput.MultiOutputRegressor, multioutput.MultiOutputClassifier
+    weighs_losses = ()
+
+    def __init__(self, estimator):
+        super().__init__(estimator)
+        self.inner, self.outputs = kind_of(estimator.estimator), []
+        self.unit, self.patience = self.inner.unit, self.inner.patience
+        self.of_columns = self.inner.of_columns
+
+    @classmethod
+    def is_of(cls, estimator):
+        return super().is_of(estimator) and kind_of(estimator.estimator) is not None
+
+    @property
+    def minimising(self):
+        return self.inner.minimising
+
+    def tags(self):
+        # X is passed on as it is, of which scikit-learn's tags say less.
+        tags = super().tags()
+        tags.input_tags = self.inner.tags().input_tags
+        return tags
+
+    def count_name(self):
+        return f"estimator__{self.inner.count_name()}"
+
+    def n_planned(self):
+        return self.inner.n_planned()
+
+    def asked_to_stop(self):
+        return self.inner.asked_to_stop()
+
+    def unread_metrics(self, loss, params):
+        return self.inner.unread_metrics(loss, params)
+
+    def cloned(self):
+        return self._around(self.inner.cloned())
+
+    def _around(self, estimator):
+        """The same for another estimator of each output."""
+        return type(self.estimator)(estimator, n_jobs=self.estimator.n_jobs)
+
+    def begun(self):
+        return type(self)(self.cloned())
+
+    def n_next(self, n_stages):
+        return self.inner.n_next(n_stages)
+
+    def grow(self, n_stages, X, y, params):
+        if params.get(self.inner.offset) is not None:
+            raise ValueError(
+                f"{self.inner.offset} would be added to all outputs alike: fit a model "
+                "for each column of y."
+            )
+        y = np.asarray(y).reshape(len(y), -1)
+        self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
+        Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(
+            delayed(output.grow)(n_stages, X, column, params)
+            for output, column in zip(self.outputs, y.T)
+        )
+
+    @property
+    def n_stages(self):
+        return max((output.n_stages for output in self.outputs), default=0)
+
+    def recorded(self):
+        # Those that have ended before the others stay as they are.
+        return max(self.outputs, key=lambda output: output.n_stages).recorded()
+
+    def n_kept(self, n_models):
+        if not self.outputs:
+            return self.inner.n_kept(n_models)
+        return self.outputs[0].n_kept(n_models * len(self.outputs))
+
+    def keep(self, stages):
+        return self._with([output.keep(stages) for output in self.outputs])
+
+    def without_rows(self):
+        return self._with([output.without_rows() for output in self.outputs])
+
+    def _with(self, outputs):
+        found = copy(self)
+        found.outputs = outputs
+        return found
+
+    def fitted(self):
+        return self.at(self.n_stages)
+
+    def at(self, t):
+        outputs = [output.at(min(t, output.n_stages)) for output in self.outputs]
+        inner = kind_of(outputs[0])
+        found = self._around(inner.cloned().set_params(**{inner.count_name(): t}))
+        found.estimators_ = outputs
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(outputs[0], name):
+                setattr(found, name, getattr(outputs[0], name))
+        if is_classifier(found):
+            found.classes_ = [output.classes_ for output in outputs]
+        return found
+
+    def predictions(self, X, first, last, carried=None):
+        carried = carried or [None] * len(self.outputs)
+        values, carried = zip(
+            *(
+                output.predictions_to(X, first, last, sums)
+                for output, sums in zip(self.outputs, carried)
+            )
+        )
+        if is_classifier(self.estimator):
+            classes = [output.fitted().classes_ for output in self.outputs]
+            return label_probabilities(values, classes), list(carried)
+        return np.stack(values, axis=-1), list(carried)
+
+
 # The first that an estimator is of is its kind.
 KINDS = [
     XGBoost,
@@ -337,11 +491,12 @@ KINDS = [
     AtOnce,
     Passes,
     Iterations,
+    PerOutput,
 ]
 CAN = (
     "estimators of skacv, gradient boosting of scikit-learn, XGBoost, LightGBM and "
-    "CatBoost, AdaBoost, forests, bagging, and those with partial_fit or warm_start "
-    "and max_iter"
+    "CatBoost, AdaBoost, forests, bagging, those with partial_fit or warm_start and "
+    "max_iter, and MultiOutputRegressor and MultiOutputClassifier of any of these"
 )
 
 

@@ -97,6 +97,22 @@ class LogLoss(Loss):
 
 
 @dataclass(frozen=True)
+class LogLossOfLabels(Loss):
+    """Minus the logarithm of the probability of a label, or of its absence.
+
+    Predictions are the probabilities of the labels of a row, which may have several.
+    They are clipped as in :class:`LogLoss`.
+    """
+
+    name = LogLoss.name
+
+    def value(self, target, predictor):
+        least = np.finfo(predictor.dtype).eps
+        observed = np.where(target > 0, predictor, 1 - predictor)
+        return -np.log(np.clip(observed, least, 1 - least))
+
+
+@dataclass(frozen=True)
 class WrongLabel(Loss):
     """One if the label of the largest decision is wrong, else zero."""
 

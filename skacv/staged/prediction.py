@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +11,24 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._compat import available_if
-from .._estimator.data.checks import summed, validated_target, validated_weights
+from .._estimator.data.checks import (
+    is_indicator,
+    summed,
+    validated_target,
+    validated_weights,
+)
 from .._estimator.delegation import routed
 from .._estimator.estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
-from .._estimator.prediction.decisions import label_of
+from .._estimator.prediction.decisions import indicator_of, label_of
 from .._estimator.prediction.prediction_intervals import intervals_of
+from .._estimator.prediction.prediction_sets import sets_of
 from .._estimator.prediction.predictions import checked_iterate
 from .data import target_of
 from .growing import last_of
 from .kind import response_of
+from .kinds import label_probabilities
 from .losses import regression_loss
 
 
@@ -103,9 +110,14 @@ class PredictsByStages(FittedState):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            For several labels in a row the probability of each, (n_samples, n_labels),
+            as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
         check_is_fitted(self)
-        return self.estimator_.predict_proba(summed(X))
+        found = self.estimator_.predict_proba(summed(X))
+        if isinstance(found, list):  # of forests and MultiOutputClassifier
+            return label_probabilities(found, self.estimator_.classes_)
+        return found
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -150,10 +162,19 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        found = self._model.staged(summed(X), self.n_iter_)
-        is_labelled = is_classifier(self)
-        for each in found:
-            yield label_of(each, self.classes_) if is_labelled else each
+        yield from map(self._predicted, self._model.staged(summed(X), self.n_iter_))
+
+    def _predicted(self, response):
+        """What ``predict`` makes of probabilities, decisions or predictions."""
+        if not is_classifier(self):
+            return response
+        if self._is_multilabel:
+            return indicator_of(response)
+        return label_of(response, self.classes_)
+
+    def _response(self):
+        """The method by whose values stages are judged."""
+        return response_of(last_of(self.estimator))
 
     @available_if(_inner_has("predict_proba"))
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
@@ -235,9 +256,12 @@ class PredictsByStages(FittedState):
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Nominal probability that an interval contains the target of an unseen row;
             with several there is an interval for each.
-        method : {"auto", "cv"}, default="auto"
-            The prediction plus and minus a quantile of the held-out residuals of the
-            stages in use.
+        method : {"auto", "scaled", "cv"}, default="auto"
+            "auto" is "scaled": the prediction plus and minus q s, where s is the mean
+            size of the held-out residuals of rows with nearby predictions, and q is a
+            quantile of the sizes of the held-out residuals, each divided by the s of
+            rows in other folds [1]_. "cv": plus and minus a quantile of the sizes of
+            the held-out residuals, the same width for all rows.
 
         Returns
         -------
@@ -249,16 +273,66 @@ class PredictsByStages(FittedState):
         ------
         ValueError
             If coverage is not in (0, 1), if there are too few rows for it, without
-            folds, with a method that needs training rows, or if fit was passed offsets.
+            folds, or if fit was passed offsets.
+
+        References
+        ----------
+        .. [1] Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018),
+               "Distribution-free predictive inference for regression", section 5.2.
         """
         check_is_fitted(self)
         self._check_no_offset("predict_interval", "predict")
-        if method == "scaled":
-            raise ValueError(
-                "method='scaled' needs the training rows, and Staged does not keep "
-                "them: take method='cv', or fit lower and upper quantiles."
-            )
+        method = "scaled" if method == "auto" else method
         return intervals_of(self, X, coverage, method)
+
+    @available_if(_inner_has("predict_proba"))
+    @takes_coverage
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets: the classes that a row may have, from held-out rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            With q the k-th smallest score of the true classes of n held-out rows, k =
+            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
+            most q. "lac": one minus the probability of the class [1]_. The sets are the
+            smallest on average, and empty where no class is likely enough. "aps": the
+            probability of all likelier classes together [2]_, without randomisation
+            (their u = 1). The likeliest class is always in the set, and more classes
+            are where the probabilities say less.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages). Groups that fit was passed count as one each, and
+            the sets are those for a row of a new group.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
+            for it, or if fit had no folds, or was passed offsets.
+
+        References
+        ----------
+        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
+               classifiers with bounded error levels".
+        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
+               coverage".
+        """
+        check_is_fitted(self)
+        self._check_no_offset("predict_set", "predict_proba")
+        return sets_of(self, X, coverage, method)
 
     def _check_no_offset(self, method, instead):
         """Raise if fit was passed offsets, which a method does not have."""
@@ -270,13 +344,10 @@ class PredictsByStages(FittedState):
             )
 
     def _held_out_estimator(self, predictions, t):
-        held_out = copy(self)
-        response = response_of(last_of(self.estimator))
-        answers = {response: predictions}
+        held_out, response = copy(self), self._response()
+        answers = {response: predictions, "predict": self._predicted(predictions)}
         if response == "predict_proba":
-            answers["decision_function"] = _decisions(predictions)
-        if is_classifier(self):
-            answers["predict"] = label_of(predictions, self.classes_)
+            answers["decision_function"] = _decisions(predictions, self._is_multilabel)
         for name, values in answers.items():
             vars(held_out)[name] = _answer(name, values)
         return held_out
@@ -285,12 +356,16 @@ class PredictsByStages(FittedState):
         y = np.asarray(y)
         if not is_classifier(self):
             # Deviances of counts need means above zero.
-            least, _ = regression_loss(last_of(self.estimator)).target_range
+            least, _ = regression_loss(self._kind().minimising).target_range
             return self._held_out_estimator(y + 1.0 if least == 0 else y, 0)
         trial = copy(self)
+        trial._is_multilabel = is_indicator(y)
+        if trial._is_multilabel:
+            trial.classes_ = np.arange(y.shape[1])
+            return trial._held_out_estimator(y.astype(np.float64), 0)
         trial.classes_, label = np.unique(y.ravel(), return_inverse=True)
         one_hot = np.eye(len(trial.classes_))[label]
-        if response_of(last_of(self.estimator)) != "predict_proba":
+        if self._response() != "predict_proba":
             one_hot = _decisions(one_hot)
         return trial._held_out_estimator(one_hot, 0)
 
@@ -305,9 +380,10 @@ def _answer(name, values):
     return answer
 
 
-def _decisions(probabilities):
+def _decisions(probabilities, is_multilabel=False):
     """Decisions that probabilities, or one-hot labels, come of."""
     least = np.finfo(probabilities.dtype).tiny
-    if probabilities.shape[1] == 2:
-        return logit(np.clip(probabilities[:, 1], least, 1 - np.finfo(float).eps))
-    return np.log(np.maximum(probabilities, least))
+    if probabilities.shape[1] > 2 and not is_multilabel:
+        return np.log(np.maximum(probabilities, least))
+    found = probabilities if is_multilabel else probabilities[:, 1]
+    return logit(np.clip(found, least, 1 - np.finfo(float).eps))

@@ -1,12 +1,376 @@
 """The transformer of tables."""
 
-from sklearn.base import BaseEstimator, TransformerMixin
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._compat import (
+    Interval,
+    StrOptions,
+    _check_feature_names_in,
+    _fit_context,
+    output_container,
+)
 from .._estimator.parameters import set_parameters
+from .cells import Table
+from .columns import CodedColumn, fitted_column
+from .one_hot import OneHotCodes, distinct
+
+# Kinds of columns of which an array of numbers has the codes.
+NUMERIC = "number", "boolean"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Numbers of a table."""
+    """Makes numbers of a table as people have it.
 
-    def __init__(self, categories="onehot", *, min_frequency="auto", max_levels=50):
+    X may be a frame of pandas or polars, an array of numbers or objects, lists, or a
+    sparse matrix. ``fit`` decides by the training rows what each column holds:
+
+    * **numbers**, also as texts such as "1.5"; booleans are 0 and 1.
+    * **dates**, with or without a time zone, also as texts by ISO 8601: seconds since
+      1970, and of month, day, weekday (Monday is 0) and hour those that vary.
+      **Durations**: seconds.
+    * **categories**: all other texts, and columns of a category dtype.
+
+    Missing are None, NaN, NaT, ``pandas.NA`` and empty texts. Columns that are constant
+    or miss all values are dropped, and so are texts of which none occurs twice.
+
+    The same rows have the same numbers, whatever frame or array they come in. Frames
+    may have their columns in another order than in ``fit``, and more of them.
+
+    ``SelfStoppingRegressor`` and ``SelfStoppingClassifier`` encode X in this way, and
+    give each of their models what it can use.
+
+    Parameters
+    ----------
+    categories : {"onehot", "codes"}, default="onehot"
+        What ``transform`` returns. "onehot", for linear models, kernels and networks: a
+        column for each level of a category, the median for missing numbers, and columns
+        that say where values were missing. Levels that ``fit`` has not seen count as
+        rare ones, or are zeros. "codes", for trees: what ``codes`` returns.
+    min_frequency : int, float or None, default=5
+        Levels in fewer rows than that, or in a smaller share of the rows, have one
+        column together. None: every level has its own.
+    max_levels : int or None, default=50
+        The largest number of columns for one category; its rarest levels have one
+        together. None: no limit.
+    drop : {"first", "if_binary"} or None, default=None
+        The level of every category, or of those with two levels, that has no column.
+        Penalised models need none; tests of coefficients need "first", since all levels
+        together are the constant of the intercept.
+
+    Attributes
+    ----------
+    kinds_ : dict of str to str
+        What each column holds that is kept: "number", "boolean", "category", "date" or
+        "duration".
+    categories_ : dict of str to list of str
+        The levels of each category, sorted.
+    dropped_ : dict of str to str
+        Why each other column is not kept.
+    columns_ : list of CodedColumn
+        The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
+        ``has_missing``.
+    transformer_ : transformer or None
+        With "onehot": makes its columns of the codes. Its own ``transformer_`` is a
+        ``ColumnTransformer`` of ``SimpleImputer`` and ``OneHotEncoder``.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of X, if they are strings.
+
+    Raises
+    ------
+    ValueError
+        If no column is kept, or if columns have the same name, numbers are infinite, or
+        columns hold something else than in ``fit``.
+
+    See Also
+    --------
+    SelfStoppingRegressor : Takes such a table as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skacv import TableEncoder
+    >>> X = pd.DataFrame(
+    ...     {
+    ...         "age": [31, 45, None, 27],
+    ...         "city": ["Oslo", "Rome", "Oslo", None],
+    ...         "ward": ["a1", "b7", "c2", "d9"],
+    ...         "seen": pd.to_datetime(["2024-01-08", "2024-01-09"] * 2),
+    ...     }
+    ... )
+    >>> encoder = TableEncoder("codes").fit(X)
+    >>> encoder.kinds_
+    {'age': 'number', 'city': 'category', 'seen': 'date'}
+    >>> encoder.dropped_
+    {'ward': 'no text occurs twice'}
+    >>> encoder.codes(X)[:, :2]
+    array([[31.,  0.],
+           [45.,  1.],
+           [nan,  0.],
+           [27., nan]])
+    >>> encoder.set_params(categories="onehot", min_frequency=None).fit(X)
+    TableEncoder(min_frequency=None)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'seen_total_seconds', 'seen_day', 'seen_weekday', 'age_missing', \
+'city_Oslo', 'city_Rome', 'city_missing']
+    """
+
+    _parameter_constraints = {
+        "categories": [StrOptions({"onehot", "codes"})],
+        "min_frequency": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            None,
+        ],
+        "max_levels": [Interval(Integral, 1, None, closed="left"), None],
+        "drop": [StrOptions({"first", "if_binary"}), None],
+    }
+
+    def __init__(
+        self,
+        categories: Literal["onehot", "codes"] = "onehot",
+        *,
+        min_frequency: float | None = 5,
+        max_levels: int | None = 50,
+        drop: Literal["first", "if_binary"] | None = None,
+    ) -> None:
         set_parameters(self, locals())
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what each column holds, and what is made of it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : object
+            Fitted encoder.
+        """
+        self._fitted_codes(X)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and transform the same rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        {ndarray, DataFrame} of shape (n_samples, n_features_out)
+        """
+        return self._transformed(self._fitted_codes(X), X)
+
+    def transform(self, X: Any) -> Any:
+        """Numbers of some rows: those of :meth:`codes`, or one-hot columns.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Columns of a frame are taken by their names, in any order.
+
+        Returns
+        -------
+        {ndarray, DataFrame} of shape (n_samples, n_features_out)
+            With ``set_output(transform="pandas")``, codes of categories are columns of
+            the category dtype.
+        """
+        return self._transformed(self.codes(X), X)
+
+    def codes(self, X: Any) -> np.ndarray:
+        """A number for every value: categories by codes, missing values NaN.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_codes)
+            A column for each of ``columns_``. Codes of categories count the levels from
+            zero; those of levels that ``fit`` has not seen are -1. It is X itself if
+            that is an array of floating point of which all columns are kept.
+        """
+        check_is_fitted(self)
+        table = Table(X)
+        places = self._places(table)
+        columns = self._columns.items()
+        is_numeric = all(column.kind in NUMERIC for _, column in columns)
+        if table.numbers is not None and is_numeric:
+            return self._numbers(table.numbers, places)
+        return _side_by_side(
+            [
+                values
+                for place, (name, column) in zip(places, columns)
+                for values in column.encoded(table.cells(place), name)
+            ]
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that :meth:`transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), default=None
+            Names of the columns of X, if it had none in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_features_out,) of str objects
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        columns = _coded(self._columns.values(), [names[place] for place in self._kept])
+        names = [column.name for column in columns]
+        if self.transformer_ is not None:
+            return self.transformer_.get_feature_names_out(names)
+        return np.array(names, dtype=object)
+
+    def one_hot(self):
+        """A transformer of codes, not fitted, that makes one-hot columns of them.
+
+        Returns
+        -------
+        transformer
+        """
+        check_is_fitted(self)
+        return self._one_hot(self.columns_)
+
+    def _one_hot(self, columns):
+        return OneHotCodes(columns, self.min_frequency, self.max_levels, self.drop)
+
+    def _fitted_codes(self, X):
+        """Fit, and return the codes of the training rows."""
+        table = Table(X)
+        names = table.feature_names()
+        known = names or [f"x{place}" for place in range(table.shape[1])]
+        kept, encoded, dropped = {}, [], {}
+        for place, name in enumerate(known):
+            column, columns, reason = fitted_column(table.cells(place), name)
+            if column is None:
+                dropped[name] = reason
+            else:
+                kept[name] = place, column
+                encoded += columns
+        if not kept:
+            some = [f"{name}: {why}" for name, why in list(dropped.items())[:5]]
+            raise ValueError(
+                "No column of X varies, or repeats, with "
+                f"n_samples={table.shape[0]} ({'; '.join(some)})."
+            )
+        columns = {name: column for name, (_, column) in kept.items()}
+        places = [place for place, _ in kept.values()]
+        if table.numbers is not None:
+            codes = self._numbers(table.numbers, places)
+        else:
+            codes = _side_by_side(encoded)
+        coded = _coded(columns.values(), columns)
+        transformer = None
+        if self.categories == "onehot":
+            transformer = self._one_hot(coded).fit(codes)
+        self.n_features_in_ = table.shape[1]
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            vars(self).pop("feature_names_in_", None)
+        self.kinds_ = {name: column.kind for name, column in columns.items()}
+        self.categories_ = {
+            name: column.levels for name, column in columns.items() if column.levels
+        }
+        self.dropped_, self.columns_, self.transformer_ = dropped, coded, transformer
+        self._columns, self._kept, self._labels = columns, places, table.names
+        return codes
+
+    def _places(self, table):
+        """Where the kept columns are in a table.
+
+        Raises
+        ------
+        ValueError
+            If some are not there.
+        """
+        if table.names is not None and self._labels is not None:
+            place_of = {name: place for place, name in enumerate(table.names)}
+            kept = [self._labels[place] for place in self._kept]
+            missing = [name for name in kept if name not in place_of]
+            if not missing:
+                return [place_of[name] for name in kept]
+            if isinstance(missing[0], str):
+                raise ValueError(f"Columns are missing in X: {missing}.")
+        validate_data(self, table.data, reset=False, skip_check_array=True)
+        return self._kept
+
+    def _numbers(self, array, places):
+        """The kept columns of an array of numbers, as floating point."""
+        is_floating = array.dtype in (np.float32, np.float64)
+        array = array if is_floating else array.astype(np.float64)
+        if places != list(range(array.shape[1])):
+            array = array[:, places]
+        assert_all_finite(array, allow_nan=True, input_name="X")
+        return array
+
+    def _transformed(self, codes, X):
+        """What is returned for some codes."""
+        if self.transformer_ is not None:
+            return self.transformer_.transform(codes)
+        if output_container(self) != "pandas":
+            return codes
+        import pandas as pd
+
+        columns = {
+            column.name: values
+            if column.levels is None
+            else pd.Categorical.from_codes(
+                np.where(values >= 0, values, -1).astype(np.intp), column.levels
+            )
+            for column, values in zip(self.columns_, codes.T)
+        }
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(columns, index=index)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.string = True
+        tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _coded(fitted, names):
+    """The columns of codes that fitted columns have, by the names of these."""
+    columns = [
+        CodedColumn(
+            f"{name}_{part}" if part else name, column.levels, column.has_missing
+        )
+        for name, column in zip(names, fitted)
+        for part in column.parts
+    ]
+    names = distinct([column.name for column in columns])
+    return [column._replace(name=name) for name, column in zip(names, columns)]
+
+
+def _side_by_side(columns):
+    """Columns as one array, in single precision if all of them are."""
+    are_single = all(column.dtype == np.float32 for column in columns)
+    dtype = np.float32 if are_single else np.float64
+    array = np.empty((len(columns[0]), len(columns)), dtype)
+    for place, column in enumerate(columns):
+        array[:, place] = column
+    assert_all_finite(array, allow_nan=True, input_name="X")
+    return array

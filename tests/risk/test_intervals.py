@@ -7,7 +7,19 @@ from math import ceil, floor
 import numpy as np
 import pytest
 
-from skacv.risk.intervals import around_predictions, jackknife_plus, rank_of
+from skacv.optim.losses import Poisson, SquaredError
+from skacv.risk.intervals import (
+    HeldOutResiduals,
+    around_predictions,
+    checked_coverage,
+    intervals_around,
+    jackknife_plus,
+    rank_of,
+    sizes_by_prediction,
+    sizes_nearby,
+)
+
+from ..oracles import scaled_ends, size_nearby
 
 COVERAGES = ["0.01", "0.3", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "0.999"]
 
@@ -158,3 +170,117 @@ def test_a_row_of_a_new_group_is_covered(rng):
         covered += [found[0, 1] >= abs(new) for found in (by_groups, by_rows)]
     assert covered[0] / n_repeats > 0.8 - 0.02
     assert covered[1] < covered[0]
+
+
+# ------------------------------------------------- widths that follow the prediction
+
+
+def scaled(held_out, new, coverage, loss=None):
+    sizes, loss = sizes_by_prediction(held_out, new), loss or SquaredError()
+    return intervals_around(new, held_out, checked_coverage(coverage), loss, sizes)
+
+
+@pytest.mark.parametrize("n_rows", [12, 20, 21, 150])
+@pytest.mark.parametrize("decimals", [9, 0])  # with 0 many predictions are equal
+def test_sizes_are_a_running_mean(n_rows, decimals, rng):
+    predictions = rng.standard_normal(n_rows).round(decimals)
+    residuals = rng.standard_normal(n_rows)
+    new = np.r_[-9.0, predictions, rng.standard_normal(9), 9.0]
+    found = sizes_nearby(predictions, residuals)(new)
+    expected = [size_nearby(predictions, residuals, value) for value in new]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_sizes_do_not_depend_on_the_order_of_rows(rng):
+    predictions, residuals = rng.integers(5, size=80), rng.standard_normal(80)
+    order = rng.permutation(80)
+    found = sizes_nearby(predictions[order], residuals[order])(np.arange(5))
+    expected = sizes_nearby(predictions, residuals)(np.arange(5))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_sizes_of_equal_predictions_are_the_mean(rng):
+    residuals = rng.standard_normal(50)
+    found = sizes_nearby(np.full(50, 0.1), residuals)(np.array([-1.0, 0.1, 2.0]))
+    np.testing.assert_allclose(found, np.abs(residuals).mean(), rtol=1e-12)
+
+
+def test_sizes_are_positive(rng):
+    predictions = rng.standard_normal(100)
+    none = sizes_nearby(predictions, np.zeros(100))(predictions)
+    np.testing.assert_array_equal(none, 1.0)
+    few = np.where(predictions > 1, 1.0, 0.0)
+    assert sizes_nearby(predictions, few)(predictions).min() == 0.1 * few.mean()
+
+
+@pytest.mark.parametrize("with_units", [False, True])
+def test_scaled_intervals_by_hand(with_units, rng):
+    predictions, residuals = rng.standard_normal((2, 90))
+    units = rng.permutation(np.repeat(np.arange(30), 3)) if with_units else None
+    if with_units:  # numbered as they come
+        units = np.unique(units, return_index=True)[1].argsort().argsort()[units]
+    held_out = HeldOutResiduals(residuals * np.exp(predictions), predictions, units)
+    new = rng.standard_normal(7)
+    expected = scaled_ends(predictions, held_out.residuals, new, 0.8, units)
+    np.testing.assert_allclose(scaled(held_out, new, 0.8), expected, rtol=1e-10)
+
+
+def test_scaled_targets_have_sizes_of_their_own(rng):
+    predictions, residuals = rng.standard_normal((2, 60, 2))
+    new = rng.standard_normal((5, 2))
+    found = scaled(HeldOutResiduals(residuals, predictions, None), new, [0.5, 0.8])
+    assert found.shape == (5, 2, 2, 2)
+    for k in range(2):
+        alone = HeldOutResiduals(residuals[:, k], predictions[:, k], None)
+        expected = scaled(alone, new[:, k], [0.5, 0.8])
+        np.testing.assert_allclose(found[:, k], expected, rtol=1e-12)
+
+
+def test_scaled_intervals_of_counts_are_in_units_of_their_spread(rng):
+    means = 1 + 9 * rng.random(80)
+    residuals = rng.standard_normal(80)
+    found = scaled(HeldOutResiduals(residuals, means, None), means, 0.8, Poisson())
+    plain = scaled_ends(means, residuals, means, 0.8)
+    half = np.diff(plain)[:, 0] / 2 * np.sqrt(means)
+    expected = np.stack([np.maximum(means - half, 0), means + half], axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_scaled_needs_two_units():
+    held_out = HeldOutResiduals(np.ones(4), np.arange(4.0), np.zeros(4, dtype=int))
+    with pytest.raises(ValueError, match="at least 2 rows held out"):
+        scaled(held_out, np.arange(3.0), 0.4)
+
+
+def test_every_fifth_of_the_prediction_is_covered(rng):
+    """Prices, whose errors grow with them; one width for all leaves the dear ones out.
+
+    Fifths of 20 x 200 new rows: a standard error of .005 for the new rows, and .007 for
+    the 300 held-out ones.
+    """
+    shares = []
+    for _ in range(20):
+        predictions = np.exp(rng.standard_normal(500))
+        y = predictions * (1 + 0.3 * rng.standard_normal(500))
+        new = slice(300, None)
+        known = predictions[:300]
+        held_out = HeldOutResiduals(y[:300] - known, known, None)
+        plain = intervals_around(
+            predictions[new], held_out, checked_coverage(0.9), SquaredError()
+        )
+        fifths = np.array_split(np.argsort(predictions[new]), 5)
+        shares.append(
+            [
+                [is_in[rows].mean() for rows in fifths]
+                for is_in in (
+                    (ends[:, 0] <= y[new]) & (y[new] <= ends[:, 1])
+                    for ends in (plain, scaled(held_out, predictions[new], 0.9))
+                )
+            ]
+        )
+    constant, follows = np.mean(shares, axis=0)
+    assert constant[0] > 0.98
+    assert constant[-1] < 0.7
+    assert follows.min() > 0.84
+    assert follows.max() < 0.95
+    assert abs(follows.mean() - 0.9) < 0.02

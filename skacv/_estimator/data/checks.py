@@ -5,6 +5,7 @@ numbers. What is none is refused here, before anything is computed or kept.
 """
 
 from copy import copy
+from numbers import Number
 
 import numpy as np
 from scipy import sparse
@@ -68,7 +69,7 @@ def validated_data(estimator, X, y, **settings):
     names : dict
         ``n_features_in_``, and ``feature_names_in_`` if columns have names.
     """
-    y, of_classes = on_host(y), is_classifier(estimator)
+    y, of_classes = target_array(y), is_classifier(estimator)
     check_columns(X)
     if y is not None:  # or scikit-learn says so
         check_target(y, of_classes, settings.get("multi_output", False))
@@ -205,6 +206,40 @@ def check_size(name, least, largest):
 # ------------------------------------------------------------------- targets
 
 
+def target_array(y):
+    """Targets as an array of NumPy, with the dtype that their values have.
+
+    Columns of pandas or Arrow that may have missing values, and lists, can become
+    arrays of objects: without missing values they are booleans or numbers again.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+
+    Returns
+    -------
+    ndarray of the same shape; a sparse matrix, or None, as it is
+    """
+    y = on_host(y)
+    if y is None or sparse.issparse(y):
+        return y
+    array = _as_array(y)
+    is_of_numbers = array.dtype.kind == "O" and all(
+        issubclass(each, Number | np.bool_) for each in _types(array)
+    )
+    if not is_of_numbers or has_missing(array):
+        return array
+    array = np.array(array.tolist()).reshape(array.shape)
+    # Such as decimal numbers.
+    return array.astype(np.float64) if array.dtype.kind == "O" else array
+
+
+def is_indicator(array):
+    """Whether an array says of several labels which of them a row has, by 0 and 1."""
+    has_labels = array.ndim == 2 and array.shape[1] > 1
+    return has_labels and array.dtype.kind in NUMBERS and np.isin(array, (0, 1)).all()
+
+
 def check_target(y, of_classes, multi_output=True):
     """Raise where targets are missing or not numbers, or labels of several types.
 
@@ -213,15 +248,16 @@ def check_target(y, of_classes, multi_output=True):
     Parameters
     ----------
     of_classes : bool
-        Whether targets are labels, one for each row.
+        Whether targets are labels: one for each row, or several, as 0 and 1.
     multi_output : bool, default=True
-        Whether a row may have several numbers.
+        Whether a row may have several numbers or labels.
     """
     if sparse.issparse(y):
         raise ValueError("y is a sparse matrix: pass y.toarray().")
     array = _as_array(y)
     check_complete(array)
-    if array.ndim == 2 and array.shape[1] > 1 and (of_classes or not multi_output):
+    takes_columns = multi_output and (not of_classes or is_indicator(array))
+    if array.ndim == 2 and array.shape[1] > 1 and not takes_columns:
         what = "label" if of_classes else "number"
         inner = "MultiOutputClassifier" if of_classes else "MultiOutputRegressor"
         raise ValueError(
@@ -250,13 +286,9 @@ def validated_target(y, of_classes):
     Returns
     -------
     ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Objects that are numbers become float64.
     """
-    y = on_host(y)
+    y = target_array(y)
     check_target(y, of_classes)
-    y = np.asarray(y)
-    if not of_classes and y.dtype.kind not in NUMBERS:
-        y = y.astype(np.float64)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     return y
@@ -268,7 +300,7 @@ def has_missing(array):
         return bool(np.isnan(array).any())
     if array.dtype.kind != "O" or _types(array) <= NEVER_MISSING:
         return False
-    return any(map(_is_missing, array.flat))
+    return any(map(is_missing, array.flat))
 
 
 def _types(array):
@@ -276,7 +308,7 @@ def _types(array):
     return set(map(type, array.flat))
 
 
-def _is_missing(value):
+def is_missing(value):
     """Whether an object is None, or not equal to itself."""
     if value is None:
         return True

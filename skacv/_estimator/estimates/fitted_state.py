@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.base import is_regressor
 
 from .held_out_paths import RunningPath
-from .left_out import relative_residuals, units_held_out
+from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES, setting_of
 
 # Held-out predictions of all iterates are kept up to so many numbers by a fit, 32 MB in
@@ -24,8 +24,10 @@ class FittedState:
 
     # The data of the run, with ``keep_data=True`` and for kernels.
     _data = None
-    # By the name of an estimate: an iterate, its relative held-out residuals, and their
-    # units, the groups or rows that they are of.
+    # Names of the columns that an encoder has made; None without an encoder.
+    _encoded_names: Any = None
+    # By the name of an estimate: an iterate, and what intervals, or prediction sets,
+    # need of its held-out rows.
     _residuals_kept: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -47,6 +49,12 @@ class FittedState:
         finished._release()
         finished._keep_predictions(MOST_KEPT)
         return super(FittedState, finished).__getstate__()  # type: ignore[misc]
+
+    def _column_names(self):
+        """Names of the columns that were fitted to; None if they have none."""
+        if self._encoded_names is not None:
+            return self._encoded_names
+        return vars(self).get("feature_names_in_")
 
     def _fit_to_taken_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
@@ -89,24 +97,25 @@ class FittedState:
                 self._keep_residuals(estimate)
 
     def _keep_residuals(self, estimate):
-        """Keep the residuals of the iterate in use, for intervals, and no predictions.
+        """Keep what intervals or sets need of the iterate in use, and no predictions.
 
         Nor what else has a number for every row, which would be most of a pickle.
         """
-        residuals = units = None
+        path = getattr(self, estimate.predictions).one_by_one()
+        setattr(self, estimate.predictions, path)
+        held_out = None
         if is_regressor(self):
-            path = getattr(self, estimate.predictions).one_by_one()
-            setattr(self, estimate.predictions, path)
-            residuals = relative_residuals(self, estimate)
-            units = units_held_out(self, estimate)
-        kept = self.iteration_, residuals, units
+            held_out = held_out_rows(self, estimate)
+        elif hasattr(self, "predict_proba"):
+            held_out = held_out_scores(self, estimate)
+        kept = self.iteration_, held_out
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
         for name in _attributes_of_rows(estimate):
             vars(self).pop(name, None)
 
     def _kept_residuals(self, name):
-        """Relative held-out residuals of an estimate and their units; None if not kept.
+        """What is kept of the held-out rows of an estimate; None if nothing.
 
         Raises
         ------
@@ -115,14 +124,14 @@ class FittedState:
         """
         if name not in (self._residuals_kept or {}):
             return None
-        t, residuals, units = self._residuals_kept[name]
+        t, held_out = self._residuals_kept[name]
         if t != self.iteration_:
             raise ValueError(
-                f"Intervals of iterate {self.iteration_} need held-out predictions, "
-                "which are computed from rows of X. Of so many, this fit has kept the "
-                f"residuals of iterate {t} alone{self._how_to_keep()}."
+                f"Intervals and prediction sets of iterate {self.iteration_} need "
+                "held-out predictions, which are computed from rows of X. Of so many, "
+                f"this fit has kept those of iterate {t} alone{self._how_to_keep()}."
             )
-        return residuals, units
+        return held_out
 
 
 def running_attributes(estimator):

@@ -67,10 +67,13 @@ class ShuffledFolds:
         """Training rows and held-out rows, the same for the same data."""
         y = np.asarray(y)
         rows = np.arange(len(y)) if self.rows is None else self.rows
+        # Rows with several labels have no classes to be stratified by.
+        stratified = self.stratified and y.size == len(y)
+        y = y[rows].ravel() if stratified else np.zeros(len(rows), int)
         if self.has_groups:
-            splits = self._splits_of_groups(y[rows], groups[rows])
+            splits = self._splits_of_groups(y, groups[rows])
         else:
-            splits = self._splitter(y[rows]).split(rows, y[rows])
+            splits = self._splitter(y, stratified).split(rows, y)
         for fitted, held_out in splits:
             yield rows[fitted], rows[held_out]
 
@@ -86,17 +89,16 @@ class ShuffledFolds:
         n_groups = len(np.unique(groups))
         if n_groups < 2:
             raise ValueError("groups must be at least two, got one.")
-        labels = y if self.stratified else np.zeros(len(y), int)
         splitter = StratifiedGroupKFold(
             min(self.n_splits, n_groups), shuffle=True, random_state=0
         )
         with warnings.catch_warnings():
             # Classes may have fewer rows than there are folds.
             warnings.filterwarnings("ignore", "The least populated class")
-            yield from splitter.split(labels, labels, groups)
+            yield from splitter.split(y, y, groups)
 
-    def _splitter(self, y):
-        largest = np.unique(y, return_counts=True)[1].max() if self.stratified else 1
+    def _splitter(self, y, stratified):
+        largest = np.unique(y, return_counts=True)[1].max() if stratified else 1
         if largest > 1:
             n_splits = min(self.n_splits, int(largest))
             return StratifiedKFold(n_splits, shuffle=True, random_state=0)

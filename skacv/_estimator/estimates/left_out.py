@@ -16,6 +16,7 @@ from ...risk.averages import (
     mean_with_error,
     units_of,
 )
+from ...risk.intervals import HeldOutResiduals
 from ...risk.left_out.methods import (
     Request,
     coefficients_without,
@@ -24,6 +25,7 @@ from ...risk.left_out.methods import (
 )
 from ...risk.left_out.replicas import leave_folds_out
 from ...risk.left_out.workload import Workload
+from ...risk.prediction_sets import HeldOutScores
 from ..parameters import plain
 from .held_out_losses import ENTRIES_PER_BLOCK, losses_of
 from .held_out_paths import HeldOutPath
@@ -224,35 +226,73 @@ def held_out_residuals(name, estimator, t):
     ValueError
         If the predictions of single rows were not kept.
     """
-    if not hasattr(estimator, f"{name}_target_"):
-        raise ValueError(
-            "Fits of rows on workers keep no predictions of the rows in folds: "
-            "intervals need a number of rows as loo, such as loo=100."
-        )
-    targets = getattr(estimator, f"{name}_target_")
+    targets = held_out_targets(name, estimator)
     return targets - getattr(estimator, f"{name}_prediction_path_")[t]
 
 
-def relative_residuals(estimator, estimate):
-    """Held-out residuals of the iterate in use, divided by the spread of targets.
+def held_out_targets(name, estimator):
+    """Targets of the held-out rows of an estimate.
 
-    Shapes: returned (n_held_out,) or (n_held_out, n_targets).
+    Raises
+    ------
+    ValueError
+        If the predictions of single rows were not kept.
+    """
+    if not hasattr(estimator, f"{name}_target_"):
+        raise ValueError(
+            "Fits of rows on workers keep no predictions of the rows in folds: "
+            "intervals and prediction sets need a number of rows as loo, such as "
+            "loo=100."
+        )
+    return getattr(estimator, f"{name}_target_")
+
+
+def held_out_rows(estimator, estimate):
+    """What prediction intervals need of the held-out rows, for the iterate in use.
 
     Parameters
     ----------
     estimate : Estimate
         One with ``residuals``.
+
+    Returns
+    -------
+    HeldOutResiduals
     """
     t = estimator.iteration_
     residuals = estimate.residuals(estimator, t)
     path = getattr(estimator, estimate.predictions, None)
-    if path is None:  # residuals alone say no mean
-        return residuals
-    return residuals / estimator._loss.spread(path[t])
+    predictions = None if path is None else path[t]
+    if predictions is not None:
+        residuals = residuals / estimator._loss.spread(predictions)
+    units = units_held_out(estimator, estimate)
+    return HeldOutResiduals(residuals, predictions, units)
+
+
+def held_out_scores(estimator, estimate):
+    """What prediction sets need of the held-out rows, for the iterate in use.
+
+    Parameters
+    ----------
+    estimator : classifier with probabilities
+    estimate : Estimate
+        One with held-out predictions.
+
+    Returns
+    -------
+    HeldOutScores
+    """
+    t = estimator.iteration_
+    targets = held_out_targets(estimate.name, estimator)
+    predictions = getattr(estimator, estimate.predictions)[t]
+    probabilities = estimator._held_out_estimator(predictions, t).predict_proba(None)
+    labels = np.searchsorted(estimator.classes_, targets)
+    units = units_held_out(estimator, estimate)
+    return HeldOutScores.of(probabilities, labels, units)
 
 
 def units_held_out(estimator, estimate):
-    """The unit of every held-out residual: its group, or its row; None if all differ.
+    """The unit of every held-out row: its group, or its row; None if all differ.
 
     Shapes: returned (n_held_out,).
     """

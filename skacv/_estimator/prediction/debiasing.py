@@ -386,7 +386,8 @@ def places_of_columns(fitted, columns):
 
 def labels_of_columns(fitted):
     """Names of the features, or their numbers, and of the intercept if there is one."""
-    names = getattr(fitted, "feature_names_in_", range(fitted.n_features_in_))
+    names = fitted._column_names()
+    names = range(fitted.n_features_in_) if names is None else names
     return [*names, *([INTERCEPT] if fitted.fit_intercept else [])]
 
 

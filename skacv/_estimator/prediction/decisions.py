@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -13,6 +14,8 @@ from ..._compat import available_if, class_weights
 from ..collections import block_by_block, staged_block_by_block
 from ..data.training_data import Coded, validated
 from ..devices import of_rows
+from ..parameters import takes_coverage
+from .prediction_sets import sets_of
 from .predictions import RecordedModel, as_fitted
 
 
@@ -219,6 +222,64 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         decisions = self.staged_decision_function(X)
         yield from map(self._probability, decisions, self.recorded_iterations())
 
+    @available_if(_has_probabilities)
+    @takes_coverage
+    @of_rows
+    def predict_set(
+        self,
+        X: Any,
+        coverage: ArrayLike = 0.9,
+        method: Literal["lac", "aps"] = "lac",
+    ) -> np.ndarray:
+        """Prediction sets: the classes that a row may have, from held-out rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that a set contains the class of an unseen row; with
+            several there is a set for each.
+        method : {"lac", "aps"}, default="lac"
+            With q the k-th smallest score of the true classes of n held-out rows, k =
+            ceil(coverage (n + 1)), the set of a row has the classes whose score is at
+            most q. "lac": one minus the probability of the class [1]_. The sets are the
+            smallest on average, and empty where no class is likely enough. "aps": the
+            probability of all likelier classes together [2]_, without randomisation
+            (their u = 1). The likeliest class is always in the set, and more classes
+            are where the probabilities say less.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set; with several coverages (n_samples,
+            n_classes, n_coverages). Groups that fit was passed count as one each, and
+            the sets are those for a row of a new group.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), if there are too few held-out rows (or groups)
+            for it, or if fit held out no rows.
+
+        References
+        ----------
+        .. [1] Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued
+               classifiers with bounded error levels".
+        .. [2] Romano, Sesia and Candes (2020), "Classification with valid and adaptive
+               coverage".
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skacv import TrajectoryLogisticRegression
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = TrajectoryLogisticRegression(C=1.0, cv=5).fit(X, y)
+        >>> model.predict_set(X[[0, 70]], coverage=0.95)
+        array([[ True, False, False],
+               [False,  True,  True]])
+        """
+        return sets_of(self, X, coverage, method)
+
 
 def classes_of(estimator, y):
     """The labels of the classes, and the number of every row's class.
@@ -243,6 +304,14 @@ def label_of(decision, classes):
     if decision.ndim == 1:
         return classes[(decision > 0).astype(int)]
     return classes[decision.argmax(axis=1)]
+
+
+def indicator_of(probabilities):
+    """Which of several labels a row has: those that are more likely than not.
+
+    Shapes: probabilities and returned (n_samples, n_labels).
+    """
+    return (probabilities > 0.5).astype(np.int64)
 
 
 def known_labels(y, classes):

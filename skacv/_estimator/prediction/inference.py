@@ -435,7 +435,8 @@ def table_of(fitted, places, found, coverage=None):
         parts["lower"], parts["upper"] = np.moveaxis(found.interval(coverage), -1, 0)
     if fitted._data.has_flat_predictions:
         parts = {name: part[:, 0] for name, part in parts.items()}
-    labels = getattr(fitted, "feature_names_in_", np.arange(fitted.n_features_in_))
+    names = fitted._column_names()
+    labels = np.arange(fitted.n_features_in_) if names is None else names
     if (places == len(labels)).any():
         labels = np.append(labels.astype(object), INTERCEPT)
     return {"column": labels[places], **parts}

@@ -9,25 +9,26 @@ from ..._compat import check_in_memory
 from ...optim.matrix import slices
 from ...optim.namespaces import dtype_of, here, rows_in
 from ...risk.intervals import (
-    around_predictions,
+    FEWEST_ROWS,
     checked_coverage,
     ends_of,
+    held_out_sizes,
+    intervals_around,
     jackknife_plus,
     rank_of,
+    shaped,
+    sizes_by_prediction,
+    smallest_size,
 )
 from ..data.training_data import check_usable, new_rows
-from ..estimates.left_out import relative_residuals, units_held_out
+from ..estimates.left_out import held_out_rows
 from ..estimates.readers import ESTIMATES
 
 # Memory for the predictions of all replicas of a block of samples.
 BLOCK_BYTES = 1 << 27
-# Sizes of residuals are averages over so many rows at least, of trees that see so many
-# at most. Fewer would be noisier, more would take longer.
-ROWS_PER_LEAF, ROWS_PER_TREE = 20, 2000
-# A size is no less than that share of the mean: a ratio to one near zero would be huge.
-SMALLEST_SIZE = 0.1
-# In so many folds the rows are, of which others say how large residuals are in one.
-SIZE_FOLDS = 5
+# A tree that learns the sizes of residuals sees so many rows at most: more would take
+# longer.
+ROWS_PER_TREE = 2000
 
 
 def intervals_of(fitted, X, coverage, method):
@@ -53,24 +54,17 @@ def intervals_of(fitted, X, coverage, method):
     if method == "auto":
         source = _first_of(fitted, _methods_for(fitted))
     elif method == "scaled":
-        source = _source_to_scale(fitted)
+        source = source_of_predictions(fitted)
     _check_groups(fitted, source)
-    residuals, units, spread = _relative_residuals(fitted, source)
-    n_units = len(residuals) if units is None else int(units.max()) + 1
-    ranks = [rank_of(each, n_units) for each in coverage.ravel()]
+    held_out = _held_out_by(fitted, source)
     if source == "jackknife+":
-        ends = _jackknife_plus(fitted, new_rows(fitted, X), residuals, ranks, spread)
-    else:
-        predictions = fitted.predict(X)
-        widths = spread(predictions)
-        if method == "scaled":
-            held_out, sizes = _expected_sizes(fitted, X, residuals, source, units)
-            residuals, widths = residuals / held_out, widths * sizes
-        around = partial(around_predictions, units=units)
-        ends = ends_of(around, predictions, residuals, ranks, widths)
-    ends = np.clip(ends, *fitted._loss.target_range)
-    # One coverage has no axis of its own.
-    return ends.reshape(*ends.shape[:-1], *coverage.shape)
+        ranks = [rank_of(share, held_out.n_units) for share in coverage.ravel()]
+        ends = _jackknife_plus(fitted, new_rows(fitted, X), held_out, ranks)
+        return shaped(np.clip(ends, *fitted._loss.target_range), coverage)
+    predictions, sizes = fitted.predict(X), None
+    if method == "scaled":
+        sizes = _expected_sizes(fitted, X, predictions, held_out, source)
+    return intervals_around(predictions, held_out, coverage, fitted._loss, sizes)
 
 
 def _methods_for(fitted):
@@ -89,33 +83,29 @@ def _check_groups(fitted, method):
         )
 
 
-def _source_to_scale(fitted):
-    """The first entry of the table with residuals of rows of X that are kept."""
-    located = [
-        method
-        for method, estimate in _methods_for(fitted).items()
-        if method != "jackknife+" and hasattr(fitted, estimate.indices)
-    ]
-    missing = [] if located else ["loo=True (or cv=5)"]
-    missing += _missing_rows(fitted, "a kernel that takes rows, and is not precomputed")
-    if missing:
-        raise ValueError(
-            f"method='scaled' needs an estimator fitted with {' and '.join(missing)}."
-        )
-    return _first_of(fitted, located)
+def source_of_predictions(fitted):
+    """The first method whose held-out predictions are known, beside residuals.
 
-
-def _relative_residuals(fitted, method):
-    """Held-out residuals divided by the spread of targets under the loss.
-
-    Returns
-    -------
-    residuals : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
-    units : ndarray of int, shape (n_held_out,), or None
-        As :func:`units_held_out` returns them.
-    spread : callable
-        The spread, as a function of predictions.
+    Raises
+    ------
+    ValueError
+        If there is none.
     """
+    methods = _methods_for(fitted)
+    with_predictions = [
+        method
+        for method, estimate in methods.items()
+        if method != "jackknife+"
+        and (
+            fitted._kept_residuals(estimate.name) is not None
+            or hasattr(fitted, estimate.predictions)
+        )
+    ]
+    return _first_of(fitted, with_predictions)
+
+
+def _held_out_by(fitted, method):
+    """The held-out rows of a method."""
     methods = interval_methods()
     estimate = methods[method]
     estimate.check_offered(fitted, f"method={method!r}")
@@ -125,14 +115,7 @@ def _relative_residuals(fitted, method):
             f"{' and '.join(missing)}; methods are {', '.join(map(repr, methods))}."
         )
     kept = fitted._kept_residuals(estimate.name)
-    if kept is not None:
-        return *kept, fitted._loss.spread
-    has_mean = hasattr(fitted, estimate.predictions)
-    spread = fitted._loss.spread if has_mean else np.ones_like
-    residuals, units = (
-        read(fitted, estimate) for read in (relative_residuals, units_held_out)
-    )
-    return residuals, units, spread
+    return held_out_rows(fitted, estimate) if kept is None else kept
 
 
 def _first_of(fitted, methods):
@@ -145,8 +128,8 @@ def _first_of(fitted, methods):
         if (is_kept or hasattr(fitted, needed)) and not _missing_for(fitted, method):
             return method
     raise ValueError(
-        f"Intervals need held-out residuals, and this {type(fitted).__name__} was "
-        "fitted without any: fit it with loo=True or cv=5."
+        "Intervals and prediction sets need held-out rows, and this "
+        f"{type(fitted).__name__} was fitted without any: fit it with loo=True or cv=5."
     )
 
 
@@ -164,35 +147,50 @@ def _missing_for(fitted, method):
 
 def _missing_rows(fitted, kernel):
     """The missing setting of fit with which it would have kept rows of X, if any."""
-    if fitted._data is None:
-        return ["keep_data=True"]
-    # A precomputed kernel is put away.
-    return [kernel] if getattr(fitted, "X_fit_", fitted._data) is None else []
+    if _keeps_rows(fitted):
+        return []
+    return ["keep_data=True"] if fitted._data is None else [kernel]
 
 
-def _expected_sizes(fitted, X, residuals, method, units):
+def _keeps_rows(fitted):
+    """Whether rows of X are kept; a precomputed kernel is put away."""
+    return getattr(fitted, "X_fit_", fitted._data) is not None
+
+
+def _expected_sizes(fitted, X, predictions, held_out, method):
     """Expected sizes of residuals, for held-out rows and for rows of X.
+
+    They depend on the columns of X where fit has kept its rows, otherwise on the
+    prediction.
 
     Parameters
     ----------
-    units : ndarray of int, shape (n_held_out,), or None
-        As :func:`units_held_out` returns them.
+    predictions : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        Those for X.
+    held_out : HeldOutResiduals
 
     Returns
     -------
     held_out : ndarray of shape (n_held_out,) or (n_held_out, n_targets)
     sizes : ndarray of shape (n_samples,) or (n_samples, n_targets)
     """
-    samples = np.hstack(getattr(fitted, interval_methods()[method].indices))
+    indices = getattr(fitted, interval_methods()[method].indices, None)
+    if indices is None or not _keeps_rows(fitted):
+        return sizes_by_prediction(held_out, predictions)
+    samples, residuals = np.hstack(indices), held_out.residuals
     rows, X = on_kept_columns(fitted, samples, X)
-    settings = {"seed": fitted._seed, "n_jobs": fitted.n_jobs}
-    targets = residuals.reshape(len(residuals), -1).T
-    apart = samples if units is None else units
-    held_out = [held_out_sizes(rows, own, apart, **settings) for own in targets]
-    sizes = [fitted_sizes(rows, own, **settings)(X) for own in targets]
-    return (
-        np.stack(found, axis=1).reshape(-1, *residuals.shape[1:])
-        for found in (held_out, sizes)
+    forest = partial(fitted_sizes, seed=fitted._seed, n_jobs=fitted.n_jobs)
+    units = samples if held_out.units is None else held_out.units
+    by_target = [
+        (
+            held_out_sizes(forest, rows, errors, units, fitted._seed),
+            forest(rows, errors)(X),
+        )
+        for errors in residuals.reshape(len(residuals), -1).T
+    ]
+    return tuple(
+        np.stack(part, axis=1).reshape(-1, *residuals.shape[1:])
+        for part in zip(*by_target)
     )
 
 
@@ -207,8 +205,11 @@ def on_kept_columns(fitted, samples, X):
     return rows, data.columns.applied(X)
 
 
-def _jackknife_plus(fitted, X, residuals, ranks, spread):
+def _jackknife_plus(fitted, X, held_out, ranks):
     """Ends for every rank, (n_samples, 2, n_ranks) or for several targets."""
+    residuals, spread = held_out.residuals, np.ones_like
+    if held_out.predictions is not None:
+        spread = fitted._loss.spread
     size = BLOCK_BYTES // (dtype_of(X).itemsize * len(residuals))
     ends, targets = [], residuals.reshape(len(residuals), -1).T
     for replicas, own_residuals in zip(without_rows(fitted), targets):
@@ -263,36 +264,11 @@ def fitted_sizes(X, residuals, seed, n_jobs=None):
         It takes rows, and gives positive numbers.
     """
     size = np.abs(residuals)
-    # Where no residual is other than zero any size will do.
-    floor = SMALLEST_SIZE * size.mean() or 1.0
+    floor = smallest_size(size)
     forest = RandomForestRegressor(
-        min_samples_leaf=ROWS_PER_LEAF,
+        min_samples_leaf=FEWEST_ROWS,
         max_samples=min(len(size), ROWS_PER_TREE),
         random_state=seed,
         n_jobs=n_jobs,
     ).fit(X, size)
     return lambda rows: np.maximum(forest.predict(rows), floor).astype(size.dtype)
-
-
-def held_out_sizes(X, residuals, units, seed, n_jobs=None):
-    """The same at the rows themselves, each from the residuals of others.
-
-    Shapes: returned (n_rows,).
-
-    Parameters
-    ----------
-    X, residuals, seed, n_jobs
-        As in :func:`fitted_sizes`.
-    units : ndarray of int, shape (n_rows,)
-        The sample, or the group, of each row: those of one are held out together.
-    """
-    distinct, place = np.unique(units, return_inverse=True)
-    if len(distinct) < 2:
-        raise ValueError("method='scaled' needs at least 2 rows held out.")
-    order = np.random.RandomState(seed).permutation(len(distinct))
-    fold = order[place] % min(SIZE_FOLDS, len(distinct))
-    found = np.empty_like(residuals)
-    for own in (fold == k for k in range(fold.max() + 1)):
-        sizes = fitted_sizes(X[~own], residuals[~own], seed, n_jobs)
-        found[own] = sizes(X[own])
-    return found

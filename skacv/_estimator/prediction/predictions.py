@@ -296,11 +296,13 @@ class RecordedRegressor(RegressorMixin, RecordedModel):
             rows make these somewhat too large, and a row that several folds hold out
             counts each time. "risk": the same with the residuals of
             the memory matrix. "scaled": widths that follow the row, from the residuals
-            of the first of "loo", "cv" and "risk" that there is, which needs
-            ``keep_data=True``. Each residual is divided by s(x), the size that is
-            expected at its row, and the quantile is multiplied by s(x) at a new row
-            [2]_ [3]_. A random forest of the sizes of the held-out residuals gives
-            s(x), at a held-out row one of rows in other folds.
+            of the first of "loo", "cv" and "risk" that there is. Each residual is
+            divided by s(x), the size that is expected at its row, and the quantile is
+            multiplied by s(x) at a new row [2]_ [3]_. Where rows of X are kept
+            (``keep_data=True``, or a kernel machine), a random forest of the sizes of
+            the held-out residuals gives s(x); otherwise it is the mean size among rows
+            with nearby predictions. At a held-out row s(x) is that of rows in other
+            folds.
 
         Returns
         -------

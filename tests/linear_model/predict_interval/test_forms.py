@@ -3,6 +3,8 @@
 What intervals are in general: test_definition.py.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -18,10 +20,12 @@ from skacv import (
 )
 from skacv._estimator.prediction.prediction_intervals import (
     fitted_sizes,
-    held_out_sizes,
     on_kept_columns,
 )
 from skacv.optim.losses import LOSSES, Huber, Poisson, SquaredError
+from skacv.risk.intervals import held_out_sizes
+
+from ...oracles import scaled_ends
 
 TABLE = ["jackknife+", "loo", "cv", "risk"]
 METHODS = [*TABLE, "scaled"]
@@ -245,11 +249,12 @@ def test_scaled_targets_are_those_of_each(rng, monkeypatch):
 def test_the_size_at_a_row_knows_nothing_of_its_own_residual(rng):
     X, residuals, _ = drawn(rng, 200)
     samples = np.arange(200) // 2  # each is held out twice
-    found = held_out_sizes(X, residuals, samples, seed=3)
+    forest = partial(fitted_sizes, seed=3)
+    found = held_out_sizes(forest, X, residuals, samples, seed=3)
     for sample in (0, 17):
         own = samples == sample
         changed = np.where(own, 50.0, residuals)
-        sizes = held_out_sizes(X, changed, samples, seed=3)
+        sizes = held_out_sizes(forest, X, changed, samples, seed=3)
         np.testing.assert_array_equal(sizes[own], found[own])
         assert (sizes[~own] != found[~own]).any()
 
@@ -259,7 +264,8 @@ def test_sizes_are_positive_and_keep_the_precision(rng):
     residuals[:150] = 0
     assert fitted_sizes(X, residuals, seed=0)(X).min() > 0
     np.testing.assert_array_equal(fitted_sizes(X, 0 * residuals, seed=0)(X), 1)
-    single = held_out_sizes(X, residuals.astype(np.float32), np.arange(200), seed=0)
+    forest = partial(fitted_sizes, seed=0)
+    single = held_out_sizes(forest, X, residuals.astype(np.float32), np.arange(200))
     assert single.dtype == np.float32
 
 
@@ -321,32 +327,39 @@ def test_after_a_pipeline_of_data_frames(rng):
     np.testing.assert_array_equal(found[:, :, 1], expected)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"keep_data": False}, "method='scaled' needs .* fitted with keep_data=True"),
-        (
-            {"loo": False, "cv": None, "risk": False},
-            r"'scaled' needs .* fitted with loo=True \(or cv=5\)\.",
-        ),
-        (
-            {"loo": False, "cv": None, "risk": False, "keep_data": False},
-            r"loo=True \(or cv=5\) and keep_data=True",
-        ),
-    ],
-)
-def test_missing_needs_of_scaled_are_named(params, message, rng):
+@pytest.mark.parametrize("keep_data", [False, True])
+def test_scaled_needs_held_out_rows(keep_data, rng):
     X, y, X_new = drawn(rng)
-    model = ridge(**params).fit(X, y)
-    with pytest.raises(ValueError, match=message):
+    model = ridge(loo=False, cv=None, risk=False, keep_data=keep_data).fit(X, y)
+    with pytest.raises(ValueError, match="without any: fit it with loo=True or cv=5"):
         model.predict_interval(X_new, method="scaled")
 
 
-def test_scaled_needs_rows_and_not_their_kernel(rng):
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"loo": False}, {"loo": False, "cv": None}],
+    ids=["loo", "cv", "risk"],
+)
+def test_without_rows_scaled_is_by_the_prediction(params, rng):
+    X, y, X_new = drawn(rng)
+    model = ridge(keep_data=False, **params).fit(X, y)
+    name = next(n for n in ("loo", "cv", "risk") if hasattr(model, f"{n}_path_"))
+    held_out = getattr(model, f"{name}_prediction_path_")[-1]
+    residuals = getattr(model, f"{name}_target_") - held_out
+    expected = scaled_ends(held_out, residuals, model.predict(X_new), 0.8)
+    found = model.predict_interval(X_new, 0.8, "scaled")
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_kernel_that_was_passed_is_scaled_by_the_prediction(rng):
     X, y, _ = drawn(rng)
     model = KernelEigenProRegressor(kernel="precomputed", max_iter=5).fit(X @ X.T, y)
-    with pytest.raises(ValueError, match="takes rows, and is not precomputed"):
-        model.predict_interval(X @ X.T, method="scaled")
+    held_out = model.loo_prediction_path_[model.iteration_]
+    expected = scaled_ends(
+        held_out, model.loo_target_ - held_out, model.predict(X @ X.T), 0.8
+    )
+    found = model.predict_interval(X @ X.T, 0.8, "scaled")
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_scaled_needs_two_rows(rng):

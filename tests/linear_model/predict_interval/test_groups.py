@@ -16,6 +16,8 @@ from skacv import (
     TrajectoryEarlyStoppingCV,
 )
 
+from ...oracles import scaled_ends
+
 MODELS = {
     "ridge": IterativeRidge(0.0, max_iter=10, loo=True, keep_data=True),
     "kernel": KernelEigenProRegressor(max_iter=4, gamma=0.1),
@@ -49,9 +51,13 @@ def test_auto_takes_folds_and_counts_groups(name, grouped):
     residuals = y[rows] - model.cv_prediction_path_[model.iteration_]
     width = width_by_units(residuals, groups[rows], 0.8)
     expected = model.predict(X)[:, None] + width * np.array([-1, 1])
-    for method in ("auto", "cv"):
-        found = model.predict_interval(X, 0.8, method)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    found = model.predict_interval(X, 0.8, "cv")
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    if name == "trees":
+        held_out = model.cv_prediction_path_[model.iteration_]
+        expected = scaled_ends(held_out, residuals, model.predict(X), 0.8, groups[rows])
+    found = model.predict_interval(X, 0.8)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
     with pytest.raises(ValueError, match=r"at least 19 .* there are 14"):
         model.predict_interval(X, 0.95)
 
@@ -93,7 +99,7 @@ def test_of_a_chosen_model_and_of_a_blend(rule, grouped):
         for name, each in fitted
     )
     width = width_by_units(y[rows] - held_out, groups[rows], 0.8)
-    found = model.predict_interval(X, 0.8)
+    found = model.predict_interval(X, 0.8, "cv")
     np.testing.assert_allclose(np.diff(found)[:, 0], 2 * width, rtol=1e-6)
 
 

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state
 
 from skacv import (
     IterativeRidge,
@@ -16,6 +17,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv.model_selection.mixtures import greedy_weights
+from skacv.model_selection.optimism import N_DRAWS
 from skacv.optim.families import Weighted
 from skacv.optim.penalties import L1
 
@@ -116,3 +118,40 @@ def pairs_of_counts():
         )
         for k, own in enumerate(lacking)
     ]
+
+
+def folds_of(cv, X, y):
+    fold = np.empty(len(y), dtype=int)
+    for number, (_, judged) in enumerate(cv.split(X, y)):
+        fold[judged] = number
+    return fold
+
+
+def mean_over_folds(losses, fold, rows):
+    """The mean of losses, and its standard error over folds."""
+    own = range(fold.max() + 1)
+    means = [np.average(losses[fold == k], weights=rows[fold == k]) for k in own]
+    share = np.array([rows[fold == k].sum() for k in own]) / rows.sum()
+    mean, n = share @ means, len(means)
+    return mean, np.sqrt(np.sum((share * (means - mean)) ** 2) * n / (n - 1))
+
+
+def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
+    """Blend by the rows of each draw, judge by the others, row by row.
+
+    ``losses`` of every member are (n_iterates, n_rows), and ``predictions`` too, or
+    with outputs behind.
+    """
+    rng, n_rows = check_random_state(seed), len(y)
+    for _ in range(n_drawn_before):
+        rng.randint(2**31 - 1)
+    place = rng.permutation(n_rows) % n_rows
+    judged = [[] for _ in range(n_rows)]
+    for drawn in rng.randint(n_rows, size=(N_DRAWS, n_rows)):
+        rows = np.concatenate([np.flatnonzero(place == k) for k in drawn])
+        best = [own[:, rows].mean(axis=1).argmin() for own in losses]
+        chosen = np.stack([own[t] for own, t in zip(predictions, best)], axis=-1)
+        blend = chosen @ find(chosen[rows], y[rows])
+        for i in np.setdiff1d(np.arange(n_rows), rows):
+            judged[i].append(loss_of(y[i], blend[i]))
+    return np.mean([np.mean(each) for each in judged])

@@ -22,6 +22,7 @@ from skacv import (
 )
 from skacv.model_selection.blend import BlendedRegressor
 from tests.model_selection.cases import NestedLeastSquares
+from tests.oracles import scaled_ends
 
 from .cases import (
     alone,
@@ -79,17 +80,21 @@ def test_intervals_by_hand(data):
     weights = np.array(list(model.weights_.values()))
     residuals = held_out_errors(alone(members(), X, y), y) @ weights
     widths = [ranked(np.abs(residuals), coverage) for coverage in (0.6, 0.9)]
-    found = model.predict_interval(X[:7], [0.6, 0.9])
+    found = model.predict_interval(X[:7], [0.6, 0.9], "cv")
     assert found.shape == (7, 2, 2)
     middle = model.predict(X[:7])
     for k, width in enumerate(widths):
         expected = np.stack([middle - width, middle + width], axis=1)
         np.testing.assert_allclose(found[:, :, k], expected, rtol=1e-6)
-    for method in ("auto", "cv"):
-        one = model.predict_interval(X[:7], 0.9, method)
-        np.testing.assert_allclose(one, found[:, :, 1])
+    one = model.predict_interval(X[:7], 0.9, "cv")
+    np.testing.assert_allclose(one, found[:, :, 1])
+    expected = scaled_ends(y + residuals, residuals, middle, 0.9)
+    for method in ("auto", "scaled"):
+        found = model.predict_interval(X[:7], 0.9, method)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    methods = r"one of \['auto', 'scaled', 'cv'\] for this blend"
     for method in ("jackknife+", "loo"):
-        with pytest.raises(ValueError, match=r"one of \['auto', 'cv'\] for this blend"):
+        with pytest.raises(ValueError, match=methods):
             model.predict_interval(X, method=method)
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict_interval(X, 1.5)
@@ -104,11 +109,12 @@ def test_intervals_of_counts_follow_the_mean(rng):
     fitted = alone(pairs, X, y)
     held_out = (held_out_errors(fitted, y) + y[:, None]) @ list(model.weights_.values())
     width = ranked(np.abs(y - held_out) / np.sqrt(held_out), 0.8)
-    found, middle = model.predict_interval(X, 0.8), model.predict(X)
+    found, middle = model.predict_interval(X, 0.8, "cv"), model.predict(X)
     half = width * np.sqrt(middle)
     expected = np.stack([np.maximum(middle - half, 0), middle + half], axis=1)
     np.testing.assert_allclose(found, expected)
     assert (found[:, 0] == 0).any()
+    assert model.predict_interval(X, 0.8).min() == 0
 
 
 def test_a_blend_has_no_iterates(data):

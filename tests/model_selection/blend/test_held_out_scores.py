@@ -8,44 +8,29 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
 
 from skacv import KernelEigenProClassifier, TrajectoryLogisticRegression
 from skacv.model_selection.blend import BlendedClassifier, BlendedRegressor
-from skacv.model_selection.optimism import N_DRAWS
 
 from .cases import (
     FOLDS,
     alone,
     blended,
+    by_loops,
     by_supports,
     classifiers,
     counts,
+    folds_of,
     greedily,
     held_out_errors,
     in_order,
+    mean_over_folds,
     members,
     pairs_of_counts,
     two_classes,
 )
 
 CLASS_FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
-
-
-def folds_of(cv, X, y):
-    fold = np.empty(len(y), dtype=int)
-    for number, (_, judged) in enumerate(cv.split(X, y)):
-        fold[judged] = number
-    return fold
-
-
-def mean_over_folds(losses, fold, rows):
-    """The mean of losses, and its standard error over folds."""
-    own = range(fold.max() + 1)
-    means = [np.average(losses[fold == k], weights=rows[fold == k]) for k in own]
-    share = np.array([rows[fold == k].sum() for k in own]) / rows.sum()
-    mean, n = share @ means, len(means)
-    return mean, np.sqrt(np.sum((share * (means - mean)) ** 2) * n / (n - 1))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -90,26 +75,6 @@ def test_weights_and_score_are_those_of_held_out_predictions(
     np.testing.assert_allclose(model.path_, fitted[best].cv_path_)
     assert isinstance(model.estimator_, BlendedRegressor)
     assert model.results_["weight"] == list(model.weights_.values())
-
-
-def by_loops(losses, predictions, y, loss_of, find, n_drawn_before=1, seed=7):
-    """Blend by the rows of each draw, judge by the others, row by row.
-
-    ``losses`` and ``predictions`` of every member are (n_iterates, n_rows).
-    """
-    rng, n_rows = check_random_state(seed), len(y)
-    for _ in range(n_drawn_before):
-        rng.randint(2**31 - 1)
-    place = rng.permutation(n_rows) % n_rows
-    judged = [[] for _ in range(n_rows)]
-    for drawn in rng.randint(n_rows, size=(N_DRAWS, n_rows)):
-        rows = np.concatenate([np.flatnonzero(place == k) for k in drawn])
-        best = [own[:, rows].mean(axis=1).argmin() for own in losses]
-        chosen = np.stack([own[t] for own, t in zip(predictions, best)], axis=1)
-        blend = chosen @ find(chosen[rows], y[rows])
-        for i in np.setdiff1d(np.arange(n_rows), rows):
-            judged[i].append(loss_of(y[i], blend[i]))
-    return np.mean([np.mean(each) for each in judged])
 
 
 def test_the_corrected_score_is_that_of_loops(data):

@@ -255,4 +255,4 @@ def test_results_have_a_row_for_every_criterion_computed(data):
             path = getattr(fitted, f"{name}_path_")
             assert results["best_iter"][row] == path.argmin()
             assert results["best_score"][row] == pytest.approx(path.min())
-    assert pd.DataFrame(results).shape == (8, 12)
+    assert pd.DataFrame(results).shape == (8, 15)

@@ -20,6 +20,7 @@ from skacv.model_selection.portfolios import (
     task_of,
     that_take,
 )
+from skacv.tables import cells
 
 from .cases import members
 
@@ -66,10 +67,6 @@ def test_members_that_cannot_take_the_data_are_left_out(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(random_state=0)
     assert kernels_of(model.fit(X, y))
-    # Forests of scikit-learn 1.6 take sparse X without saying so.
-    trees = get_tags(ExtraTreesRegressor()).input_tags.sparse * ["extra trees"]
-    model.fit(sparse.csr_matrix(X), y)
-    assert set(model.member_paths_) == {"lasso", "ridge", *trees}
     assert set(model.fit(X, np.column_stack([y, -y])).member_paths_) == {
         "ridge",
         "kernel",
@@ -105,20 +102,44 @@ def test_a_dense_linear_member_is_exact_where_that_is_cheap():
     assert PORTFOLIOS["regression"](workers)[1][0] == "least squares"
 
 
-def test_trees_take_missing_values_and_categories(data):
+ALL = {"lasso", "ridge", "kernel", "boosted trees", "extra trees"}
+
+
+def test_a_small_sparse_table_is_dense_for_members_that_need_it(data, monkeypatch):
+    X, y = data
+    X = np.where(np.abs(X) > 1, X, 0)
+    rows = sparse.csr_matrix(X)
+    of_dense = SelfStoppingRegressor(random_state=0).fit(X, y)
+    model = SelfStoppingRegressor(random_state=0).fit(rows, y)
+    assert set(model.member_paths_) == ALL
+    paths = [each.member_paths_["boosted trees"] for each in (model, of_dense)]
+    np.testing.assert_array_equal(*paths)
+    expected = of_dense.members_["boosted trees"].predict(X)
+    for some in (rows, sparse.csc_array(X), X):
+        found = model.members_["boosted trees"].predict(some)
+        np.testing.assert_array_equal(found, expected)
+    monkeypatch.setattr(cells, "MOST_DENSE_ENTRIES", 10)
+    # Forests of scikit-learn 1.6 take sparse X without saying so.
+    trees = get_tags(ExtraTreesRegressor()).input_tags.sparse * ["extra trees"]
+    assert set(model.fit(rows, y).member_paths_) == {"lasso", "ridge", *trees}
+
+
+def test_without_an_encoder_trees_alone_take_missing_values_and_categories(data):
     X, y = data
     frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
     frame.loc[::9, "b"] = np.nan
-    with pytest.warns(UserWarning, match="lasso, .* missing values: a SimpleImputer"):
-        model = SelfStoppingRegressor(random_state=0).fit(frame, y)
+    model = SelfStoppingRegressor(encoder=None, random_state=0)
+    with pytest.warns(UserWarning, match="lasso, .* missing values: encoder='auto'"):
+        model.fit(frame, y)
     assert set(model.member_paths_) == {"boosted trees", "extra trees"}
     assert np.isfinite(model.predict(frame)).all()
     frame["d"] = pd.Series(np.where(X[:, 3] > 0, "u", "v")).astype("category")
-    with pytest.warns(UserWarning, match="columns of categories: a OneHotEncoder"):
+    with pytest.warns(UserWarning, match="columns of categories: encoder='auto'"):
         model.fit(frame, y)
     assert set(model.member_paths_) == {"boosted trees"}
     with pytest.raises(ValueError, match=r"Columns \['d'\] of X hold strings"):
         model.fit(frame.astype({"d": object}), y)
+    assert set(model.set_params(encoder="auto").fit(frame, y).member_paths_) == ALL
 
 
 @pytest.mark.parametrize(
@@ -133,7 +154,7 @@ def test_trees_take_missing_values_and_categories(data):
 def test_columns_of_times_are_named(times):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "when": times})
     with pytest.raises(ValueError, match=r"Columns \['when'\] of X hold dates or dur"):
-        SelfStoppingRegressor().fit(frame, [1.0, 2.0, 4.0])
+        SelfStoppingRegressor(encoder=None).fit(frame, [1.0, 2.0, 4.0])
 
 
 def test_a_series_or_equal_names_as_scikit_learn_has_them(data):

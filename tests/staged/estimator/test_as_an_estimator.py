@@ -127,15 +127,13 @@ def test_intervals_are_those_of_held_out_residuals(data):
     X, y = data
     model = Staged(boosted(), cv=KFold(3)).fit(X, y).at_iteration(3)
     residuals = y - model.cv_prediction_path_[3]
-    found = model.predict_interval(X, coverage=0.8)
+    found = model.predict_interval(X, 0.8, "cv")
     assert found.shape == (60, 2)
     width = found[:, 1] - found[:, 0]
     np.testing.assert_allclose(width, width[0])
     assert np.mean(np.abs(residuals) <= width[0] / 2) >= 0.8
     with pytest.raises(ValueError, match="fitted without any"):
         Staged(boosted()).fit(X, y).predict_interval(X)
-    with pytest.raises(ValueError, match="take method='cv', or fit lower and upper"):
-        model.predict_interval(X, method="scaled")
 
 
 def test_scorers_read_held_out_predictions(labelled):

@@ -242,7 +242,7 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, monkeypatch)
     np.testing.assert_array_equal(stopped.predict_interval(X), expected)
     with pytest.raises(AttributeError, match="rows of X, which this fit has not kept"):
         _ = stopped.cv_prediction_path_
-    with pytest.raises(ValueError, match="kept the residuals of iterate 3 alone"):
+    with pytest.raises(ValueError, match="kept those of iterate 3 alone"):
         stopped.at_iteration(2).predict_interval(X)
     assert stopped._held_out_losses("cv", y) is None
 

@@ -99,7 +99,7 @@ def test_intervals(data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(boosted(), cv=KFold(4)).fit(X, y)
     residuals = y - by_hand(boosted(), model.estimator_, X, y)[model.best_iter_ - 1]
-    found = model.predict_interval(X, coverage=0.8)
+    found = model.predict_interval(X, 0.8, "cv")
     centre, width = model.predict(X), np.diff(found, axis=1)[:, 0] / 2
     np.testing.assert_allclose(found.mean(axis=1), centre)
     assert np.any(np.isclose(width[0], np.abs(residuals)))

@@ -1,0 +1,32 @@
+"""Prediction sets at any iterate, from held-out probabilities of the run."""
+
+from ..._compat import check_in_memory
+from ...risk.intervals import checked_coverage
+from ...risk.prediction_sets import check_score, sets_around
+from ..data.training_data import check_usable
+from ..estimates.left_out import held_out_scores
+from .prediction_intervals import interval_methods, source_of_predictions
+
+
+def sets_of(fitted, X, coverage, method):
+    """Prediction sets of the iterate in use.
+
+    Parameters
+    ----------
+    X, coverage, method : object
+        As users pass them to ``predict_set``.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples, n_classes)
+        With several coverages there is a last axis for these.
+    """
+    check_usable(fitted)
+    coverage = checked_coverage(coverage)
+    check_score(method)
+    check_in_memory(X)
+    estimate = interval_methods()[source_of_predictions(fitted)]
+    held_out = fitted._kept_residuals(estimate.name)
+    if held_out is None:
+        held_out = held_out_scores(fitted, estimate)
+    return sets_around(fitted.predict_proba(X), held_out, coverage, method)

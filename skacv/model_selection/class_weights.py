@@ -1,0 +1,95 @@
+"""``class_weight`` of a stopping estimator: weights of classes as weights of rows."""
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+from .._compat import class_weights
+from .._estimator.collections import is_collection
+from .._estimator.prediction.decisions import check_class_weights
+from ..staged import Staged
+from ..staged.data import weighing_classes
+from ..staged.growing import last_of
+
+
+def check_weighs_classes(members, y):
+    """Raise if weights of classes cannot be weights of the rows.
+
+    Parameters
+    ----------
+    members : list of (str, estimator)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    """
+    if not is_classifier(members[0][1]):
+        raise ValueError(
+            "class_weight is for classification, and the members are regressors: pass "
+            "sample_weight to fit."
+        )
+    if is_collection(y):
+        raise ValueError(
+            "class_weight needs y in memory, which stays on its workers with Dask "
+            "input: set it in the members, such as "
+            "TrajectoryLogisticRegression('path', class_weight='balanced')."
+        )
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        raise ValueError(
+            f"class_weight needs one label per row, and y has {np.shape(y)[1]} "
+            "columns: pass sample_weight to fit."
+        )
+
+
+def check_members_are_weighed_once(candidates):
+    """Raise if members weigh classes themselves, or take no weights of rows.
+
+    Parameters
+    ----------
+    candidates : list of Candidate
+    """
+    for each in candidates:
+        fitted = each.estimator
+        if isinstance(fitted, Staged):
+            fitted = last_of(fitted.estimator)
+        own = weighing_classes(fitted)
+        if own:
+            name, value = next(iter(own.items()))
+            raise ValueError(
+                "Classes are weighed twice, by class_weight and by "
+                f"{name}={value!r} of the member {each.member!r}: set one of them."
+            )
+        if not has_fit_parameter(fitted, "sample_weight"):
+            raise ValueError(
+                "class_weight needs members whose fit takes sample_weight, and that of "
+                f"{each.member!r} ({type(fitted).__name__}) does not."
+            )
+
+
+def weighed_by_class(class_weight, y, sample_weight=None):
+    """Weights of rows, times those of their classes.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        "balanced" gives all classes the same total weight.
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+        Labels.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Rows of weight zero count as absent.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If ``class_weight`` names labels that y does not have, or weights are negative,
+        or positive for fewer than two classes.
+    """
+    y = np.asarray(y).ravel()
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight.astype(float)
+    present = weights > 0
+    classes, label = np.unique(y[present], return_inverse=True)
+    by_class = class_weights(class_weight, classes, y[present], weights[present])
+    check_class_weights(by_class, classes)
+    weights[present] *= by_class[label]
+    return weights

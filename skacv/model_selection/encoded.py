@@ -1,0 +1,139 @@
+"""The table that each member is fitted to, and the fitted member with its encoder."""
+
+from copy import copy
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
+
+from .._compat import is_foreign, refuses_sparse
+from .._estimator.collections import is_collection
+from .._estimator.data.checks import has_sparse_columns
+from .._estimator.data.row_summary import RowSummary
+from .._estimator.run.fit import shape_of
+from ..tables import TableEncoder
+from ..tables.cells import may_be_dense
+from ..tables.pipeline import TablePipeline
+from ..tables.views import view_for
+
+
+def is_table(X):
+    """Whether X is a table in memory, on the host."""
+    return not (isinstance(X, RowSummary) or is_collection(X) or is_foreign(X))
+
+
+def has_numbers_alone(X):
+    """Whether X is a sparse matrix, or an array of numbers with nothing missing.
+
+    Or a frame of sparse columns that is too large to be made dense.
+    """
+    if sparse.issparse(X) or has_sparse_columns(X):
+        return sparse.issparse(X) or not may_be_dense(X)
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "fiub"
+    return is_array and not np.isnan(X).any()
+
+
+def dense(X):
+    """A sparse matrix as an array; other arrays as they are."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+@dataclass(eq=False)
+class EncodedTable:
+    """X as the members of a comparison see it.
+
+    Attributes
+    ----------
+    X : array-like of shape (n_samples, n_columns)
+        The codes of the columns, or X itself without an encoder.
+    encoder : TableEncoder or None
+        It is fitted.
+    n_outputs : int
+        Number of columns of y.
+    makes_dense : bool
+        Whether a small sparse X becomes dense for members that take no sparse one.
+    views : dict of str to (transformer, array)
+        The fitted transformer, and what it makes of X, for members that need something
+        else than X.
+    """
+
+    X: object
+    encoder: TableEncoder | None = None
+    n_outputs: int = 1
+    makes_dense: bool = False
+    views: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, X, y, encoder, is_default):
+        """The table of X.
+
+        Parameters
+        ----------
+        encoder : {"auto"}, TableEncoder or None
+            As the user has it.
+        is_default : bool
+            Whether the members are the default ones, for which "auto" encodes.
+
+        Raises
+        ------
+        TypeError
+            If an encoder is given, and X is no table in memory.
+        """
+        if encoder == "auto":
+            is_wanted = is_default and is_table(X) and not has_numbers_alone(X)
+            encoder = TableEncoder() if is_wanted else None
+        if encoder is None:
+            makes_dense = is_default and sparse.issparse(X) and may_be_dense(X)
+            return cls(X, makes_dense=makes_dense)
+        if not is_table(X):
+            raise TypeError(
+                "encoder makes numbers of a table in memory, such as a DataFrame, got "
+                f"{type(X).__name__}: set encoder=None."
+            )
+        encoder = clone(encoder).set_params(categories="codes")
+        encoder.set_output(transform="default")
+        n_outputs = max([1, *shape_of(y)[1:]])
+        return cls(encoder.fit_transform(X), encoder, n_outputs)
+
+    def encoded(self, candidate):
+        """A candidate with the table that it is fitted to, made once for its member.
+
+        Parameters
+        ----------
+        candidate : Candidate
+
+        Returns
+        -------
+        Candidate
+        """
+        estimator, transformer = candidate.estimator, None
+        if self.encoder is not None:
+            estimator, transformer = view_for(estimator, self.encoder, self.n_outputs)
+        elif self.makes_dense and refuses_sparse(estimator):
+            transformer = FunctionTransformer(dense, accept_sparse=True)
+        if transformer is None:
+            return candidate._replace(estimator=estimator, X=self.X)
+        if candidate.member not in self.views:
+            view = transformer, transformer.fit_transform(self.X)
+            self.views[candidate.member] = view
+        X = self.views[candidate.member][1]
+        return candidate._replace(estimator=estimator, X=X)
+
+    def with_view(self, member, fitted):
+        """A fitted member that takes codes."""
+        if member not in self.views:
+            return fitted
+        return TablePipeline.of_fitted([("view", self.views[member][0])], fitted)
+
+    def with_encoder(self, member, fitted):
+        """A fitted member, or with None a blend of several, that takes X."""
+        if self.encoder is None:
+            return self.with_view(member, fitted)
+        steps = [("encoder", self.encoder)]
+        if member in self.views:
+            steps.append(("view", self.views[member][0]))
+        pipeline = TablePipeline.of_fitted(steps, copy(fitted))
+        pipeline.steps[-1][1]._encoded_names = pipeline.get_feature_names_out()
+        return pipeline

@@ -1,0 +1,169 @@
+"""Tables of what was compared, and the curves, made of ``results_``."""
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.utils.validation import check_is_fitted
+
+from .._estimator.devices import in_numpy
+from .._estimator.prediction.inference import as_frame
+from .comparison import loss_name
+
+# Columns of ``leaderboard``, which are those of ``results_``.
+COLUMNS = (
+    "member",
+    "weight",
+    "score",
+    "score_se",
+    "metric",
+    "better",
+    "best_iter",
+    "n_iter",
+    "fit_time",
+    "left_out",
+)
+# Columns of whole numbers that some rows lack.
+WHOLE = {"best_iter": "Int64", "n_iter": "Int64"}
+
+
+class ComparedResults:
+    """What a stopping estimator has compared, as tables and curves.
+
+    All are made of ``results_`` and of the fitted members. ``_best_places`` has the
+    place of the best combination of every member, among the candidates that were run.
+    """
+
+    def leaderboard(self) -> Any:
+        """The members, and their blend, by the one metric that compares them.
+
+        The best comes first. With several combinations in ``param_grid`` a member is
+        there with its best one; ``cv_results_`` has them all.
+
+        Returns
+        -------
+        DataFrame, or dict of ndarray
+            A dict without pandas. A row is a member, or the blend if several members
+            have a weight in it, with the columns "member", "weight" (in ``estimator_``;
+            one for the blend), "score" (on held-out rows), "score_se" (its standard
+            error), "metric" (the name of the loss, or of the scorer, that the score
+            is), "better" ("smaller" or "greater": which scores are better),
+            "best_iter" (the iterate chosen), "n_iter" (iterations run), "fit_time"
+            (seconds for all combinations of the member), and "left_out" (why a member
+            was not run, else empty). The metric is the loss of the members, for a blend
+            of classifiers the log loss, or the scorer that is the ``criterion``. If
+            members of different losses are compared, it is the accuracy, or R^2.
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+        """
+        check_is_fitted(self)
+        results, candidates = self.results_, self._candidate_rows()
+        rows = []
+        for member, place in self._best_places.items():
+            row = {name: results[name][candidates[place]] for name in COLUMNS}
+            own = [k for k in candidates if results["member"][k] == member]
+            rows.append(row | {"fit_time": sum(results["fit_time"][k] for k in own)})
+        if sum(weight > 0 for weight in self.weights_.values()) > 1:
+            blend = {
+                "member": "blend",
+                "weight": 1.0,
+                "score": self.best_score_,
+                "score_se": self.best_score_se_,
+                "best_iter": np.nan,
+                "n_iter": np.nan,
+                "fit_time": sum(row["fit_time"] for row in rows),
+            }
+            rows.insert(0, rows[0] | blend)
+        sign = self._direction()
+        # An undefined score is the worst.
+        rows.sort(key=lambda row: np.nan_to_num(-sign * row["score"], nan=np.inf))
+        rows += [
+            {name: results[name][k] for name in COLUMNS}
+            for k, reason in enumerate(results["left_out"])
+            if reason
+        ]
+        table = {name: np.array([row[name] for row in rows]) for name in COLUMNS}
+        table = as_frame(table)
+        return table.astype(WHOLE) if hasattr(table, "astype") else table
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """All candidates, as GridSearchCV of scikit-learn has them."""
+        check_is_fitted(self)
+        results, candidates = self.results_, self._candidate_rows()
+        table = {name: [results[name][k] for k in candidates] for name in results}
+        params, sign = table["params"], self._direction()
+        found = {"fit_time": np.array(table["fit_time"])}
+        for name in dict.fromkeys(name for each in params for name in each):
+            values = np.ma.masked_all(len(params), dtype=object)
+            for place, each in enumerate(params):
+                if name in each:
+                    values[place] = each[name]
+            found[f"param_{name}"] = values
+        found |= {"params": params, "member": np.array(table["member"])}
+        if self._fold_scores is not None:
+            scores = sign * self._fold_scores
+            for k, of_fold in enumerate(scores.T):
+                found[f"split{k}_test_score"] = of_fold
+            found["std_test_score"] = scores.std(axis=1)
+        mean = sign * np.array(table["score"])
+        found["mean_test_score"] = mean
+        found["se_test_score"] = np.array(table["score_se"])
+        worst_last = np.nan_to_num(-mean, nan=np.inf)
+        found["rank_test_score"] = rankdata(worst_last, method="min").astype(np.int32)
+        return found
+
+    @property
+    def best_index_(self) -> int:
+        """The row of ``cv_results_`` of ``best_member_`` with ``best_params_``."""
+        check_is_fitted(self)
+        return self._best_places[self.best_member_]
+
+    @property
+    def best_estimator_(self) -> Any:
+        """``estimator_``, under the name that it has in GridSearchCV."""
+        check_is_fitted(self)
+        return self.estimator_
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, dict[str, np.ndarray]]]:
+        """Losses of every iterate on training and on held-out rows."""
+        check_is_fitted(self)
+        results, candidates = self.results_, self._candidate_rows()
+        found = {}
+        for name, path in self.member_paths_.items():
+            metric = results["loss"][candidates[self._best_places[name]]]
+            found[name] = {"held_out": {metric: path}}
+            if name in self.members_:
+                member = in_numpy(self.members_[name])
+                training = {loss_name(member): member.train_path_}
+                found[name] = {"train": training, **found[name]}
+        return found
+
+    @property
+    def held_out_prediction_(self) -> np.ndarray:
+        """What ``estimator_`` predicts for training rows, without having seen them."""
+        check_is_fitted(self)
+        if self._held_out_prediction is None:
+            raise AttributeError(
+                "There are no held-out predictions of single rows, as with a "
+                "RowSummary or Dask input."
+            )
+        return self._held_out_prediction
+
+    def _candidate_rows(self):
+        """The rows of ``results_`` of all candidates, for the criterion that chose."""
+        names = zip(self.results_["criterion"], self.results_["left_out"])
+        return [
+            k
+            for k, (name, reason) in enumerate(names)
+            if name == self.criterion_ and not reason
+        ]
+
+    def _direction(self):
+        """1.0 if greater scores are better, else -1.0."""
+        better = self.results_["better"][self._candidate_rows()[0]]
+        return 1.0 if better == "greater" else -1.0

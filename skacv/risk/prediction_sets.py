@@ -1,0 +1,111 @@
+"""Sets of classes that contain the class of an unseen row, from held-out probabilities.
+
+A conformity score says how little a class agrees with the probabilities p of a row. The
+set of a row has the classes whose score is at most q, a quantile of the scores that the
+true classes of held-out rows have. For exchangeable rows, and a model that one of them
+changes little, it contains the true class as often as the quantile says, or more often
+where scores are tied (Angelopoulos and Bates 2023, "Conformal prediction: a gentle
+introduction", sections 1 and 2.1).
+
+"lac" is 1 - p_k (Sadinle, Lei and Wasserman 2019, "Least ambiguous set-valued
+classifiers with bounded error levels"): no other sets are smaller on average at the
+same coverage. Where no class is likely enough, a set is empty.
+
+"aps" is the probability of all classes that are likelier than k (Romano, Sesia and
+Candes 2020, "Classification with valid and adaptive coverage", with their u = 1): the
+set has the likeliest classes, up to the first whose probabilities together exceed q.
+Nothing is drawn at random, the likeliest class is always there, and unlikely rows have
+larger sets.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .intervals import rank_of, ranked
+
+
+def likelier_classes(probabilities):
+    """The probability of all classes that are likelier than each, for every row."""
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    falling = np.take_along_axis(probabilities, order, axis=1)
+    before = np.cumsum(falling, axis=1)[:, :-1]
+    before = np.concatenate([np.zeros((len(before), 1), before.dtype), before], axis=1)
+    # Of classes that are equally likely none is before another.
+    is_first = np.diff(falling, axis=1, prepend=np.inf) < 0
+    before = np.maximum.accumulate(np.where(is_first, before, 0), axis=1)
+    scores = np.empty_like(before)
+    np.put_along_axis(scores, order, before, axis=1)
+    return scores
+
+
+# Functions of the probabilities, (n_rows, n_classes), to scores of the same shape.
+CONFORMITY_SCORES = {
+    "lac": lambda probabilities: 1 - probabilities,
+    "aps": likelier_classes,
+}
+
+
+class HeldOutScores(NamedTuple):
+    """Rows that a model has not seen, for prediction sets.
+
+    Attributes
+    ----------
+    scores : dict of str to ndarray of shape (n_held_out,)
+        Of their true classes, by the names of ``CONFORMITY_SCORES``.
+    units : ndarray of int, shape (n_held_out,), or None
+        The unit of every row, its group or itself, numbered from 0; None: every row is
+        a unit.
+    """
+
+    scores: dict[str, np.ndarray]
+    units: np.ndarray | None
+
+    @classmethod
+    def of(cls, probabilities, labels, units):
+        """The scores of rows.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_held_out, n_classes)
+        labels : ndarray of int, shape (n_held_out,)
+            The number of every row's class.
+        """
+        rows = np.arange(len(labels))
+        scores = {
+            name: score(probabilities)[rows, labels]
+            for name, score in CONFORMITY_SCORES.items()
+        }
+        return cls(scores, units)
+
+
+def check_score(method):
+    """Raise if there is no conformity score of this name."""
+    if method not in CONFORMITY_SCORES:
+        raise ValueError(
+            f"method must be one of {list(CONFORMITY_SCORES)}, got {method!r}."
+        )
+
+
+def sets_around(probabilities, held_out, coverage, method):
+    """The classes whose score is at most a quantile of the held-out scores.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_classes)
+    held_out : HeldOutScores
+    coverage : ndarray
+        From :func:`checked_coverage`.
+    method : {"lac", "aps"}
+
+    Returns
+    -------
+    ndarray of bool, shape (n_samples, n_classes)
+        With several coverages there is a last axis for these.
+    """
+    known, units = held_out.scores[method], held_out.units
+    n_units = len(known) if units is None else int(units.max()) + 1
+    ranks = [rank_of(share, n_units) for share in coverage.ravel()]
+    scores = CONFORMITY_SCORES[method](probabilities)
+    sets = [scores <= ranked(known, rank, units) for rank in ranks]
+    return np.stack(sets, axis=-1).reshape(*scores.shape, *coverage.shape)

@@ -1,0 +1,318 @@
+"""The columns of any frame or array, read into arrays of NumPy."""
+
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from numbers import Real
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+from scipy import sparse
+
+from .._compat import check_in_memory, on_host
+from .._estimator.data.checks import is_missing
+
+# A sparse matrix with more entries, zeros included, is not made dense.
+MOST_DENSE_ENTRIES = 10_000_000
+INSTANT, ELAPSED = "datetime64[us]", "timedelta64[us]"
+MIDNIGHT = datetime.min
+
+
+class Cells(NamedTuple):
+    """A column, as it is read from any frame or array.
+
+    Attributes
+    ----------
+    kind : {"number", "boolean", "duration", "date", "text"}
+    values : ndarray of shape (n_samples,)
+        Numbers, NaN where they are missing; durations in seconds. Dates are
+        datetime64, in UTC if there is a time zone. Texts are places in ``levels``, -1
+        where they are missing.
+    levels : list of str
+        Different texts, in any order. Some may not occur.
+    zone : str or None
+        The time zone of dates.
+    is_declared : bool
+        Whether the frame says that the column is one of categories.
+    """
+
+    kind: str
+    values: np.ndarray
+    levels: list = []
+    zone: str | None = None
+    is_declared: bool = False
+
+
+class Table:
+    """The columns of X, whatever holds them.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+    Attributes
+    ----------
+    shape : (int, int)
+    data : ndarray or DataFrame
+        X, as it is read.
+    names : list or None
+        Names of the columns of a frame.
+    numbers : ndarray or None
+        All columns, where they are numbers in one array.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows, no columns, one dimension, columns of the same name, or is a
+        sparse matrix that is too large to be made dense.
+    """
+
+    def __init__(self, X):
+        check_in_memory(X)
+        self.names = self.numbers = None
+        if sparse.issparse(X):
+            if not may_be_dense(X):
+                raise ValueError(
+                    f"X is a sparse matrix of shape {X.shape}, too large to be made "
+                    "dense: pass its columns to models as they are."
+                )
+            X = X.toarray()
+        if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+            raise TypeError("X is a frame that is not computed yet: pass X.collect().")
+        is_frame = hasattr(X, "iloc") or hasattr(X, "get_columns")
+        if not is_frame and hasattr(X, "to_pandas"):
+            X, is_frame = X.to_pandas(), True
+        if is_frame:
+            self.data, self.shape = X, tuple(X.shape)
+        else:
+            X = on_host(X)
+            X = np.asarray(X, dtype=None if hasattr(X, "__array__") else object)
+            self.data, self.shape = X, X.shape
+            self.numbers = X if X.dtype.kind in "fiub" else None
+        if len(self.shape) != 2:
+            raise ValueError(
+                f"Expected 2D array, got {len(self.shape)}D array instead: "
+                f"X has shape {self.shape}. Reshape your data either using "
+                "X.reshape(-1, 1) if it has a single column, or X.reshape(1, -1) if "
+                "it has a single row."
+            )
+        for count, what in zip(self.shape, ("sample(s)", "feature(s)")):
+            if count == 0:
+                raise ValueError(
+                    f"Found array with 0 {what} (shape={self.shape}) while a minimum "
+                    "of 1 is required by TableEncoder."
+                )
+        if is_frame:
+            self.names = list(X.columns)
+            repeated = {name for name in self.names if self.names.count(name) > 1}
+            if repeated:
+                raise ValueError(
+                    f"X has several columns of the same name: {sorted(repeated)}. Give "
+                    "each column another name."
+                )
+
+    def feature_names(self):
+        """Names of the columns, if they are strings; None otherwise.
+
+        Raises
+        ------
+        TypeError
+            If some are strings and others are not.
+        """
+        are_strings = {isinstance(name, str) for name in self.names or []}
+        if len(are_strings) > 1:
+            raise TypeError(
+                "X has columns whose names are strings, and others: give all of them "
+                "strings, such as by X.columns = X.columns.astype(str)."
+            )
+        return self.names if True in are_strings else None
+
+    def cells(self, place):
+        """The column at a place.
+
+        Returns
+        -------
+        Cells
+        """
+        if self.names is None:
+            return _of_array(self.data[:, place])
+        return _of_series(self.data[self.names[place]])
+
+
+def may_be_dense(X):
+    """Whether a sparse matrix is small enough to be made dense.
+
+    Parameters
+    ----------
+    X : sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    bool
+    """
+    return X.shape[0] * X.shape[1] <= MOST_DENSE_ENTRIES
+
+
+def _of_series(column):
+    """A column of a frame of pandas, polars or the like."""
+    dtype = column.dtype
+    if getattr(dtype, "name", None) == "category":
+        codes = np.asarray(column.cat.codes, dtype=np.intp)
+        return _of_levels(codes, column.cat.categories.tolist(), is_declared=True)
+    zone = getattr(dtype, "tz", None)
+    if zone is not None:  # of pandas; polars has UTC in arrays
+        return Cells("date", column.to_numpy(dtype=INSTANT), zone=zone_of(zone))
+    zone = getattr(dtype, "time_zone", None)
+    is_extension = not isinstance(dtype, np.dtype) and hasattr(column, "array")
+    if is_extension and dtype.kind in "fiu":
+        array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        array = column.to_numpy()
+    cells = _of_array(array)
+    is_declared = type(dtype).__name__ in ("Categorical", "Enum")  # polars
+    return cells._replace(zone=zone or cells.zone, is_declared=is_declared)
+
+
+def _of_array(array):
+    """A column that is an array of one dimension."""
+    match array.dtype.kind:
+        case "f":
+            is_single = array.dtype == np.float32
+            return Cells("number", array if is_single else array.astype(np.float64))
+        case "i" | "u":
+            return Cells("number", array.astype(np.float64))
+        case "b":
+            return Cells("boolean", array.astype(np.float64))
+        case "M":
+            return Cells("date", array.astype(INSTANT))
+        case "m":
+            return Cells("duration", _seconds(array))
+        case "c":
+            raise ValueError("Complex data not supported: X must be real numbers.")
+        case _:
+            return _of_objects(array.tolist())
+
+
+def _seconds(elapsed):
+    """Durations in seconds, NaN where they are missing."""
+    seconds = elapsed.astype(ELAPSED).astype(np.float64) / 1e6
+    return np.where(np.isnat(elapsed), np.nan, seconds)
+
+
+def _of_objects(values):
+    """A column of Python objects: numbers, dates, durations, or texts of them.
+
+    Numbers among texts are texts, and so is any other mixture.
+    """
+    try:
+        unique = list(dict.fromkeys(values))
+    except TypeError:  # lists and the like
+        values = [value if is_missing(value) else text_of(value) for value in values]
+        unique = list(dict.fromkeys(values))
+    classes = {type(value) for value in unique if not is_missing(value)}
+    if not all(issubclass(each, str) for each in classes):
+        for kind, kinds_of_objects, read in OBJECTS:
+            if all(issubclass(each, kinds_of_objects) for each in classes):
+                is_present = [not is_missing(value) for value in values]
+                return read(kind, values, np.array(is_present))
+        if all(hasattr(each, "to_timestamp") for each in classes):  # periods
+            return _of_objects(
+                [None if is_missing(each) else each.to_timestamp() for each in values]
+            )
+        values = [value if is_missing(value) else text_of(value) for value in values]
+        unique = list(dict.fromkeys(values))
+    places = {value: place for place, value in enumerate(unique)}
+    codes = np.fromiter(map(places.__getitem__, values), np.intp, len(values))
+    return _of_levels(codes, unique)
+
+
+def _of_levels(codes, levels, is_declared=False):
+    """Texts by their places among levels, of which some may mean that it is missing.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        -1 where missing.
+    levels : list
+    """
+    of_text = {}
+    place = np.full(len(levels) + 1, -1)
+    # Of a frame with very many levels, a few rows have few.
+    occurring = range(len(levels)) if len(levels) <= len(codes) else np.unique(codes)
+    for code in occurring:
+        if code < 0 or is_missing(levels[code]):
+            continue
+        text = text_of(levels[code])
+        if text.strip():
+            place[code] = of_text.setdefault(text, len(of_text))
+    return Cells("text", place[codes], list(of_text), is_declared=is_declared)
+
+
+def text_of(value):
+    """A value as text; whole numbers without decimal places."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _numbers(kind, values, is_present):
+    """Objects that are numbers or booleans."""
+    numbers = np.full(len(values), np.nan)
+    numbers[is_present] = [value for value, is_in in zip(values, is_present) if is_in]
+    return Cells(kind, numbers)
+
+
+def zone_of(tzinfo):
+    """The name of a time zone, such as Europe/Paris or UTC+02:00.
+
+    UTC stands in for zones without a name.
+    """
+    fixed = tzinfo.utcoffset(None)
+    if fixed is not None:
+        return str(timezone(fixed))
+    try:
+        return ZoneInfo(str(tzinfo)).key
+    except (ValueError, ZoneInfoNotFoundError):
+        return "UTC"
+
+
+def dates_of(kind, values, is_present):
+    """Objects that are dates, in UTC if they have a time zone."""
+    dates = [value for value, is_in in zip(values, is_present) if is_in]
+    zones = {zone_of(value.tzinfo) for value in dates if getattr(value, "tzinfo", None)}
+    if zones:
+        if not all(getattr(value, "tzinfo", None) for value in dates):
+            raise ValueError(
+                "A column of X has dates with and without a time zone: give all of "
+                "them one, or none."
+            )
+        dates = [value.astimezone(UTC).replace(tzinfo=None) for value in dates]
+    instants = np.full(len(values), np.datetime64("NaT"), dtype=INSTANT)
+    instants[is_present] = np.array(dates, dtype=INSTANT)
+    zone = zones.pop() if len(zones) == 1 else "UTC" if zones else None
+    return Cells(kind, instants, zone=zone)
+
+
+def _durations(kind, values, is_present):
+    """Objects that are durations; times of day count from midnight."""
+    elapsed = [
+        datetime.combine(MIDNIGHT, value) - MIDNIGHT
+        if isinstance(value, time)
+        else value
+        for value, is_in in zip(values, is_present)
+        if is_in
+    ]
+    seconds = np.full(len(values), np.nan)
+    seconds[is_present] = _seconds(np.array(elapsed, dtype=ELAPSED))
+    return Cells(kind, seconds)
+
+
+# What objects are, by their classes: the first that fits all of a column.
+OBJECTS = [
+    ("boolean", (bool, np.bool_), _numbers),
+    ("number", (Real, Decimal, np.bool_), _numbers),
+    ("date", (date, np.datetime64), dates_of),
+    ("duration", (timedelta, time, np.timedelta64), _durations),
+]

@@ -1,0 +1,281 @@
+"""What a fitted encoder makes of a column: numbers, dates, durations or categories."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from .cells import ELAPSED, INSTANT, dates_of, text_of
+
+# Parts of a date, in the time zone of the column.
+PARTS = "total_seconds", "month", "day", "weekday", "hour"
+# What columns hold, in messages.
+HOLDS = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "duration": "durations",
+    "date": "dates",
+    "text": "texts",
+}
+
+
+class CodedColumn(NamedTuple):
+    """A column of ``TableEncoder.codes``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column of X, for parts of a date followed by the part.
+    levels : list of str or None
+        The levels of a category, in the order of their codes. None for numbers.
+    has_missing : bool
+        Whether some training rows miss it.
+    """
+
+    name: str
+    levels: list | None
+    has_missing: bool
+
+
+@dataclass
+class Numbers:
+    """A column of numbers, booleans, or durations in seconds."""
+
+    kind: str
+    has_missing: bool = False
+    parts = ("",)
+    levels = None
+
+    def encoded(self, cells, name):
+        """The column, in a list.
+
+        Parameters
+        ----------
+        cells : Cells
+        name : str
+            In messages.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples,)
+        """
+        if cells.kind == "text":
+            return [_of_texts(cells, np.nan, _number, name, self.kind)]
+        are_durations = self.kind == "duration", cells.kind == "duration"
+        if cells.kind == "date" or any(are_durations) != all(are_durations):
+            check_missing(cells, name, self.kind)
+            return [np.full(len(cells.values), np.nan)]
+        return [cells.values]
+
+
+@dataclass
+class Dates:
+    """A column of dates: seconds since 1970, and parts that vary."""
+
+    zone: str | None
+    parts: tuple = PARTS
+    has_missing: bool = False
+    kind = "date"
+    levels = None
+
+    def encoded(self, cells, name):
+        """The parts, as :class:`Numbers` has one."""
+        missing = np.datetime64("NaT", "us")
+        zone, instants = cells.zone, cells.values
+        if cells.kind == "text":
+            zone, instants = _of_texts_of_dates(cells, name)
+        elif cells.kind != "date":
+            check_missing(cells, name, "date")
+            instants = np.full(len(cells.values), missing)
+        is_missing = np.isnat(instants)
+        if (zone is None) != (self.zone is None) and not is_missing.all():
+            has, had = ("a", "none") if self.zone is None else ("no", "one")
+            raise ValueError(
+                f"The dates of column {name!r} of X have {has} time zone, and had "
+                f"{had} in fit."
+            )
+        wall = instants + _offsets(instants, self.zone)
+        days, months = wall.astype("datetime64[D]"), wall.astype("datetime64[M]")
+        parts = {
+            "total_seconds": instants.astype(np.int64) / 1e6,
+            "month": months.astype(np.int64) % 12 + 1,
+            "day": (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
+            "weekday": (days.astype(np.int64) + 3) % 7,  # 1970 began on a Thursday
+            "hour": (wall - days).astype(ELAPSED).astype(np.int64) / 3.6e9,
+        }
+        return [np.where(is_missing, np.nan, parts[part]) for part in self.parts]
+
+
+@dataclass
+class Categories:
+    """A column of categories, with a code for each level."""
+
+    levels: list
+    has_missing: bool = False
+    codes: dict = field(init=False)
+    kind = "category"
+    parts = ("",)
+
+    def __post_init__(self):
+        self.codes = {level: code for code, level in enumerate(self.levels)}
+
+    def encoded(self, cells, name):
+        """The codes, as :class:`Numbers` has numbers; -1 for other levels."""
+        places, levels = cells.values, cells.levels
+        if cells.kind != "text":
+            values, places = np.unique(cells.values, return_inverse=True)
+            if cells.kind == "boolean":
+                values = values.astype(bool)
+            is_missing = values != values
+            levels = [text_of(value) for value in values[~is_missing].tolist()]
+            places[np.isin(places, np.flatnonzero(is_missing))] = -1
+        codes = [self.codes.get(level, -1) for level in levels]
+        return [np.array([*codes, np.nan])[places]]
+
+
+def fitted_column(cells, name):
+    """What is made of a column of training rows.
+
+    Returns
+    -------
+    column : Numbers, Dates or Categories, or None
+        None where it is of no use.
+    columns : list of ndarray of shape (n_samples,)
+        The column encoded: those that vary.
+    reason : str
+        Why it is of no use, else empty.
+    """
+    if not has_values(cells):
+        return None, [], "all values are missing"
+    column = _column_of(cells)
+    columns = column.encoded(cells, name)
+    varying = [_varies(values) for values in columns]
+    if not any(varying):
+        return None, [], "all values are the same"
+    if column.kind == "category":
+        n_present = (cells.values >= 0).sum()
+        if len(column.levels) == n_present > 1:
+            return None, [], "no text occurs twice"
+    column.has_missing = bool(np.isnan(columns[0]).any())
+    if column.kind == "date":
+        parts = [part for part, is_in in zip(column.parts, varying) if is_in]
+        column.parts = tuple(parts)
+    return column, [values for values, is_in in zip(columns, varying) if is_in], ""
+
+
+def _column_of(cells):
+    """How a column of training rows is encoded: texts may be numbers, or dates."""
+    if cells.kind == "date":
+        return Dates(cells.zone)
+    if cells.kind != "text":
+        return Numbers(cells.kind)
+    levels = [cells.levels[place] for place in np.unique(cells.values) if place >= 0]
+    if not cells.is_declared:
+        if all(_number(level) is not None for level in levels):
+            return Numbers("number")
+        if all(_date(level) is not None for level in levels):
+            return Dates(_of_texts_of_dates(cells, "")[0])
+    return Categories(sorted(levels))
+
+
+def has_values(cells):
+    """Whether some values of a column are not missing."""
+    if cells.kind == "text":
+        return bool((cells.values >= 0).any())
+    return bool((cells.values == cells.values).any())
+
+
+def check_missing(cells, name, kind):
+    """Raise unless all values of a column are missing, which is of no kind."""
+    if has_values(cells):
+        raise ValueError(
+            f"Column {name!r} of X holds {HOLDS[cells.kind]}, and held {HOLDS[kind]} "
+            "in fit."
+        )
+
+
+def _varies(values):
+    """Whether numbers are not all the same; missing ones are another value."""
+    first = values[0]
+    is_same = np.isnan(values) if np.isnan(first) else values == first
+    return not is_same.all()
+
+
+def _number(text):
+    """A text as a number, None if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _date(text):
+    """A text as a date, None if it is none as ISO 8601 writes them."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _of_texts(cells, missing, read, name, kind):
+    """Texts as what they are texts of."""
+    values = [read(level) for level in cells.levels]
+    for level, value in zip(cells.levels, values):
+        if value is None:
+            raise ValueError(
+                f"Column {name!r} of X holds the text {level!r}, and held "
+                f"{HOLDS[kind]} in fit."
+            )
+    return np.array([*values, missing])[cells.values]
+
+
+def _of_texts_of_dates(cells, name):
+    """Texts as dates: their time zone, and instants."""
+    dates = _of_texts(cells, None, _date, name, "date")
+    is_present = np.array([date is not None for date in dates])
+    found = dates_of("date", dates.tolist(), is_present)
+    return found.zone, found.values
+
+
+def _offsets(instants, zone):
+    """How far the clocks of a time zone are ahead of UTC.
+
+    Parameters
+    ----------
+    instants : ndarray of shape (n_samples,), datetime64
+    zone : str or None
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), timedelta64
+    """
+    if zone is None:
+        return np.zeros(1, dtype=ELAPSED)
+    fixed = re.fullmatch(r"UTC([+-])(\d\d):(\d\d)", zone)
+    if fixed:
+        sign, hours, minutes = fixed.groups()
+        elapsed = timedelta(hours=int(hours), minutes=int(minutes))
+        clock = timezone(elapsed if sign == "+" else -elapsed)
+    else:
+        clock = ZoneInfo(zone)
+    days = instants.astype("datetime64[D]")
+    offsets, changing = _at(days, clock), ~np.isnat(days)
+    changing[changing] = offsets[changing] != _at(days[changing] + 1, clock)
+    # Clocks are changed at full minutes.
+    offsets[changing] = _at(instants[changing].astype("datetime64[m]"), clock)
+    return offsets
+
+
+def _at(instants, clock):
+    """The offsets of a clock at some instants, of which many are the same."""
+    different, place = np.unique(instants, return_inverse=True)
+    offsets = [
+        None
+        if instant is None
+        else instant.replace(tzinfo=UTC).astimezone(clock).utcoffset()
+        for instant in different.astype(INSTANT).tolist()
+    ]
+    return np.array(offsets, dtype=ELAPSED)[place]

@@ -1,0 +1,136 @@
+"""A fitted model after the steps that make numbers of a table."""
+
+from collections.abc import Iterator
+from functools import wraps
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from .._compat import available_if
+from .._typing import Method
+
+MODEL = "model"
+
+
+def _of_last_step(method: Method) -> Method:
+    """A method of the last step, on X after the steps before it."""
+    name = method.__name__
+
+    @available_if(lambda self: hasattr(self.steps[-1][1], name))
+    @wraps(method)
+    def of_last_step(self, X, *args, **params):
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return getattr(self.steps[-1][1], name)(X, *args, **params)
+
+    return of_last_step
+
+
+class TablePipeline(Pipeline):
+    """A pipeline that also has the methods and attributes of its last step.
+
+    :class:`~skacv.TrajectoryEarlyStoppingCV` makes it where it has an ``encoder``: the
+    steps before the last make numbers of X, and the last is a model that records its
+    trajectory. ``coef_`` and the like have an entry for each of
+    ``get_feature_names_out()``.
+    """
+
+    @classmethod
+    def of_fitted(cls, steps: list[Any], model: Any) -> Self:
+        """The pipeline of fitted steps.
+
+        Parameters
+        ----------
+        steps : list of (str, transformer)
+        model : estimator
+
+        Returns
+        -------
+        TablePipeline
+        """
+        return cls([*steps, (MODEL, model)])
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit all steps; parameters such as ``sample_weight`` are for the last.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        **params : dict
+            Passed on to the ``fit`` of the last step.
+
+        Returns
+        -------
+        self : object
+        """
+        for _, step in self.steps[:-1]:
+            X = step.fit_transform(X)
+        self.steps[-1][1].fit(X, y, **params)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "steps" not in vars(self):
+            raise AttributeError(name)
+        if name == "feature_importances_":
+            raise AttributeError(
+                "Importances are of the columns that the encoder has made, not of "
+                "those of X: steps[-1][1] may have them, and get_feature_names_out "
+                "names them."
+            )
+        return getattr(self.steps[-1][1], name)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that the last step sees.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of X, if X has none.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        for _, step in self.steps[:-1]:
+            input_features = step.get_feature_names_out(input_features)
+        return input_features
+
+    def at_iteration(self, t: int) -> Self:
+        """The pipeline with iterate ``t`` of its last step.
+
+        Parameters
+        ----------
+        t : int
+
+        Returns
+        -------
+        TablePipeline
+        """
+        return self.of_fitted(self.steps[:-1], self.steps[-1][1].at_iteration(t))
+
+    @_of_last_step
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict with every iterate of the last step."""
+
+    @_of_last_step
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Class probabilities by every iterate of the last step."""
+
+    @_of_last_step
+    def staged_loss(self, X: Any, y: ArrayLike, **params: Any) -> np.ndarray:
+        """Mean loss of every iterate of the last step on other rows."""
+
+    @_of_last_step
+    def predict_interval(self, X: Any, **params: Any) -> np.ndarray:
+        """Prediction intervals of the last step."""
+
+    @_of_last_step
+    def predict_set(self, X: Any, **params: Any) -> np.ndarray:
+        """Prediction sets of the last step."""
+
+    @_of_last_step
+    def predict_mean_interval(self, X: Any, **params: Any) -> np.ndarray:
+        """Confidence intervals of the mean of the target, by the last step."""

@@ -1,0 +1,260 @@
+"""What each estimator takes of the codes of a table, by parts of scikit-learn."""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import get_tags
+
+from .._compat import target_encoder
+from .._estimator.estimates.recording import RecordsTrajectory
+from ..staged import Staged
+from ..staged.catboost_boosters import CatBoost
+from ..staged.growing import cloned
+from ..staged.kinds import (
+    AtOnce,
+    Baggings,
+    Forests,
+    HistBoosting,
+    PerOutput,
+    PlainBoosting,
+    kind_of,
+)
+from ..staged.lightgbm_boosters import LightGBM
+from ..staged.xgboost_boosters import XGBoost
+from .one_hot import OneHotCodes, parted
+
+# Trees have a column for each level of a category with so many levels at most: of more,
+# a split on one level changes few rows, and among the columns drawn for a split there
+# would be few others. More levels become means of y.
+MOST_ONE_HOT = 10
+# Parameters that name columns of X, or have a value for each of them.
+OF_COLUMNS = {
+    "categorical_features",
+    "categorical_feature",
+    "categorical_column",
+    "cat_feature",
+    "cat_features",
+    "enable_categorical",
+    "feature_types",
+    "feature_weights",
+    "interaction_constraints",
+    "interaction_cst",
+    "monotone_constraints",
+    "monotonic_cst",
+    "text_features",
+    "embedding_features",
+}
+# Values with which they do not.
+NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
+
+
+def takes_columns(estimator):
+    """Whether an estimator has a way of its own with the columns of X.
+
+    It is then fitted to X as it was passed: a pipeline, whose first steps see the
+    columns, or an estimator with a parameter that names columns.
+
+    Parameters
+    ----------
+    estimator : estimator, Staged of one, or Pipeline
+
+    Returns
+    -------
+    bool
+    """
+    inner = estimator.estimator if isinstance(estimator, Staged) else estimator
+    if isinstance(inner, Pipeline):
+        return True
+    params = inner.get_params(deep=False)
+    named = [params[name] for name in OF_COLUMNS & params.keys()]
+    has_groups = np.ndim(params.get("groups", 0)) > 0  # of columns
+    is_precomputed = params.get("kernel") == "precomputed"
+    by_columns = [value for value in named if not _is_of_no_column(value)]
+    return bool(by_columns or has_groups or is_precomputed)
+
+
+def _is_of_no_column(value):
+    """Whether a value of a parameter of columns concerns none."""
+    is_plain = isinstance(value, str | bool | None)
+    return is_plain and value in NO_COLUMNS
+
+
+def view_for(estimator, encoder, n_outputs=1):
+    """An estimator for the codes of a table, and what it takes of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that records its trajectory, such as :class:`Staged`, or that can be fitted
+        in stages.
+    encoder : TableEncoder
+        Fitted.
+    n_outputs : int, default=1
+        Number of columns of y. Categories become means of y only if it is one.
+
+    Returns
+    -------
+    estimator : estimator
+        It is fitted on the view. What looks at y is a step of a pipeline inside, which
+        :class:`Staged` fits to the rows of every fold separately.
+    transformer : transformer or None
+        From codes to the view, not fitted. None: the codes are the view.
+    """
+    if takes_columns(estimator):
+        return estimator, None
+    if not isinstance(estimator, Staged):
+        kind = None if isinstance(estimator, RecordsTrajectory) else kind_of(estimator)
+        make = VIEWS.get(type(kind), _numbers)
+        return make(estimator, encoder, n_outputs)
+    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
+    if inner is estimator.estimator:
+        return estimator, transformer
+    return clone(estimator).set_params(estimator=inner), transformer
+
+
+def _numbers(estimator, encoder, n_outputs):
+    """One-hot columns, medians and indicators; scaled, if the estimator does not."""
+    transformer = encoder.one_hot()
+    if "standardize" in estimator.get_params(deep=False):
+        return estimator, transformer
+    scaled = [("numbers", transformer), ("scaled", StandardScaler())]
+    return estimator, Pipeline(scaled).set_output(transform="default")
+
+
+def _trees(estimator, encoder, n_outputs):
+    """A column for each level of a category, or means of y if it has many."""
+    columns = encoder.columns_
+    numbers, categories = parted(columns)
+    many = _with_more_levels(columns, MOST_ONE_HOT)
+    few = [place for place in categories if place not in many]
+    takes_missing = get_tags(estimator).input_tags.allow_nan
+    filled = "passthrough" if takes_missing else _every_level(columns, numbers)
+    parts = [
+        ("numbers", filled, numbers),
+        ("few levels", _every_level(columns, few), few),
+    ]
+    return _with_many(estimator, parts, many, encoder, n_outputs)
+
+
+def _every_level(columns, places):
+    """One-hot columns of the columns at some places, rare levels among them."""
+    some = [columns[place] for place in places]
+    return OneHotCodes(some, min_frequency=None, max_levels=None, drop=None)
+
+
+def _histograms(estimator, encoder, n_outputs):
+    """The codes themselves; means of y for categories with more levels than bins."""
+    columns = encoder.columns_
+    many = _with_more_levels(columns, estimator.max_bins)
+    others = [place for place in range(len(columns)) if place not in many]
+    categories = [i for i, place in enumerate(others) if columns[place].levels]
+    if categories:
+        estimator = clone(estimator).set_params(categorical_features=categories)
+    parts = [("codes", "passthrough", others)]
+    return _with_many(estimator, parts, many, encoder, n_outputs)
+
+
+def _lightgbm(estimator, encoder, n_outputs):
+    """The codes themselves: negative ones count as missing."""
+    _, categories = parted(encoder.columns_)
+    if categories:
+        estimator = cloned(estimator).set_params(categorical_column=categories)
+    return estimator, None
+
+
+def _xgboost(estimator, encoder, n_outputs):
+    """The codes; those of unseen levels are missing."""
+    _, categories = parted(encoder.columns_)
+    if not categories:
+        return estimator, None
+    types = ["q" if column.levels is None else "c" for column in encoder.columns_]
+    settings = {"enable_categorical": True, "feature_types": types}
+    estimator = cloned(estimator).set_params(**settings)
+    return estimator, _of_codes(without_unseen, categories)
+
+
+def _outputs(estimator, encoder, n_outputs):
+    """What the estimator of each output takes."""
+    inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
+    return cloned(estimator).set_params(estimator=inner), transformer
+
+
+def _catboost(estimator, encoder, n_outputs):
+    """The codes as integers, those of missing values among them."""
+    _, categories = parted(encoder.columns_)
+    if not categories:
+        return estimator, None
+    estimator = cloned(estimator).set_params(cat_features=categories)
+    return estimator, _of_codes(with_integers, categories)
+
+
+def _of_codes(function, places):
+    """A transformer of codes that changes the columns at some places."""
+    return FunctionTransformer(
+        function, kw_args={"places": places}, feature_names_out="one-to-one"
+    )
+
+
+def without_unseen(codes, places):
+    """Codes with NaN where they are negative in the columns at some places."""
+    codes = codes.copy()
+    some = codes[:, places]
+    codes[:, places] = np.where(some < 0, np.nan, some)
+    return codes
+
+
+def with_integers(codes, places):
+    """Codes as objects: integers in the columns at some places, -2 where missing."""
+    mixed = codes.astype(object)
+    some = codes[:, places]
+    mixed[:, places] = np.where(np.isnan(some), -2, some).astype(int)
+    return mixed
+
+
+def _with_more_levels(columns, most):
+    """Places of the categories with more levels than that."""
+    return [i for i, column in enumerate(columns) if len(column.levels or ()) > most]
+
+
+def _with_many(estimator, parts, many, encoder, n_outputs):
+    """An estimator for some parts of the columns, and for others of many levels.
+
+    These become means of y, or of several outputs a column for each frequent level.
+
+    Parameters
+    ----------
+    parts : list of (str, transformer, list of int)
+        They do not look at y.
+    many : list of int
+        Places of the columns with many levels.
+    """
+    parts = [part for part in parts if part[2]]
+    if not many and all(step == "passthrough" for _, step, _ in parts):
+        return estimator, None
+    if many and n_outputs == 1:
+        parts.append(("many levels", target_encoder(estimator), many))
+    elif many:
+        some = [encoder.columns_[place] for place in many]
+        limits = encoder.min_frequency, encoder.max_levels
+        parts.append(("many levels", OneHotCodes(some, *limits, drop=None), many))
+    # Names as they are, without that of the part.
+    transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
+    transformer.set_output(transform="default")
+    if not many or n_outputs > 1:
+        return estimator, transformer
+    return Pipeline([("columns", transformer), ("model", estimator)]), None
+
+
+VIEWS = {
+    HistBoosting: _histograms,
+    PlainBoosting: _trees,
+    Forests: _trees,
+    Baggings: _trees,
+    AtOnce: _trees,
+    PerOutput: _outputs,
+    LightGBM: _lightgbm,
+    XGBoost: _xgboost,
+    CatBoost: _catboost,
+}

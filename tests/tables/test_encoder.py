@@ -1,0 +1,399 @@
+"""TableEncoder: any frame, the same numbers; columns that were not as in fit."""
+
+import pickle
+from datetime import date, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skacv import TableEncoder
+from skacv.tables import cells
+
+from .frames import CITIES, N_ROWS, TABLES
+
+of_every_table = pytest.mark.parametrize("name", TABLES)
+# What is read in another way if fit sees it: a category of numbers that is none, and
+# dates in another time zone, where days and hours are others.
+READ_OTHERWISE = {
+    ("categories of numbers", "no category"),
+    ("time zones", "another zone"),
+    ("time zones", "UTC"),
+}
+without_names = pytest.mark.filterwarnings(
+    "ignore:X (does not have|has) .*feature names"
+)
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+# -------------------------------------------------------------- the same rows
+
+
+@of_every_table
+def test_codes_are_those_that_the_table_was_made_of(name):
+    table = TABLES[name]()
+    encoder = TableEncoder("codes").fit(table.X)
+    assert encoder.get_feature_names_out().tolist() == list(table.codes)
+    expected = np.column_stack(list(table.codes.values())).astype(float)
+    np.testing.assert_array_equal(encoder.codes(table.X), expected)
+    np.testing.assert_array_equal(encoder.transform(table.X), expected)
+
+
+@of_every_table
+@without_names
+def test_the_same_rows_have_the_same_numbers(name):
+    table = TABLES[name]()
+    encoder = TableEncoder().fit(table.X)
+    codes, columns = encoder.codes(table.X), encoder.transform(table.X)
+    for how, X in table.same.items():
+        np.testing.assert_array_equal(encoder.codes(X), codes, err_msg=how)
+        np.testing.assert_array_equal(encoder.transform(X), columns, err_msg=how)
+
+
+@of_every_table
+@without_names
+def test_a_fit_to_the_same_rows_is_the_same(name):
+    table = TABLES[name]()
+    encoder = TableEncoder("codes").fit(table.X)
+    for how, X in table.same.items():
+        other = TableEncoder("codes").fit(X)
+        codes = other.codes(X)
+        np.testing.assert_array_equal(other.codes(table.X), codes, err_msg=how)
+        if (name, how) not in READ_OTHERWISE and "order" not in how:
+            np.testing.assert_array_equal(codes, encoder.codes(table.X), err_msg=how)
+
+
+@of_every_table
+def test_one_row_has_the_numbers_that_it_has_among_others(name):
+    table = TABLES[name]()
+    encoder = TableEncoder().fit(table.X)
+    columns = encoder.transform(table.X)
+    for row in (0, 5, 7):
+        one = table.X[row : row + 1]
+        np.testing.assert_array_equal(encoder.transform(one), columns[row : row + 1])
+
+
+@of_every_table
+def test_clones_and_pickles(name):
+    table = TABLES[name]()
+    encoder = TableEncoder().fit(table.X)
+    columns = encoder.transform(table.X)
+    again = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(again.transform(table.X), columns)
+    again = clone(encoder).fit_transform(table.X)
+    np.testing.assert_array_equal(again, columns)
+
+
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "1.25.0",
+    reason="skops stores what newer NumPy has",
+)
+@of_every_table
+def test_skops(name):
+    io = pytest.importorskip("skops.io")
+    table = TABLES[name]()
+    encoder = TableEncoder().fit(table.X)
+    stored = io.dumps(encoder)
+    types = io.get_untrusted_types(data=stored)
+    assert all(name.startswith(("skacv.", "numpy.dtype")) for name in types), types
+    again = io.loads(stored, trusted=types)
+    expected = encoder.transform(table.X)
+    np.testing.assert_array_equal(again.transform(table.X), expected)
+
+
+# ------------------------------------------------------------ one-hot columns
+
+
+def test_one_hot_columns_are_those_of_pandas():
+    table = TABLES["strings with missing values"]()
+    encoder = TableEncoder(min_frequency=None).set_output(transform="pandas")
+    found = encoder.fit_transform(table.X)
+    expected = pd.get_dummies(table.X["city"].astype(object), dummy_na=True)
+    expected.columns = [*(f"city_{name}" for name in CITIES), "city_missing"]
+    expected = pd.concat([table.X[["size"]], expected.astype(float)], axis=1)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_medians_and_indicators():
+    table = TABLES["missing numbers"]()
+    found = TableEncoder().set_output(transform="pandas").fit_transform(table.X)
+    expected = table.X.fillna(table.X.median())
+    for name in ("size", "count"):
+        expected[f"{name}_missing"] = table.X[name].isna().astype(float)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_rare_levels_have_one_column_together():
+    city = np.repeat(["a", "b", "c", "d"], [10, 6, 4, 3])
+    X = frame(city=city, size=np.arange(23.0))
+    encoder = TableEncoder().fit(X)
+    names = ["size", "city_a", "city_b", "city_infrequent"]
+    assert encoder.get_feature_names_out().tolist() == names
+    expected = [(city == "a"), (city == "b"), (city > "b")]
+    np.testing.assert_array_equal(encoder.transform(X)[:, 1:].T, expected)
+    few = TableEncoder(max_levels=2, min_frequency=None).fit(X)
+    assert few.get_feature_names_out().tolist() == names[:2] + names[3:]
+
+
+def test_names_are_different():
+    city = np.resize(["b", "missing", None, "infrequent"], 40)
+    X = frame(
+        city=city, city_b=np.arange(40.0), size=np.where(np.arange(40) % 3, 1, np.nan)
+    )
+    X["size_missing"] = X["city_b"] ** 2
+    names = TableEncoder().fit(X).get_feature_names_out()
+    assert len(set(names)) == len(names) == 3 + 1 + 4
+    when = pd.to_datetime(["2024-01-01", "2024-02-03"] * 20)
+    dates = frame(seen=when, seen_day=np.arange(40))
+    names = TableEncoder("codes").fit(dates).get_feature_names_out()
+    assert len(set(names)) == len(names)
+
+
+def test_names_follow_those_of_a_step_before():
+    table = TABLES["strings"]()
+    step = FunctionTransformer(
+        lambda X: X.to_numpy(dtype=object),
+        feature_names_out=lambda step, names: [f"my {name}" for name in names],
+    )
+    pipeline = make_pipeline(step, TableEncoder()).fit(table.X)
+    names = ["my size", *(f"my city_{name}" for name in CITIES)]
+    assert pipeline.get_feature_names_out(table.X.columns).tolist() == names
+
+
+def test_codes_in_a_frame_have_categories():
+    table = TABLES["strings with missing values"]()
+    encoder = TableEncoder("codes").set_output(transform="pandas").fit(table.X)
+    X = table.X.set_axis(np.arange(N_ROWS)[::-1])
+    X.loc[[3], "city"] = "Zagreb"
+    found = encoder.transform(X)
+    assert found["city"].cat.categories.tolist() == CITIES.tolist()
+    expected = X["city"].astype(object).where(X["city"].isin(CITIES), None)
+    assert (
+        found["city"].astype(object).where(found["city"].notna(), None).equals(expected)
+    )
+    pd.testing.assert_series_equal(found["size"], X["size"])
+
+
+# ------------------------------------------------- columns other than in fit
+
+
+@pytest.mark.parametrize("name", ["strings", "hundreds of levels", "mixed types"])
+def test_levels_that_fit_has_not_seen(name):
+    table = TABLES[name]()
+    encoder = TableEncoder(min_frequency=None, max_levels=None).fit(table.X)
+    names = list(table.codes)
+    new = table.X[:3].copy()
+    new[names[1]] = pd.Series(["never seen", 77.5, None], dtype=object)
+    np.testing.assert_array_equal(encoder.codes(new)[:, 1], [-1, -1, np.nan])
+    assert not encoder.transform(new)[:, 1:].any()
+    # Where rare levels are together, others are among them.
+    together = (
+        TableEncoder(min_frequency=None, max_levels=2).fit(table.X).transform(new)
+    )
+    np.testing.assert_array_equal(together[:, 1:], [[0, 1]] * 3)
+
+
+def test_new_missing_values():
+    size, city = np.arange(40.0), np.resize(CITIES, 40)
+    when = pd.date_range("2024-01-01", periods=40)
+    X = frame(size=size, city=city, seen=when, is_large=size > 9)
+    encoder = TableEncoder().fit(X)
+    new = frame(size=[np.nan], city=[None], seen=[pd.NaT], is_large=[None])
+    assert np.isnan(encoder.codes(new)).all()
+    parts = frame(size=size, total=[day.timestamp() for day in when])
+    parts = parts.assign(month=when.month, day=when.day, weekday=when.day_of_week)
+    expected = parts.assign(is_large=size > 9).median().to_numpy()
+    found = encoder.transform(new)[0]
+    np.testing.assert_array_equal(found[: len(expected)], expected)
+    assert not found[len(expected) :].any()
+
+
+def test_columns_are_taken_by_name():
+    table = TABLES["strings"]()
+    encoder = TableEncoder("codes").fit(table.X)
+    codes = encoder.codes(table.X)
+    more = table.X[["city", "size"]].assign(more=1)
+    np.testing.assert_array_equal(encoder.codes(more), codes)
+    with pytest.raises(ValueError, match=r"Columns are missing in X: \['city'\]"):
+        encoder.transform(table.X[["size"]])
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match=r"X has 3 features, but .* expecting 2"),
+    ):
+        encoder.transform(more.to_numpy(dtype=object))
+    # Those that were dropped need not be there.
+    table = TABLES["columns of no use"]()
+    encoder = TableEncoder("codes").fit(table.X)
+    useful = table.X[["city", "size"]]
+    np.testing.assert_array_equal(encoder.codes(useful), encoder.codes(table.X))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ([1.0, 2.0], ["a", "b"], "'x' of X holds the text 'a', and held numbers"),
+        ([True, False], ["yes", "no"], "holds the text 'yes', and held booleans"),
+        (
+            [1.0, 2.0],
+            pd.to_datetime(["2024-01-01"] * 2),
+            "holds dates, and held numbers",
+        ),
+        ([1.0, 2.0], pd.to_timedelta([1, 2], "D"), "holds durations, and held numbers"),
+        (pd.to_timedelta([1, 2], "D"), [1.0, 2.0], "holds numbers, and held durations"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), [1.0, 2.0], "held dates"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), ["a", "b"], "held dates"),
+        (
+            pd.to_datetime(["2024-01-01", "2024-01-02"]),
+            pd.to_datetime(["2024-01-01"] * 2).tz_localize("UTC"),
+            "'x' of X have a time zone, and had none in fit",
+        ),
+        (
+            pd.to_datetime(["2024-01-01", "2024-01-02"]).tz_localize("UTC"),
+            pd.to_datetime(["2024-01-01"] * 2),
+            "'x' of X have no time zone, and had one in fit",
+        ),
+    ],
+)
+def test_a_column_that_holds_something_else_is_an_error(before, after, message):
+    encoder = TableEncoder("codes").fit(frame(x=before))
+    with pytest.raises(ValueError, match=message):
+        encoder.transform(frame(x=after))
+    # Nothing at all is of every kind.
+    for nothing in ([None, None], [np.nan, np.nan], [pd.NaT, pd.NaT], ["", " "]):
+        assert np.isnan(encoder.transform(frame(x=nothing))).all()
+
+
+# ------------------------------------------------------------ what is decided
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", " 2.5 ", "-3e2", None], "number"),
+        (["1", "2", "1", "two"], "category"),
+        (["1,5", "2,5", "1,5", "3,5"], "category"),
+        (["2024-01-05", "2023-12-31", None, "2024-01-05"], "date"),
+        (["2024-01-05", "31.12.2023", "2024-01-05", None], "category"),
+        ([date(2024, 1, 5), datetime(2023, 1, 1, 7), None, None], "date"),
+        ([0, 1, 0, 1], "number"),
+        ([True, False, None, True], "boolean"),
+        ([True, 0, 2, True], "number"),
+        ([1, "a", 1.0, None], "category"),
+        ([[1], [2], [1], None], "category"),
+        ([b"a", b"b", b"a", None], "category"),
+    ],
+)
+def test_kinds(values, kind):
+    X = np.array([*values, None], dtype=object)[:-1, None]
+    assert TableEncoder().fit(X).kinds_ == {"x0": kind}
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([3, 3, 3], "all values are the same"),
+        (["a", "a", "a"], "all values are the same"),
+        ([True, True, True], "all values are the same"),
+        ([None, None, None], "all values are missing"),
+        ([np.nan, np.nan, np.nan], "all values are missing"),
+        (["", " ", None], "all values are missing"),
+        (pd.to_datetime(["2024-01-01"] * 3), "all values are the same"),
+        (["x", "y", "z"], "no text occurs twice"),
+        (pd.Categorical(["x", "y", "z"]), "no text occurs twice"),
+        (["x", "y", None], "no text occurs twice"),
+    ],
+)
+def test_dropped(values, reason):
+    X = frame(values=values, size=[1.0, 2.0, 3.0])
+    encoder = TableEncoder().fit(X)
+    assert encoder.dropped_ == {"values": reason}
+    assert encoder.kinds_ == {"size": "number"}
+
+
+@pytest.mark.parametrize("values", [[3, None, 3], ["a", None, "a"], [True, None, True]])
+def test_a_constant_with_missing_values_is_kept(values):
+    X = frame(values=pd.Series(values, dtype=object))
+    found = TableEncoder(min_frequency=None).fit_transform(X)
+    assert found[1].tolist() != found[0].tolist()
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_arrays_of_numbers_are_left_as_they_are(rng):
+    X = rng.standard_normal((20, 3))
+    for array in (X, X.astype(np.float32), np.asfortranarray(X)):
+        encoder = TableEncoder("codes").fit(array)
+        assert encoder.codes(array) is array
+        assert encoder.fit_transform(array) is array
+    one_hot = TableEncoder().fit_transform(X.astype(np.float32))
+    assert one_hot.dtype == np.float32
+    np.testing.assert_array_equal(one_hot, X.astype(np.float32))
+    X[:, 1] = 7
+    np.testing.assert_array_equal(TableEncoder().fit_transform(X), X[:, [0, 2]])
+    assert TableEncoder("codes").fit_transform(np.arange(4)[:, None]).dtype == float
+
+
+# -------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (pd.DataFrame(), ValueError, "0 sample"),
+        (frame(x=[1.0])[:0], ValueError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
+        (pd.DataFrame(index=[0, 1]), ValueError, r"0 feature\(s\) \(shape=\(2, 0\)\)"),
+        (
+            pd.DataFrame(np.eye(3), columns=list("aba")),
+            ValueError,
+            r"same name: \['a'\]",
+        ),
+        (pd.DataFrame(np.eye(2), columns=["a", 1]), TypeError, "X.columns.astype"),
+        (frame(x=[1.0, np.inf]), ValueError, "X contains infinity"),
+        (np.array([[1.0], [-np.inf]]), ValueError, "X contains infinity"),
+        (np.array([[1j], [2j]]), ValueError, "Complex data not supported"),
+        (pd.Series([1.0, 2.0]), ValueError, "Expected 2D array"),
+        ([1.0, 2.0], ValueError, "Expected 2D array"),
+        (frame(x=[1.0, 1.0], y=["a", "b"]), ValueError, "x: all values are the same"),
+        (sparse.csr_matrix((5000, 5000)), ValueError, "sparse .* too large"),
+        (
+            frame(x=[datetime(2024, 1, 1), pd.Timestamp("2024-01-02", tz="UTC")]),
+            ValueError,
+            "with and without a time zone",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(X, error, message):
+    good = frame(size=np.arange(3.0))
+    for encoder in (TableEncoder(), TableEncoder().fit(good)):
+        before = dict(vars(encoder))
+        with pytest.raises(error, match=message):
+            encoder.fit(X)
+        assert vars(encoder) == before
+
+
+def test_frames_that_are_not_computed():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"pass X.collect\(\)"):
+        TableEncoder().fit(pl.LazyFrame({"x": [1, 2]}))
+
+
+def test_parameters_and_state():
+    with pytest.raises(ValueError, match="The 'categories' parameter"):
+        TableEncoder("ordinal").fit([[1], [2]])
+    with pytest.raises(NotFittedError):
+        TableEncoder().codes([[1], [2]])
+
+
+def test_a_sparse_matrix_is_made_dense_by_its_entries(monkeypatch):
+    X = sparse.csr_matrix(np.eye(10))
+    np.testing.assert_array_equal(TableEncoder("codes").fit_transform(X), np.eye(10))
+    monkeypatch.setattr(cells, "MOST_DENSE_ENTRIES", 99)
+    assert not cells.may_be_dense(X)
+    assert cells.may_be_dense(X[:9])
