@@ -476,7 +476,8 @@ class TrajectoryEarlyStoppingCV(
         copies = None
         if groups is None and not (y is None or is_collection(X)):
             copies = groups_of_copies(on_host(table.X), y)
-        criterion = replace(criterion, groups=copies if groups is None else groups)
+        groups = copies if groups is None else groups
+        criterion = replace(criterion, groups=groups, deadline=deadline)
         losses = losses_of(candidates, y)
         between = self._between(candidates, losses, X, y, weights)
         if self._is_portfolio():
@@ -487,7 +488,7 @@ class TrajectoryEarlyStoppingCV(
         found = self._found(compared, losses, placed, table)
         with threads_for(shape_of(table.X)):
             try:
-                found["_corrected"] = compared.corrected_score(rng, deadline)
+                found["_corrected"] = compared.corrected_score(rng)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
         has_rows = not (is_collection(X) or isinstance(X, RowSummary))
