@@ -29,7 +29,10 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "guide").glob("*.md")),
 ]
-EXTRA = re.compile(r"^>>> import (jax|torch|dask)\b", re.MULTILINE)
+# And callbacks, which scikit-learn has from 1.9 on.
+EXTRA = re.compile(
+    r"^>>> (?:import|from) (jax|torch|dask|sklearn\.callback)\b", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ SESSIONS = [session for page in PAGES for session in sessions_of(page)]
 @pytest.mark.parametrize("session", SESSIONS, ids=str)
 def test_code_of_a_page(session):
     for extra in session.extras:
-        pytest.importorskip(extra, reason=f"needs skacv[{extra}]")
+        pytest.importorskip(extra, reason=f"needs {extra}")
     if "array_api_dispatch" in session.code:
         if os.environ.get("SCIPY_ARRAY_API") != "1":
             pytest.skip("scikit-learn dispatches on arrays with SCIPY_ARRAY_API=1 only")

@@ -24,6 +24,7 @@ from .prediction_intervals import intervals
 from .random_labels import random_labels
 from .risk_estimate import designs, few_rows, probes, published_means, published_page
 from .summary_digits import summary_digits
+from .time_limit import HAS_FLAML, time_limits
 
 STUDIES = {
     "published-page": published_page,
@@ -57,9 +58,12 @@ STUDIES = {
     "kernel-defaults": kernel_defaults,
     "summary-digits": summary_digits,
     "kernel-scores": kernel_scores,
+    "time-limit": time_limits,
 }
-# Without the study of tables that are no part of the project, where they are not.
-OF_ALL = [name for name in STUDIES if name != "kernel-scores" or FOLDER.exists()]
+# Without studies of tables that are no part of the project, and of what others have,
+# where these are not.
+NEEDED = {"kernel-scores": FOLDER.exists(), "time-limit": HAS_FLAML}
+OF_ALL = [name for name in STUDIES if NEEDED.get(name, True)]
 
 
 def printed(name):

@@ -357,13 +357,8 @@ class Blending(Comparison):
         }
         return self.kind.of_fitted(members, weights)
 
-    def corrected_score(self, rng, deadline=None):
+    def corrected_score(self, rng):
         """The loss of blending in this way, on rows not used for it, by the bootstrap.
-
-        Parameters
-        ----------
-        rng : RandomState
-        deadline : Deadline, default=None
 
         Returns
         -------
@@ -384,9 +379,10 @@ class Blending(Comparison):
             weights = self._mixture.weights(parts[drawn], self._target[drawn], rows)
             return self._mixture.losses(parts @ weights, self._target)
 
-        rows, groups = (self._samples, self._row_weights), self.criterion.groups
+        rows, criterion = (self._samples, self._row_weights), self.criterion
+        of_criterion = criterion.groups, criterion.deadline
         return corrected_blend(
-            recorded, rows, self._part, blended, self.rule, rng, groups, deadline
+            recorded, rows, self._part, blended, self.rule, rng, *of_criterion
         )
 
 
@@ -404,7 +400,7 @@ class ScoredBlending(Blending):
                 for weights in blends
             ]
 
-        return greedy_weights(losses_of, len(self._used))
+        return greedy_weights(losses_of, len(self._used), self.criterion.deadline)
 
     @cached_property
     def score(self):

@@ -340,15 +340,10 @@ class Comparison:
         own = losses[self.best[0].member]
         return [name for name, loss in losses.items() if loss == own]
 
-    def corrected_score(self, rng, deadline=None):
+    def corrected_score(self, rng):
         """The loss of choosing so, on rows that had no part in it, by the bootstrap.
 
         Where losses differ, choosing in the runs of the best member.
-
-        Parameters
-        ----------
-        rng : RandomState
-        deadline : Deadline, default=None
 
         Returns
         -------
@@ -363,8 +358,8 @@ class Comparison:
         names = self.best_places() if self.between is None else [self.best[0].member]
         recorded = self._recorded(names)
         candidates = list(chain.from_iterable(recorded))
-        groups = self.criterion.groups
-        return corrected_score(candidates, self.rule, rng, groups, deadline)
+        of_criterion = self.criterion.groups, self.criterion.deadline
+        return corrected_score(candidates, self.rule, rng, *of_criterion)
 
     def _recorded(self, names):
         """Losses of single rows by the candidates of some members, member by member.

@@ -21,6 +21,7 @@ from sklearn.utils import indexable
 from .._compat import _safe_indexing, on_host
 from .._estimator.estimates.readers import ESTIMATES, Estimate
 from ..risk.averages import units_of
+from .time_limit import Deadline, is_over
 
 
 def place_of_least(values):
@@ -127,10 +128,13 @@ class Criterion:
         The groups of rows that depend on each other; None means that none do.
     sign : float
         1 if smaller is better, else -1.
+    deadline : Deadline or None
+        When a fit with ``time_limit`` must be over.
     """
 
     samples = None
     groups = None
+    deadline = None
 
     def error_among(self, estimator):
         """The standard errors, as a function of places among the iterates kept."""
@@ -167,12 +171,14 @@ class PathCriterion(Criterion):
     Attributes
     ----------
     samples, groups : ndarray of int or None
+    deadline : Deadline or None
     """
 
     estimate: Estimate
     y: object = None
     samples: np.ndarray | None = None
     groups: np.ndarray | None = None
+    deadline: Deadline | None = None
     sign = 1.0
 
     @property
@@ -262,6 +268,7 @@ class ScorerCriterion(Criterion):
     params : dict
         Metadata that the scorer requests.
     samples, groups : ndarray of int or None
+    deadline : Deadline or None
     """
 
     name: str
@@ -272,6 +279,7 @@ class ScorerCriterion(Criterion):
     params: dict
     samples: np.ndarray | None = None
     groups: np.ndarray | None = None
+    deadline: Deadline | None = None
     sign = -1.0
     # Every iterate is scored anew.
     stage = 2.0
@@ -347,6 +355,11 @@ class ScorerCriterion(Criterion):
             ``predicting(places)``, an estimator that predicts the rows at these places
             as held out, for any X.
         rows : ndarray of int, shape (n_held_out,)
+
+        Returns
+        -------
+        float
+            NaN if there is one block, or no time.
         """
         units = units_of(rows, self.groups)
         order = np.random.default_rng(0).permutation(units.max() + 1)
@@ -354,8 +367,12 @@ class ScorerCriterion(Criterion):
         if n < 2:
             return np.nan
         blocks = np.array_split(order, n)
-        others = (np.flatnonzero(~np.isin(units, block)) for block in blocks)
-        scores = [self.scorer_on(rows[kept])(predicting(kept)) for kept in others]
+        scores = []
+        for block in blocks:
+            if is_over(self.deadline):
+                return np.nan
+            kept = np.flatnonzero(~np.isin(units, block))
+            scores.append(self.scorer_on(rows[kept])(predicting(kept)))
         return float(np.sqrt((n - 1) / n * np.sum((scores - np.mean(scores)) ** 2)))
 
     def losses(self, estimator):

@@ -175,9 +175,22 @@ class TrajectoryEarlyStoppingCV(
         ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
         None with an ``estimator``: X is then passed on as it is.
     time_limit : float, default=None
-        Seconds that ``fit`` may take. None: no limit.
+        Seconds that ``fit`` may take, with everything that follows the runs; None: no
+        limit. Members, and combinations of ``param_grid``, run in the order of the time
+        that they are expected to take, by their kind, the shape of X and the number of
+        classes. The first takes at least one update, however long it takes. A run that
+        would take longer than what is left is cut between two updates, and its best
+        iterate so far is kept; a member whose first update would is left out. One
+        warning names both, and ``results_`` has the reason. There is no
+        ``best_score_corrected_`` if no time is left for it. An update is not
+        interrupted, nor are estimators that have only one, such as AdaBoost. With
+        ``n_jobs`` the first runs by itself, and processes are started only where more
+        than about three seconds are left.
     verbose : int, default=0
-        1 prints a line for every member, as it is fitted.
+        1 prints a line for every member as soon as its runs have ended: the best
+        iterate, the number of iterates, seconds, the held-out score of the best one;
+        and a last one for what is kept. 2 prints a line for every combination of
+        ``param_grid`` too. Members print their own lines if their ``verbose`` is set.
     n_jobs : int, default=None
         Number of trajectories, of members and of ``param_grid``, that run in parallel.
         None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -220,7 +233,8 @@ class TrajectoryEarlyStoppingCV(
         copies of a row. More than 1000 rows, or groups, are resampled in 1000 parts.
         NaN if no resample leaves rows out, as of a single group. Reading it raises an
         AttributeError that says why if the losses of single rows are not available, as
-        with scorers, or if there are more than 8 million of them.
+        with scorers, if there are more than 8 million of them, or if ``time_limit`` was
+        used up.
     best_score_corrected_se_ : float
         Standard error of ``best_score_corrected_``, over rows, or over groups.
     best_member_ : str
@@ -249,7 +263,8 @@ class TrajectoryEarlyStoppingCV(
         if losses differ), "better" ("smaller" or "greater": which scores are better),
         "score" and "score_se" (its standard error), and "weight" (in ``estimator_``),
         "n_iter", "fit_time" (seconds for the run and its estimates), "left_out" (why a
-        member was not run, else empty). :meth:`leaderboard` is a sorted table of it.
+        member, or a combination, was not run, else empty). :meth:`leaderboard` is a
+        sorted table of it.
     cv_results_ : dict of arrays
         The combinations of all members as in
         :class:`sklearn.model_selection.GridSearchCV`: "params", "param_<name>",
@@ -461,7 +476,8 @@ class TrajectoryEarlyStoppingCV(
         copies = None
         if groups is None and not (y is None or is_collection(X)):
             copies = groups_of_copies(on_host(table.X), y)
-        criterion = replace(criterion, groups=copies if groups is None else groups)
+        groups = copies if groups is None else groups
+        criterion = replace(criterion, groups=groups, deadline=deadline)
         losses = losses_of(candidates, y)
         between = self._between(candidates, losses, X, y, weights)
         if self._is_portfolio():
@@ -472,7 +488,7 @@ class TrajectoryEarlyStoppingCV(
         found = self._found(compared, losses, placed, table)
         with threads_for(shape_of(table.X)):
             try:
-                found["_corrected"] = compared.corrected_score(rng, deadline)
+                found["_corrected"] = compared.corrected_score(rng)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
         has_rows = not (is_collection(X) or isinstance(X, RowSummary))

@@ -14,6 +14,7 @@ from scipy.optimize import nnls
 
 from ..optim.losses import Loss
 from .criteria import place_of_least
+from .time_limit import is_over
 
 # The mean log loss of a mixture is that close to the least, and so many steps suffice.
 GAP, MOST_STEPS = 1e-9, 100
@@ -109,7 +110,7 @@ def _size_of_step(shares, rows, weights, step, slope):
     return size
 
 
-def greedy_weights(losses_of, n_members):
+def greedy_weights(losses_of, n_members, deadline=None):
     """Weights by greedy selection with replacement: how often members are chosen.
 
     Each time the member that lowers the loss most, or raises it least, joins those
@@ -123,6 +124,8 @@ def greedy_weights(losses_of, n_members):
     losses_of : callable
         ``losses_of(weights)``, the losses of combinations, (n_combinations,), with
         weights (n_combinations, n_members); undefined losses (NaN) are the worst.
+    deadline : Deadline, default=None
+        After it no further member is chosen.
     """
     chosen, least, best = np.zeros(n_members), np.inf, np.eye(n_members)[0]
     for n_chosen in range(1, MOST_CHOSEN + 1):
@@ -132,6 +135,8 @@ def greedy_weights(losses_of, n_members):
         chosen[place] += 1
         if losses[place] < least:
             least, best = losses[place], tried[place]
+        if is_over(deadline):
+            break
     return best
 
 

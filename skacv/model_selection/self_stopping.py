@@ -74,9 +74,14 @@ default=None
         ``TableEncoder()`` with ``estimator=None``, unless X is an array of numbers, and
         None with an ``estimator``.
     time_limit : float, default=None
-        Seconds that ``fit`` may take. None: no limit.
+        Seconds that ``fit`` may take. Models run in the order of the time that they are
+        expected to take; a run that would take longer than what is left is cut, and its
+        best iterate so far is kept; a model that could not begin is left out. A warning
+        names both. None: no limit.
     verbose : int, default=0
-        1 prints a line for every model, as it is fitted.
+        1 prints a line for every model as soon as it has been fitted: the best iterate,
+        the number of iterates, seconds and held-out loss; and one for what is kept. 2
+        prints a line for every combination of parameters too.
     n_jobs : int, default=None
         Number of runs in parallel.
     random_state : int, RandomState instance or None, default=None

@@ -75,6 +75,11 @@ class Deadline:
         self.slowness = max(self.slowness, seconds / price.first)
 
 
+def is_over(deadline):
+    """Whether a deadline has passed, if there is one."""
+    return deadline is not None and deadline.is_over()
+
+
 class CandidateRun:
     """The run of one candidate, evaluated as it goes on, and cut at a deadline.
 

@@ -10,6 +10,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import AdaBoostRegressor, GradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
+from sklearn.metrics import r2_score
 
 from skacv import (
     IterativeRidge,
@@ -189,6 +190,24 @@ def test_members_run_in_the_order_of_their_price(rule, data, clock):
     np.testing.assert_allclose(cut.predict(data[0]), expected.predict(data[0]), 1e-6)
 
 
+def test_a_scorer_that_takes_long_ends_in_time(data, clock):
+    """Its standard error is left out, and fewer members are chosen for the blend."""
+
+    def slow_r2(estimator, X, y):
+        clock.now += 0.1
+        return r2_score(y, estimator.predict(X))
+
+    model = TrajectoryEarlyStoppingCV(three(), criterion=slow_r2, rule="blend", cv=3)
+    begun = clock.now
+    cut, said = fitted(model.set_params(time_limit=20), *data)
+    assert said
+    # One of the 20 scores of the error, or of a choice of the blend, may follow.
+    assert clock.now - begun <= 20 * 1.05
+    assert np.isnan(cut.best_score_se_)
+    assert sum(cut.weights_.values()) == pytest.approx(1)
+    assert cut.best_score_ > 0
+
+
 def test_one_member_that_is_left_is_kept_by_itself(data, clock):
     clock.start = 20.0
     model = TrajectoryEarlyStoppingCV(three(), rule="blend", time_limit=10)
@@ -244,8 +263,9 @@ def test_values_that_a_kernel_compares_are_cut(data, clock):
 # ------------------------------------------------------------ where nothing is cut
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize(
+    ("task", "n_jobs"), [("regression", 2), ("classification", None)]
+)
 @pytest.mark.usefixtures("few_trees")
 def test_a_generous_limit_changes_nothing(task, n_jobs):
     load, kind = {
@@ -288,7 +308,7 @@ def test_processes_start_where_there_is_time_for_them(data, clock, monkeypatch):
 
     monkeypatch.setattr(stages, "results_of", recording)
     model = TrajectoryEarlyStoppingCV(three(4, 5, 6), n_jobs=2)
-    with joblib.parallel_config(backend="threading"):  # which shares the clock
+    with joblib.parallel_backend("threading"):  # which shares the clock
         fitted(model.set_params(time_limit=1e9), *data)
         fitted(model.set_params(time_limit=10), *data)
     assert started == [(1, 1), (2, 2), (1, 1), (2, 1)]
