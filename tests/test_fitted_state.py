@@ -289,7 +289,8 @@ def test_members_in_other_processes_are_those_of_one(monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_a_pickle_is_little_larger_than_one_number_for_every_row():
+def test_a_pickle_is_little_larger_than_two_numbers_for_every_row():
+    """The held-out prediction, and the residual that intervals take."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60_000, 20))
     y = X[:, 0] + rng.standard_normal(len(X))
@@ -297,7 +298,7 @@ def test_a_pickle_is_little_larger_than_one_number_for_every_row():
     model.fit(X, y)
     expected = model.predict_interval(X[:5])
     stored = pickle.dumps(model)
-    assert len(stored) < 1.2 * y.nbytes
+    assert len(stored) < 2.1 * y.nbytes
     new = X[:5].copy()
     overwrite(X, y)
     for other in (model, pickle.loads(stored)):
