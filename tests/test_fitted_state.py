@@ -291,6 +291,7 @@ def test_members_in_other_processes_are_those_of_one(monkeypatch):
 
 
 def test_a_pickle_is_little_larger_than_two_numbers_for_every_row():
+    """The held-out prediction, and the residual that intervals take."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60_000, 20))
     y = X[:, 0] + rng.standard_normal(len(X))

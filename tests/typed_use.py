@@ -18,6 +18,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    PermutationImportanceDisplay,
     RiskPathDisplay,
     RowSummary,
     SelfStoppingClassifier,
@@ -186,6 +187,9 @@ def stopped() -> TrajectoryEarlyStoppingCV:
     intervals: NDArray[Any] = fitted.predict_interval(X[:3], 0.9)
     error: float = fitted.score(X, Y)
     print(fitted.predict(X), intervals, error, fitted.at_iteration(3).coef_)
+    held_out: NDArray[Any] = fitted.held_out_prediction_
+    print(fitted.leaderboard(), fitted.cv_results_["params"], held_out)
+    print(fitted.evals_result_.keys(), fitted.best_estimator_, fitted.best_index_)
     return fitted
 
 
@@ -236,6 +240,7 @@ def drawn(model: TrajectoryEarlyStoppingCV) -> RiskPathDisplay:
     """Figures."""
     CoefficientPathDisplay.from_estimator(model, target=0).plot()
     CoefficientIntervalDisplay.from_estimator(model.estimator_, [0], coverage=0.9)
+    PermutationImportanceDisplay.from_estimator(model, X, Y, n_repeats=1)
     return RiskPathDisplay.from_estimator(model, X, Y)
 
 
