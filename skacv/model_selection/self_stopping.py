@@ -94,8 +94,8 @@ default=None
     best_iter_ : int
         Index of the chosen iterate of ``best_member_``.
     best_score_ : float
-        Estimated mean squared error of ``estimator_`` on unseen rows; with a scorer as
-        ``criterion`` its score, and greater is better.
+        Estimated mean squared error of ``estimator_`` on unseen rows, averaged over
+        outputs; with a scorer as ``criterion`` its score, and greater is better.
     best_score_corrected_ : float
         ``best_score_``, corrected for the optimism of the choice: what to expect on new
         rows. Without losses of single rows, as with scorers, there is none.
@@ -172,8 +172,9 @@ default=None
     ----------
     {estimator_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend; with
-        a scorer as ``criterion`` its score, and greater is better.
+        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend,
+        averaged over labels if rows have several; with a scorer as ``criterion`` its
+        score, and greater is better.
     {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
     {criterion_, task_, path_, member_paths_, results_, coef_, intercept_}
     {n_features_in_, feature_names_in_, classes_}
