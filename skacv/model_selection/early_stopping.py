@@ -349,9 +349,10 @@ class TrajectoryEarlyStoppingCV(
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if targets are missing, if ``groups`` or ``cv`` would be ignored,
-            if the task cannot be inferred from y, or if the criterion is undefined
-            (NaN) for every iterate. The estimator is then left unchanged.
+            If parameters or data are invalid, if targets are missing, if ``groups`` or
+            ``cv`` would be ignored, if the task cannot be inferred from y, or if the
+            criterion is undefined (NaN) for every iterate. The estimator is then left
+            unchanged.
         """
         passed_y, params = y, {"sample_weight": sample_weight, **params}
         if not is_collection(X):

@@ -188,11 +188,13 @@ class Staged(
         -------
         self : object
         """
-        own = self.get_params(deep=False)
+        own, known = self.get_params(deep=False), self.get_params()
+        inner = self.estimator.get_params() if "estimator" not in params else {}
         of_estimator = {
             name: params.pop(name)
             for name in list(params)
-            if name.partition("__")[0] not in own
+            # MultiOutputRegressor has an estimator too.
+            if name.partition("__")[0] not in own or (name in inner.keys() - known)
         }
         super().set_params(**params)
         if of_estimator:

@@ -24,8 +24,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
-from skacv import Staged
-from skacv.staged import kinds
+from skacv import Staged, TrajectoryEarlyStoppingCV
+from skacv.staged import held_out, kinds
 
 SEED = {"random_state": 0}
 FEW = {"n_estimators": 4, **SEED}
@@ -309,3 +309,50 @@ def test_class_weights_of_labels_are_warned_of(estimator):
     X, Y = labels()
     with pytest.warns(UserWarning, match="class_weight=.* not in the losses"):
         Staged(estimator, cv=2).fit(X, Y)
+
+
+def test_intervals_have_the_residuals_of_each_output(rng):
+    X, Y = several(rng)
+    inner = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=5)
+    model = Staged(MultiOutputRegressor(inner), cv=3).fit(X, Y)
+    residuals = np.abs(model.cv_prediction_path_[-1] - model.cv_target_)
+    width = np.sort(residuals, axis=0)[int(np.ceil(0.8 * (len(Y) + 1))) - 1]
+    ends = [model.predict(X) - width, model.predict(X) + width]
+    found = model.predict_interval(X, 0.8)
+    np.testing.assert_allclose(found, np.stack(ends, axis=2))
+
+
+@pytest.mark.parametrize("of_labels", [False, True])
+def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, monkeypatch):
+    (X, Y), estimator = labels(), CLASSIFIERS[0]
+    if not of_labels:
+        (X, Y), estimator = several(rng), MultiOutputRegressor(REGRESSORS[0])
+    kept = Staged(estimator, cv=2).fit(X, Y)
+    monkeypatch.setattr(held_out, "MOST_KEPT", 1)
+    again = Staged(estimator, cv=2).fit(X, Y)
+    for t in (0, 2, -1):
+        found, expected = (each.cv_prediction_path_[t] for each in (again, kept))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(again.cv_path_, kept.cv_path_, rtol=1e-12)
+
+
+def test_parameters_of_each_output_are_set_by_their_names(rng):
+    """By those that MultiOutputRegressor has for them, or with one prefix more."""
+    X, Y = several(rng)
+    inner = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=5)
+    outer = MultiOutputRegressor(inner)
+    model = Staged(outer).set_params(estimator__max_iter=7)
+    assert outer.estimator.max_iter == 7
+    model.set_params(estimator__estimator__max_iter=5, estimator__n_jobs=1)
+    assert (outer.estimator.max_iter, outer.n_jobs) == (5, 1)
+    with pytest.raises(
+        ValueError, match=r"Invalid parameter 'trees' for .*MultiOutput"
+    ):
+        model.set_params(estimator__trees=5)
+    grid = {"estimator__learning_rate": [0.01, 0.3]}
+    best = TrajectoryEarlyStoppingCV(outer, param_grid=grid, cv=2).fit(X, Y)
+    assert best.best_params_ == {
+        "estimator__learning_rate": 0.3,
+        "estimator__max_iter": best.best_iter_,
+    }
+    assert best.estimator_.set_params(**best.best_params_).n_iter_ == 5
