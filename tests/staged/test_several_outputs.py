@@ -345,9 +345,7 @@ def test_parameters_of_each_output_are_set_by_their_names(rng):
     assert outer.estimator.max_iter == 7
     model.set_params(estimator__estimator__max_iter=5, estimator__n_jobs=1)
     assert (outer.estimator.max_iter, outer.n_jobs) == (5, 1)
-    with pytest.raises(
-        ValueError, match=r"Invalid parameter 'trees' for .*MultiOutput"
-    ):
+    with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
         model.set_params(estimator__trees=5)
     grid = {"estimator__learning_rate": [0.01, 0.3]}
     best = TrajectoryEarlyStoppingCV(outer, param_grid=grid, cv=2).fit(X, Y)
