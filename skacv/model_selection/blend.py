@@ -316,6 +316,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            For several labels in a row the probability of each, (n_samples, n_labels).
         """
         return self._mean("predict_proba", X)
 
@@ -335,7 +336,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
     @block_by_block
     def decision_function(self, X):
-        """Log odds of the second of two classes, or logarithms of probabilities.
+        """Log odds of the second of two classes or of labels, or log probabilities.
 
         Parameters
         ----------
@@ -344,7 +345,8 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values predict the second class.
+            With two classes, positive values predict the second class; with several
+            labels in a row, (n_samples, n_labels), they predict a label.
         """
         if self._is_multilabel:
             least = np.finfo(np.float64).eps
@@ -354,7 +356,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
     @block_by_block
     def predict(self, X):
-        """Predict the likeliest class.
+        """Predict the likeliest class, or the labels that are likelier than not.
 
         Parameters
         ----------
@@ -362,7 +364,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         found = here(self.predict_proba(X))
         if self._is_multilabel:

@@ -405,7 +405,8 @@ class TrajectoryEarlyStoppingCV(
             ``cv`` is its number of folds, scorers cannot be used, and there is no
             ``best_score_corrected_``.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; None with a :class:`RowSummary`, which contains them.
+            Targets; None with a :class:`RowSummary`, which contains them. For a
+            classifier labels, or which of several labels every row has, by 0 and 1.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Weights of the rows, not negative, for the estimators that take them; one
             number is the weight of all rows.
@@ -421,9 +422,10 @@ class TrajectoryEarlyStoppingCV(
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if ``groups`` or ``cv`` would be ignored,
-            if the task cannot be inferred from y, or if the criterion is undefined
-            (NaN) for every iterate. The estimator is then left unchanged.
+            If parameters or data are invalid, if targets are missing, if ``groups`` or
+            ``cv`` would be ignored, if the task cannot be inferred from y, or if the
+            criterion is undefined (NaN) for every iterate. The estimator is then left
+            unchanged.
         """
         begun = clock()
         deadline = None if self.time_limit is None else Deadline(self.time_limit)
