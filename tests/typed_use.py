@@ -40,6 +40,7 @@ from skacv import (
 from skacv.exceptions import SeparationWarning
 from skacv.model_selection import (
     ApproximateLOO,
+    ConformalizedQuantiles,
     Estimate,
     FinishedRun,
     RecordsTrajectory,
@@ -170,6 +171,7 @@ def classified(model: TrajectoryLogisticRegression) -> Iterator[NDArray[Any]]:
     yield model.decision_function(X)
     yield model.predict_proba(X)
     yield model.predict_log_proba(X)
+    yield model.predict_set(X, coverage=[0.5, 0.9], method="aps")
     yield from model.staged_decision_function(X)
     yield from model.staged_predict_proba(X)
 
@@ -198,6 +200,14 @@ def self_stopped() -> tuple[NDArray[Any], NDArray[Any]]:
     regressor = SelfStoppingRegressor(TrajectoryLasso("path"), random_state=0)
     classifier = SelfStoppingClassifier(TrajectoryLogisticRegression("path"), cv=3)
     return regressor.fit(X, Y).predict(X), classifier.fit(X, LABELS).predict_proba(X)
+
+
+def between(low: Any, high: Any) -> NDArray[Any]:
+    """Intervals between two quantile models."""
+    model = assert_type(
+        ConformalizedQuantiles(low, high, cv=3).fit(X, Y), ConformalizedQuantiles
+    )
+    return model.predict_interval(X, coverage=0.8)
 
 
 def staged(trees: Any) -> NDArray[Any]:

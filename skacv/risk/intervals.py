@@ -147,6 +147,46 @@ def shaped(ends, coverage):
     return ends.reshape(*ends.shape[:-1], *coverage.shape)
 
 
+def distance_outside(lower, upper, targets):
+    """How far targets are outside of the interval between two quantiles.
+
+    Negative inside. Where quantiles cross, the smaller one is the lower.
+
+    Shapes: all (n_rows,).
+    """
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    return np.maximum(lower - targets, targets - upper)
+
+
+def intervals_between(lower, upper, outside, coverage, units=None):
+    """Intervals between two quantiles, as much wider as held-out rows need.
+
+    Romano, Patterson & Candes (2019), "Conformalized quantile regression", algorithm 1.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_samples,)
+    outside : ndarray of shape (n_held_out,)
+        From :func:`distance_outside`, of rows that the quantiles have not seen.
+    coverage : ndarray
+        From :func:`checked_coverage`.
+    units : ndarray of int, shape (n_held_out,), default=None
+        As in :class:`HeldOutResiduals`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2)
+        With several coverages there is a last axis for these.
+    """
+    n_units = len(outside) if units is None else int(units.max()) + 1
+    ranks = [rank_of(share, n_units) for share in coverage.ravel()]
+    moves = np.array([ranked(outside, rank, units) for rank in ranks])
+    middle = (lower + upper)[:, None] / 2
+    # Ends that move inwards meet in the middle, and do not cross.
+    half = np.maximum(np.abs(upper - lower)[:, None] / 2 + moves, 0)
+    return shaped(np.stack([middle - half, middle + half], axis=1), coverage)
+
+
 def sizes_by_prediction(held_out, predictions):
     """Sizes of residuals as a function of the prediction.
 
@@ -232,7 +272,7 @@ def held_out_sizes(fitted, X, residuals, units, seed=0):
     units : ndarray of int, shape (n_rows,)
         The sample, or the group, of each row: those of one are held out together.
     seed : int, default=0
-        Of the folds.
+        The seed of the folds.
     """
     distinct, place = np.unique(units, return_inverse=True)
     if len(distinct) < 2:

@@ -52,7 +52,7 @@ class HeldOutScores(NamedTuple):
     Attributes
     ----------
     scores : dict of str to ndarray of shape (n_held_out,)
-        Of their true classes, by the names of ``CONFORMITY_SCORES``.
+        The scores of their true classes, by the names in ``CONFORMITY_SCORES``.
     units : ndarray of int, shape (n_held_out,), or None
         The unit of every row, its group or itself, numbered from 0; None: every row is
         a unit.
