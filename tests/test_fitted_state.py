@@ -39,6 +39,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv._estimator.estimates import fitted_state
+from skacv._estimator.estimates.held_out_paths import OfOneIterate
 from skacv.staged import held_out
 from tests.cases import covering
 
@@ -141,6 +142,8 @@ def said(model, X):
         value = getattr(run, name)
         if name == "risk_residual_path_":  # factors
             value = np.concatenate([part.ravel() for part in value])
+        if isinstance(value, OfOneIterate):
+            value = value[run.iteration_]
         if name.endswith("_path_") or name in ("coef_", "dual_coef_"):
             found[name] = np.array(value)
     if hasattr(run, "at_iteration"):
@@ -201,10 +204,9 @@ def test_arrays_that_the_caller_reuses_change_nothing(name, container):
 @pytest.mark.parametrize("name", ["lasso", "logistic", "stopped", "staged", "blend"])
 def test_nor_where_predictions_are_too_many_to_be_kept(name, monkeypatch):
     monkeypatch.setattr(fitted_state, "MOST_KEPT", 100)
+    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 10)
     for module in ("_estimator.run.fit", "staged.estimator"):
         monkeypatch.setattr(f"skacv.{module}.MOST_KEPT", 100)
-    for module in ("_estimator.prediction.predictions", "staged.prediction"):
-        monkeypatch.setattr(f"skacv.{module}.MOST_BESIDE_CHOICE", 100)
     expected = said(fitted(name)[0], drawn(name, seed=1)[1]).get("interval")
     monkeypatch.setattr(held_out, "MOST_KEPT", 100)
     model, X, y, weights = fitted(name)

@@ -25,6 +25,7 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import check_target, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
+from .._estimator.estimates.fitted_state import WithoutRecord, without_record
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
@@ -58,7 +59,11 @@ from .stages import Stages, prepare, run_side_by_side
 
 
 class TrajectoryEarlyStoppingCV(
-    ChosenIterate, CallbackSupportMixin, MetaEstimatorMixin, ComposedOfMembers
+    ChosenIterate,
+    WithoutRecord,
+    CallbackSupportMixin,
+    MetaEstimatorMixin,
+    ComposedOfMembers,
 ):
     """Fit once and keep the iterate of least estimated risk.
 
@@ -400,7 +405,7 @@ class TrajectoryEarlyStoppingCV(
                 found["_corrected"] = compared.corrected_score(rng)
             except Uncorrected as reason:
                 found["_corrected"] = str(reason)
-        vars(self).update(found)
+        vars(self).update(found, _dropped=())
         self._advise(compared, copies)
         return self
 
@@ -581,6 +586,55 @@ class TrajectoryEarlyStoppingCV(
         chosen = self._chosen()
         params = self._routed(self._receiver(self.best_member_), "score", params)
         return chosen.score(X, y, **params)
+
+    def drop_record(self, intervals: bool = True) -> Self:
+        """Drop all that predictions of the chosen iterates do not need.
+
+        Of ``members_`` those with weight stay, each with its chosen iterate alone.
+        Dropped are other iterates and stages, held-out predictions, ``path_`` and
+        ``member_paths_``, and rows of X that were kept for other methods than
+        ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
+        do not change. Reading what has been dropped raises an error that says so. A
+        later ``fit`` begins anew.
+
+        Parameters
+        ----------
+        intervals : bool, default=True
+            Whether to keep the held-out residuals of what is kept, a number for every
+            held-out row, for :meth:`predict_interval`. Its method "jackknife+" needs
+            the record: "auto" is then "loo" instead.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import HistGradientBoostingRegressor
+        >>> from skacv import TrajectoryEarlyStoppingCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> trees = HistGradientBoostingRegressor(random_state=0)
+        >>> model = TrajectoryEarlyStoppingCV(trees, random_state=0).fit(X, y)
+        >>> n_bytes = len(pickle.dumps(model))
+        >>> len(pickle.dumps(model.drop_record())) < n_bytes / 2
+        True
+        """
+        chosen = self._chosen()
+        kept = without_record(chosen, intervals)
+        if chosen is self.members_[self.best_member_]:
+            self.members_ = {self.best_member_: kept}
+        else:
+            self.members_ = kept.members_
+        self.estimator_ = kept
+        self._drop({"path_", "member_paths_", "_path_error"})
+        return self
 
     def __sklearn_is_fitted__(self):
         return "estimator_" in vars(self)

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._compat import available_if
 from .._estimator.data.checks import summed, validated_target, validated_weights
-from .._estimator.delegation import routed
-from .._estimator.estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
+from .._estimator.delegation import fitted_part, routed
+from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import label_of
@@ -39,13 +39,15 @@ class PredictsByStages(FittedState):
         Estimators that forget earlier stages, such as networks, are copied after every
         stage. If copies of all stages of the model and its folds took more than 256 MB,
         those are kept for which there is room: the stage of least ``cv_path_``, the
-        last one, and some before it.
+        last one, and some before it. After :meth:`drop_record` there is the one in use.
 
         Returns
         -------
         ndarray of int
         """
         check_is_fitted(self)
+        if self._dropped:
+            return np.array([self.iteration_])
         stages = self._model.stages.recorded()
         return stages[stages <= self.n_iter_]
 
@@ -73,9 +75,16 @@ class PredictsByStages(FittedState):
         """
         t, _ = checked_iterate(self, t)
         stopped = copy(self)
+        if self._dropped:  # there is no other
+            return stopped
         vars(stopped).update(self._model.at(t), _live=None)
-        stopped._keep_predictions(MOST_BESIDE_CHOICE)
+        stopped._keep_predictions(MOST_KEPT)
         return stopped
+
+    def _staged(self, X):
+        """Predictions of every number of stages, one after the other."""
+        self._check_has_record()
+        return self._model.staged(summed(X), self.n_iter_)
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -89,8 +98,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict(summed(X))
+        return fitted_part(self).predict(summed(X))
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -104,8 +112,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(summed(X))
+        return fitted_part(self).predict_proba(summed(X))
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -134,8 +141,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(summed(X))
+        return fitted_part(self).decision_function(summed(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
@@ -150,7 +156,7 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        found = self._model.staged(summed(X), self.n_iter_)
+        found = self._staged(X)
         is_labelled = is_classifier(self)
         for each in found:
             yield label_of(each, self.classes_) if is_labelled else each
@@ -169,7 +175,7 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        yield from self._model.staged(summed(X), self.n_iter_)
+        yield from self._staged(X)
 
     def staged_loss(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -199,8 +205,7 @@ class PredictsByStages(FittedState):
         check_consistent_length(X, target)
         weights = validated_weights(sample_weight, len(target))
         found = (
-            row_losses(self._loss, target, each[None])[0]
-            for each in self._model.staged(summed(X), self.n_iter_)
+            row_losses(self._loss, target, each[None])[0] for each in self._staged(X)
         )
         return np.array([np.average(losses, weights=weights) for losses in found])
 
