@@ -149,12 +149,14 @@ class ComparedResults:
     def held_out_prediction_(self) -> np.ndarray:
         """What ``estimator_`` predicts for training rows, without having seen them."""
         check_is_fitted(self)
-        if self._held_out_prediction is None:
+        predictions = vars(self).get("_held_out_prediction")
+        if predictions is None:
             raise AttributeError(
                 "There are no held-out predictions of single rows, as with a "
-                "RowSummary or Dask input."
+                "RowSummary or Dask input, after drop_record(), or after loading a "
+                "pickle of many rows."
             )
-        return self._held_out_prediction
+        return predictions
 
     def _candidate_rows(self):
         """The rows of ``results_`` of all candidates, for the criterion that chose."""

@@ -59,6 +59,44 @@ class HeldOutResiduals(NamedTuple):
         """How many residuals count, where those of a unit count as one."""
         return len(self.residuals) if self.units is None else int(self.units.max()) + 1
 
+    def at_most(self, n_rows):
+        """The same, of so many rows at most, of whole units that are drawn at random.
+
+        Coverage holds with the rows drawn as with all.
+        """
+        places, units = drawn_units(len(self.residuals), self.units, n_rows)
+        predictions = self.predictions
+        if predictions is not None:
+            predictions = predictions[places]
+        return HeldOutResiduals(self.residuals[places], predictions, units)
+
+
+def drawn_units(n_rows, units, most):
+    """Places of at most so many rows, of whole units that are drawn at random.
+
+    Parameters
+    ----------
+    units : ndarray of int, shape (n_rows,), or None
+        The unit of every row, numbered from 0; None: every row is a unit.
+    most : int
+
+    Returns
+    -------
+    places : slice or ndarray of int
+        In order; all where there are no more.
+    units : ndarray of int, shape (n_places,), or None
+    """
+    if n_rows <= most:
+        return slice(None), units
+    unit_of_row = np.arange(n_rows) if units is None else units
+    n_rows_of = np.bincount(unit_of_row)
+    order = np.random.default_rng(0).permutation(len(n_rows_of))
+    n_drawn = max(1, np.searchsorted(np.cumsum(n_rows_of[order]), most, "right"))
+    places = np.flatnonzero(np.isin(unit_of_row, order[:n_drawn]))
+    if units is not None:
+        _, units = np.unique(units[places], return_inverse=True)
+    return places, units
+
 
 def checked_coverage(coverage):
     """One coverage or several, as an array.

@@ -162,12 +162,8 @@ class Staged(
     }
     # While a run may go on.
     _live = None
-    # Rows are not kept.
-    _data = None
     # The parameter of ``fit`` that was added to the sums of stages, if one was.
     _offset = None
-    # The group of every training row, where fit was passed groups.
-    _groups = None
 
     def __init__(
         self,
@@ -349,7 +345,7 @@ class Staged(
         progress.finish(n_iter, attributes)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update(attributes, _live=run, _residuals_kept=None)
+        vars(self).update(attributes, _live=run, _residuals_kept=None, _dropped=())
         return is_over or n_iter == n_planned
 
     def _grown(self, run, n_stages, progress):
