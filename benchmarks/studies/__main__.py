@@ -19,6 +19,7 @@ from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
 from .kernel_defaults import kernel_defaults
+from .model_size import model_size
 from .patience import patience
 from .prediction_intervals import intervals
 from .random_labels import random_labels
@@ -39,6 +40,7 @@ STUDIES = {
     "defaults": defaults,
     "default-probabilities": default_probabilities,
     "optimism": optimism,
+    "model-size": model_size,
     "intervals": intervals,
     "curved": curved,
     "curved-memory": curved_memory,
