@@ -138,7 +138,7 @@ def test_a_copy_leaves_the_original_its_record():
         model, X, _, _ = fitted(name)
         before = n_bytes(model)
         small = copy.copy(model).drop_record()
-        assert n_bytes(small) < before / 2
+        assert n_bytes(small) < 0.8 * before
         assert n_bytes(model) == before
         for one in runs_of(model):
             assert len(one.cv_path_) == one.n_iter_ + 1
@@ -187,7 +187,7 @@ def test_intervals_that_are_left():
     expected = model.predict_interval(X)
     model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X), expected)
-    with pytest.raises(ValueError, match=r"'jackknife\+': loo, cv, risk can be had"):
+    with pytest.raises(ValueError, match=r"'jackknife\+': risk, loo, cv can be had"):
         model.predict_interval(X, method="jackknife+")
     model.drop_record(intervals=False)
     with pytest.raises(ValueError, match="'auto': none can be had"):
@@ -335,12 +335,13 @@ def test_a_scale_of_probabilities_is_fitted_once(monkeypatch):
 
 
 def diabetes():
-    return load_diabetes(return_X_y=True)
+    X, y = load_diabetes(return_X_y=True)
+    return X[:200], y[:200]
 
 
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
+    return StandardScaler().fit_transform(X)[:200, :10], y[:200]
 
 
 def wide():
@@ -360,7 +361,7 @@ def plain(estimator, count):
     return lambda t: clone(estimator).set_params(**{count: t})
 
 
-TREES = {"max_leaf_nodes": 8, "random_state": 0}
+TREES = {"max_iter": 40, "random_state": 0}
 FOREST = {"n_estimators": 20, "min_samples_leaf": 3, "random_state": 0}
 # The data, a model, and scikit-learn's own that its pickle is compared with.
 SIZES = {
@@ -376,7 +377,7 @@ SIZES = {
     ),
     "plain boosting": (
         diabetes,
-        GradientBoostingRegressor(random_state=0),
+        GradientBoostingRegressor(n_estimators=30, random_state=0),
         plain(GradientBoostingRegressor(random_state=0), "n_estimators"),
     ),
     "extra trees": (
@@ -398,7 +399,8 @@ SIZES = {
         diabetes,
         make_pipeline(PolynomialFeatures(), HistGradientBoostingRegressor(**TREES)),
         lambda t: make_pipeline(
-            PolynomialFeatures(), HistGradientBoostingRegressor(max_iter=t, **TREES)
+            PolynomialFeatures(),
+            HistGradientBoostingRegressor(max_iter=t, random_state=0),
         ),
     ),
     "lasso": (
@@ -464,7 +466,7 @@ def test_members_of_a_blend_without_weight_take_nothing():
 
 def test_at_any_stage_of_an_estimator_by_itself():
     X, y = diabetes()
-    trees = HistGradientBoostingRegressor(max_iter=30, **TREES)
+    trees = HistGradientBoostingRegressor(**TREES)
     model = Staged(trees, cv=3).fit(X, y).at_iteration(10)
     expected = model.predict_interval(X)
     alone = n_bytes(clone(trees).set_params(max_iter=10).fit(X, y))

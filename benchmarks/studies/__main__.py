@@ -20,6 +20,7 @@ from .curved_leave_one_out import curved, published_levels
 from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
 from .kernel_defaults import kernel_defaults
+from .model_size import model_size
 from .patience import patience
 from .prediction_intervals import interval_tables, intervals
 from .prediction_sets import prediction_sets
@@ -42,6 +43,7 @@ STUDIES = {
     "defaults": defaults,
     "default-probabilities": default_probabilities,
     "optimism": optimism,
+    "model-size": model_size,
     "intervals": intervals,
     "interval-tables": interval_tables,
     "prediction-sets": prediction_sets,

@@ -38,6 +38,9 @@ class ArrayPath(NDArrayOperatorsMixin, ABC):
         """Number of axes."""
         return len(self.shape)
 
+    def __getstate__(self):
+        return vars(self) | {"_last": (None, None)}
+
     def __len__(self):
         return self.shape[0]
 

@@ -46,17 +46,16 @@ class OfOneIterate(ArrayPath):
     def __init__(self, path, t):
         self.shape, self.dtype = path.shape, path.dtype
         path = path.one_by_one() if isinstance(path, RunningPath) else path
-        self._last = t, np.array(path[t])
+        self._t, self._predictions = t, np.array(path[t])
 
     def _of(self, iterates):
-        t, predictions = self._last
-        if range(len(self))[iterates] != range(t, t + 1):
+        if range(len(self))[iterates] != range(self._t, self._t + 1):
             raise ValueError(
                 "TrajectoryEarlyStoppingCV keeps the held-out predictions of the "
-                f"chosen iterate, {t}, alone: those of others are had from its "
+                f"chosen iterate, {self._t}, alone: those of others are had from its "
                 "estimator, fitted by itself."
             )
-        return predictions[None]
+        return self._predictions[None]
 
 
 class HeldOutPath(RunningPath):

@@ -79,7 +79,7 @@ def test_automatic_criterion_is_one_that_all_candidates_have(
 def test_scorers_take_folds_where_all_candidates_have_them(cvs, data):
     X, y = data
     model = TrajectoryEarlyStoppingCV(
-        IterativeRidge(), criterion="r2", param_grid={"cv": cvs}
+        IterativeRidge(keep_data=True), criterion="r2", param_grid={"cv": cvs}
     ).fit(X, y)
     inner = model.estimator_
     expected = -np.mean((y - inner.loo_prediction_path_) ** 2, axis=1) / y.var() + 1
@@ -92,7 +92,8 @@ def test_scorers_take_folds_where_all_candidates_have_them(cvs, data):
 )
 def test_scorers_judge_pooled_held_out_predictions(scoring, cv, data):
     X, y = data
-    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0, cv=cv), criterion=scoring)
+    ridge = IterativeRidge(0.0, cv=cv, keep_data=True)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=scoring)
     model.fit(X, y)
     inner = model.estimator_
     if cv is None:
@@ -129,7 +130,8 @@ def test_callable_scorers_get_the_rows_of_their_predictions(data):
         assert X_held.shape == (len(y_held), 40)
         return -np.abs(estimator.predict(X_held) - y_held).max()
 
-    model = TrajectoryEarlyStoppingCV(IterativeRidge(0.0), criterion=worst).fit(X, y)
+    ridge = IterativeRidge(0.0, keep_data=True)
+    model = TrajectoryEarlyStoppingCV(ridge, criterion=worst).fit(X, y)
     residuals = model.estimator_.loo_prediction_path_ - y
     np.testing.assert_allclose(model.path_, -np.abs(residuals).max(axis=1))
 
