@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import check_in_memory, on_host
-from .._estimator.data.checks import is_missing
+from .._estimator.data.checks import has_sparse_columns, is_missing
 
 # A sparse matrix with more entries, zeros included, is not made dense.
 MOST_DENSE_ENTRIES = 10_000_000
@@ -70,13 +70,13 @@ class Table:
     def __init__(self, X):
         check_in_memory(X)
         self.names = self.numbers = None
-        if sparse.issparse(X):
+        if sparse.issparse(X) or has_sparse_columns(X):
             if not may_be_dense(X):
                 raise ValueError(
-                    f"X is a sparse matrix of shape {X.shape}, too large to be made "
-                    "dense: pass its columns to models as they are."
+                    f"X is sparse and of shape {X.shape}, too large to be made dense: "
+                    "pass it to models that take it as it is."
                 )
-            X = X.toarray()
+            X = X.toarray() if sparse.issparse(X) else X
         if hasattr(X, "collect_schema") and hasattr(X, "collect"):
             raise TypeError("X is a frame that is not computed yet: pass X.collect().")
         is_frame = hasattr(X, "iloc") or hasattr(X, "get_columns")
@@ -140,11 +140,11 @@ class Table:
 
 
 def may_be_dense(X):
-    """Whether a sparse matrix is small enough to be made dense.
+    """Whether sparse rows are few enough to be made dense, by their entries.
 
     Parameters
     ----------
-    X : sparse matrix of shape (n_samples, n_features)
+    X : {sparse matrix, DataFrame} of shape (n_samples, n_features)
 
     Returns
     -------
