@@ -1,5 +1,7 @@
 """The columns of any frame or array, read into arrays of NumPy."""
 
+from collections import Counter
+from collections.abc import Hashable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from numbers import Real
@@ -104,11 +106,11 @@ class Table:
                 )
         if is_frame:
             self.names = list(X.columns)
-            repeated = {name for name in self.names if self.names.count(name) > 1}
+            repeated = [name for name, n in Counter(self.names).items() if n > 1]
             if repeated:
                 raise ValueError(
-                    f"X has several columns of the same name: {sorted(repeated)}. Give "
-                    "each column another name."
+                    f"X has several columns of the same name: {repeated}. Give each "
+                    "column another name."
                 )
 
     def feature_names(self):
@@ -206,8 +208,10 @@ def _of_objects(values):
     """
     try:
         unique = list(dict.fromkeys(values))
-    except TypeError:  # lists and the like
-        values = [value if is_missing(value) else text_of(value) for value in values]
+    except TypeError:  # lists and the like, whose texts are taken
+        values = [
+            value if isinstance(value, Hashable) else text_of(value) for value in values
+        ]
         unique = list(dict.fromkeys(values))
     classes = {type(value) for value in unique if not is_missing(value)}
     if not all(issubclass(each, str) for each in classes):

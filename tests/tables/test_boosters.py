@@ -12,7 +12,6 @@ from tests.staged.boosters.cases import PLAIN, booster
 from .frames import TABLES
 from .test_views import Encoded, streets, target
 
-
 CITY = ["city", "street"]
 
 
