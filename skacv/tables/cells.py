@@ -1,5 +1,7 @@
 """The columns of any frame or array, read into arrays of NumPy."""
 
+from collections import Counter
+from collections.abc import Hashable
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from numbers import Real
@@ -10,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._compat import check_in_memory, on_host
-from .._estimator.data.checks import is_missing
+from .._estimator.data.checks import has_sparse_columns, is_missing
 
 # A sparse matrix with more entries, zeros included, is not made dense.
 MOST_DENSE_ENTRIES = 10_000_000
@@ -70,13 +72,13 @@ class Table:
     def __init__(self, X):
         check_in_memory(X)
         self.names = self.numbers = None
-        if sparse.issparse(X):
+        if sparse.issparse(X) or has_sparse_columns(X):
             if not may_be_dense(X):
                 raise ValueError(
-                    f"X is a sparse matrix of shape {X.shape}, too large to be made "
-                    "dense: pass its columns to models as they are."
+                    f"X is sparse and of shape {X.shape}, too large to be made dense: "
+                    "pass it to models that take it as it is."
                 )
-            X = X.toarray()
+            X = X.toarray() if sparse.issparse(X) else X
         if hasattr(X, "collect_schema") and hasattr(X, "collect"):
             raise TypeError("X is a frame that is not computed yet: pass X.collect().")
         is_frame = hasattr(X, "iloc") or hasattr(X, "get_columns")
@@ -104,11 +106,11 @@ class Table:
                 )
         if is_frame:
             self.names = list(X.columns)
-            repeated = {name for name in self.names if self.names.count(name) > 1}
+            repeated = [name for name, n in Counter(self.names).items() if n > 1]
             if repeated:
                 raise ValueError(
-                    f"X has several columns of the same name: {sorted(repeated)}. Give "
-                    "each column another name."
+                    f"X has several columns of the same name: {repeated}. Give each "
+                    "column another name."
                 )
 
     def feature_names(self):
@@ -140,11 +142,11 @@ class Table:
 
 
 def may_be_dense(X):
-    """Whether a sparse matrix is small enough to be made dense.
+    """Whether sparse rows are few enough to be made dense, by their entries.
 
     Parameters
     ----------
-    X : sparse matrix of shape (n_samples, n_features)
+    X : {sparse matrix, DataFrame} of shape (n_samples, n_features)
 
     Returns
     -------
@@ -206,8 +208,10 @@ def _of_objects(values):
     """
     try:
         unique = list(dict.fromkeys(values))
-    except TypeError:  # lists and the like
-        values = [value if is_missing(value) else text_of(value) for value in values]
+    except TypeError:  # lists and the like, whose texts are taken
+        values = [
+            value if isinstance(value, Hashable) else text_of(value) for value in values
+        ]
         unique = list(dict.fromkeys(values))
     classes = {type(value) for value in unique if not is_missing(value)}
     if not all(issubclass(each, str) for each in classes):

@@ -1,7 +1,9 @@
 """TableEncoder: any frame, the same numbers; columns that were not as in fit."""
 
 import pickle
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -288,11 +290,18 @@ def test_a_column_that_holds_something_else_is_an_error(before, after, message):
         ([True, 0, 2, True], "number"),
         ([1, "a", 1.0, None], "category"),
         ([[1], [2], [1], None], "category"),
+        ([np.ones(2), np.zeros(2), np.ones(2), np.nan], "category"),
+        ([*pd.cut([1, 2, 1, 3], 2)], "category"),
+        ([*pd.period_range("2024", periods=4, freq="Y")], "date"),
+        ([np.timedelta64(1, "s"), timedelta(2), time(1, 2), None], "duration"),
+        ([Decimal("1.5"), Fraction(1, 3), np.int8(1), pd.NA], "number"),
         ([b"a", b"b", b"a", None], "category"),
     ],
 )
 def test_kinds(values, kind):
-    X = np.array([*values, None], dtype=object)[:-1, None]
+    X = np.empty((len(values), 1), dtype=object)
+    for row, value in enumerate(values):
+        X[row, 0] = value
     assert TableEncoder().fit(X).kinds_ == {"x0": kind}
 
 
