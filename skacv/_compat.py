@@ -16,7 +16,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold
 from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
@@ -152,15 +152,14 @@ def validate_parameters(estimator):
 def target_encoder(estimator):
     """Means of y for levels of categories, with folds of rows that are drawn once.
 
-    The folds are objects in newer versions.
+    The folds are an object in newer versions. Classes may have fewer rows than there
+    are folds.
     """
-    is_of_classes = is_classifier(estimator)
     # Numbers of a regression that are whole would be taken for classes.
-    target_type = "auto" if is_of_classes else "continuous"
+    target_type = "auto" if is_classifier(estimator) else "continuous"
     if signature(TargetEncoder).parameters["random_state"].default is None:
         return TargetEncoder(target_type=target_type, random_state=0)
-    folds = StratifiedKFold if is_of_classes else KFold
-    cv = folds(5, shuffle=True, random_state=0)
+    cv = KFold(5, shuffle=True, random_state=0)
     return TargetEncoder(target_type=target_type, cv=cv)
 
 

@@ -40,6 +40,7 @@ from skacv import (
     TrajectoryRegressor,
 )
 from skacv._estimator.estimates import fitted_state
+from skacv._estimator.estimates.held_out_paths import OfOneIterate
 from skacv.staged import held_out
 from tests.cases import covering
 
@@ -142,6 +143,8 @@ def said(model, X):
         value = getattr(run, name)
         if name == "risk_residual_path_":  # factors
             value = np.concatenate([part.ravel() for part in value])
+        if isinstance(value, OfOneIterate):
+            value = value[run.iteration_]
         if name.endswith("_path_") or name in ("coef_", "dual_coef_"):
             found[name] = np.array(value)
     if hasattr(run, "at_iteration"):
@@ -202,10 +205,9 @@ def test_arrays_that_the_caller_reuses_change_nothing(name, container):
 @pytest.mark.parametrize("name", ["lasso", "logistic", "stopped", "staged", "blend"])
 def test_nor_where_predictions_are_too_many_to_be_kept(name, monkeypatch):
     monkeypatch.setattr(fitted_state, "MOST_KEPT", 100)
+    monkeypatch.setattr(fitted_state, "MOST_OF_CHOICE", 10)
     for module in ("_estimator.run.fit", "staged.estimator"):
         monkeypatch.setattr(f"skacv.{module}.MOST_KEPT", 100)
-    for module in ("_estimator.prediction.predictions", "staged.prediction"):
-        monkeypatch.setattr(f"skacv.{module}.MOST_BESIDE_CHOICE", 100)
     expected = said(fitted(name)[0], drawn(name, seed=1)[1]).get("interval")
     monkeypatch.setattr(held_out, "MOST_KEPT", 100)
     model, X, y, weights = fitted(name)
@@ -290,7 +292,8 @@ def test_members_in_other_processes_are_those_of_one(monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_a_pickle_is_little_larger_than_two_numbers_for_every_row():
+def test_a_pickle_has_two_numbers_for_some_thousand_rows():
+    """The residuals that intervals take, and the predictions that they are of."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60_000, 20))
     y = X[:, 0] + rng.standard_normal(len(X))
@@ -298,7 +301,7 @@ def test_a_pickle_is_little_larger_than_two_numbers_for_every_row():
     model.fit(X, y)
     expected = model.predict_interval(X[:5])
     stored = pickle.dumps(model)
-    assert len(stored) < 1.1 * 2 * y.nbytes  # residuals and predictions
+    assert len(stored) < 1.1 * 2 * 8 * fitted_state.MOST_RESIDUALS
     new = X[:5].copy()
     overwrite(X, y)
     for other in (model, pickle.loads(stored)):

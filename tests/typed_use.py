@@ -18,6 +18,7 @@ from skacv import (
     IterativeRidge,
     KernelEigenProClassifier,
     KernelEigenProRegressor,
+    PermutationImportanceDisplay,
     RiskPathDisplay,
     RowSummary,
     SelfStoppingClassifier,
@@ -39,6 +40,7 @@ from skacv import (
 from skacv.exceptions import SeparationWarning
 from skacv.model_selection import (
     ApproximateLOO,
+    ConformalizedQuantiles,
     Estimate,
     FinishedRun,
     RecordsTrajectory,
@@ -169,6 +171,7 @@ def classified(model: TrajectoryLogisticRegression) -> Iterator[NDArray[Any]]:
     yield model.decision_function(X)
     yield model.predict_proba(X)
     yield model.predict_log_proba(X)
+    yield model.predict_set(X, coverage=[0.5, 0.9], method="aps")
     yield from model.staged_decision_function(X)
     yield from model.staged_predict_proba(X)
 
@@ -186,6 +189,9 @@ def stopped() -> TrajectoryEarlyStoppingCV:
     intervals: NDArray[Any] = fitted.predict_interval(X[:3], 0.9)
     error: float = fitted.score(X, Y)
     print(fitted.predict(X), intervals, error, fitted.at_iteration(3).coef_)
+    held_out: NDArray[Any] = fitted.held_out_prediction_
+    print(fitted.leaderboard(), fitted.cv_results_["params"], held_out)
+    print(fitted.evals_result_.keys(), fitted.best_estimator_, fitted.best_index_)
     return fitted
 
 
@@ -194,6 +200,14 @@ def self_stopped() -> tuple[NDArray[Any], NDArray[Any]]:
     regressor = SelfStoppingRegressor(TrajectoryLasso("path"), random_state=0)
     classifier = SelfStoppingClassifier(TrajectoryLogisticRegression("path"), cv=3)
     return regressor.fit(X, Y).predict(X), classifier.fit(X, LABELS).predict_proba(X)
+
+
+def between(low: Any, high: Any) -> NDArray[Any]:
+    """Intervals between two quantile models."""
+    model = assert_type(
+        ConformalizedQuantiles(low, high, cv=3).fit(X, Y), ConformalizedQuantiles
+    )
+    return model.predict_interval(X, coverage=0.8)
 
 
 def staged(trees: Any) -> NDArray[Any]:
@@ -236,6 +250,7 @@ def drawn(model: TrajectoryEarlyStoppingCV) -> RiskPathDisplay:
     """Figures."""
     CoefficientPathDisplay.from_estimator(model, target=0).plot()
     CoefficientIntervalDisplay.from_estimator(model.estimator_, [0], coverage=0.9)
+    PermutationImportanceDisplay.from_estimator(model, X, Y, n_repeats=1)
     return RiskPathDisplay.from_estimator(model, X, Y)
 
 

@@ -5,6 +5,7 @@ under ``benchmarks/results``.
 """
 
 import warnings
+from importlib.util import find_spec
 
 from ..framework import Section, arguments, write_sections
 from ..speed.lasso import alpha_and_iteration
@@ -20,7 +21,8 @@ from .curved_memory import curved_memory
 from .default_call import default_probabilities, defaults
 from .kernel_defaults import kernel_defaults
 from .patience import patience
-from .prediction_intervals import intervals
+from .prediction_intervals import interval_tables, intervals
+from .prediction_sets import prediction_sets
 from .random_labels import random_labels
 from .risk_estimate import designs, few_rows, probes, published_means, published_page
 from .summary_digits import summary_digits
@@ -41,6 +43,8 @@ STUDIES = {
     "default-probabilities": default_probabilities,
     "optimism": optimism,
     "intervals": intervals,
+    "interval-tables": interval_tables,
+    "prediction-sets": prediction_sets,
     "curved": curved,
     "curved-memory": curved_memory,
     "coverage": coverage,
@@ -60,10 +64,16 @@ STUDIES = {
     "kernel-scores": kernel_scores,
     "time-limit": time_limits,
 }
-# Without studies of tables that are no part of the project, and of what others have,
-# where these are not.
-NEEDED = {"kernel-scores": FOLDER.exists(), "time-limit": HAS_FLAML}
-OF_ALL = [name for name in STUDIES if NEEDED.get(name, True)]
+# Studies of tables that are no part of the project, and beside another package, run
+# where these are.
+HAS_TABLES, HAS_MAPIE = FOLDER.exists(), find_spec("mapie") is not None
+RUNS = {
+    "kernel-scores": HAS_TABLES,
+    "interval-tables": HAS_TABLES and HAS_MAPIE,
+    "prediction-sets": HAS_MAPIE,
+    "time-limit": HAS_FLAML,
+}
+OF_ALL = [name for name in STUDIES if RUNS.get(name, True)]
 
 
 def printed(name):

@@ -135,7 +135,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
         for name in [*former, *NAMES]:
             vars(self).pop(name, None)
-        vars(self).update(names)
+        vars(self).update(names, _dropped=())
         self._take_coefficients(run.n_steps)
         return self
 
@@ -180,6 +180,7 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
 
     def _linear_predictors(self, X):
         X = self._checked(X)
+        self._check_has_record()
         for t in range(self.n_iter_ + 1):
             yield self._predictions(self._params_at(t), X)
 

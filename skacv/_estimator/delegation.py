@@ -13,6 +13,20 @@ from .._compat import available_if
 from .._typing import Method
 
 
+def fitted_part(owner):
+    """The attribute ``estimator_`` of a fitted object.
+
+    It is looked at first: scikit-learn's check reads the tags of all members.
+
+    Raises
+    ------
+    NotFittedError
+    """
+    if "estimator_" not in vars(owner):
+        check_is_fitted(owner)
+    return owner.estimator_
+
+
 def delegated(
     has: Callable[[str], Callable[[Any], bool]],
 ) -> Callable[[Method], Method]:
@@ -30,8 +44,7 @@ def delegated(
         @available_if(has(name))
         @wraps(method)
         def passed_on(self, *args, **params):
-            check_is_fitted(self)
-            return getattr(self.estimator_, name)(*args, **params)
+            return getattr(fitted_part(self), name)(*args, **params)
 
         return passed_on
 

@@ -170,6 +170,9 @@ def _moved(estimator):
     """Fitted arrays that are not NumPy's, by their names."""
     if not _can_follow(estimator) or _is_twin(estimator):
         return {}
+    coefficients = _coefficients(estimator)
+    if coefficients is None or not is_foreign_type(vars(estimator)[coefficients]):
+        return {}  # others are where these are
     return {
         name: value
         for name, value in vars(estimator).items()

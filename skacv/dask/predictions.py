@@ -8,9 +8,6 @@ from dask import delayed
 
 from .rows import delayed_rows
 
-# What a fitted estimator has kept, and does not predict with.
-KEPT = ("_live", "_data", "_replicas")
-
 
 def mapped(estimator, method, X):
     """The result of a method of a fitted estimator, block by block.
@@ -27,7 +24,8 @@ def mapped(estimator, method, X):
         In the blocks of X; nothing is computed yet.
     """
     example = getattr(estimator, method)(_example(X))
-    apply = getattr(delayed(_light(estimator)), method)
+    light = copy(estimator).drop_record(intervals=False)
+    apply = getattr(delayed(light), method)
     sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
     parts = [
         da.from_delayed(
@@ -44,12 +42,3 @@ def _example(X):
         return np.zeros((1, X.shape[1]), X.dtype)
     # A row of numbers, of the columns that X has.
     return X.head(1, npartitions=-1)
-
-
-def _light(estimator):
-    """A copy that predicts, without what the run has recorded."""
-    found = copy(estimator)
-    for name in list(vars(found)):
-        if name.endswith("_path_") or name in KEPT:
-            delattr(found, name)
-    return found

@@ -101,9 +101,9 @@ class PermutationImportanceDisplay(Display):
             Their targets.
         cv : int, splitter or iterable, default=None
             None: X and y are rows that the fitted estimator has not seen. Otherwise
-            they may be the training rows: a clone is fitted without the held-out rows
-            of every fold, and their columns are permuted, which takes as many fits. As
-            in scikit-learn.
+            they may be the training rows: for every fold a clone is fitted without the
+            rows that it holds out, and columns of these are permuted. The folds are as
+            in scikit-learn; pass the splits themselves where rows are in groups.
         n_repeats : int, default=5
             Number of permutations of every column, in every fold.
         scoring : str or callable, default=None

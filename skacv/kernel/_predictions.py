@@ -6,9 +6,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._estimator.data.training_data import new_rows
 from .._estimator.devices import in_numpy
+from .._estimator.estimates.fitted_state import OF_RECORD
 from .._estimator.prediction.predictions import RecordedModel
 from ..optim.kernel_matrix import KernelMatrix, product
-from ..optim.namespaces import as_dtype, rows_in
+from ..optim.namespaces import as_dtype, here, rows_in
 from ..optim.phases import first_updates
 from ..optim.predictors import StoredPredictors
 from ..optim.trajectory import Trajectory
@@ -19,6 +20,8 @@ from .data import rows_of, working_dtype
 class RecordedKernelModel(RecordedModel):
     """Any of the iterates whose dual coefficients ``fit`` has kept."""
 
+    _of_record = OF_RECORD - {"_columns"}
+
     def recorded_iterations(self) -> np.ndarray:
         """Iterates whose coefficients are kept, in order.
 
@@ -27,12 +30,22 @@ class RecordedKernelModel(RecordedModel):
         ndarray of int
         """
         check_is_fitted(self)
+        if self._dropped:
+            return np.array([self.iteration_])
         return in_numpy(self).stored_iterations_
 
     def _take_coefficients(self, place):
         """Use one row of the coefficients that are kept."""
         self.dual_coef_ = self.dual_coef_path_[place].copy()
         self.intercept_ = self.intercept_path_[self.stored_iterations_[place]]
+
+    def _take_from_record(self):
+        """Keep the rows that predictions are made of, which have coefficients."""
+        dual_coef = here(self.dual_coef_)
+        used = np.flatnonzero(dual_coef.reshape(len(dual_coef), -1).any(axis=1))
+        if self._kernel is not None and len(used) < len(dual_coef):
+            self.X_fit_ = rows_in(self.X_fit_, used)
+            self.dual_coef_ = rows_in(self.dual_coef_, used)
 
     def _linear_predictor(self, X):
         """Linear predictor of the iterate in use, (n_samples[, n_outputs])."""
@@ -41,6 +54,7 @@ class RecordedKernelModel(RecordedModel):
     def _linear_predictors(self, X):
         """Linear predictors of every recorded iterate, one after the other."""
         X = new_rows(self, X)
+        self._check_has_record()
         # All from one pass over the kernel between X and the training rows.
         path = np.moveaxis(self.dual_coef_path_, 0, -1)
         intercepts = self.intercept_path_[self.stored_iterations_]
@@ -92,6 +106,8 @@ class RecordedKernelModel(RecordedModel):
 
     def _map(self, function, blocks):
         """Blocks of the kernel, as many at a time as there are jobs."""
+        if len(blocks) == 1:  # without the time that it takes to prepare for several
+            return [function(blocks[0])]
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(
             delayed(function)(block) for block in blocks
         )

@@ -153,6 +153,16 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
     def _gives_probabilities(self):
         return True
 
+    # An iterate, and the factor that turns its decisions into log odds.
+    _scale: Any = None
+
+    def _recorded(self, coef_path, intercept_path, run):
+        return {**super()._recorded(coef_path, intercept_path, run), "_scale": None}
+
+    def _take_from_record(self):
+        self._scale_at(self.iteration_)
+        super()._take_from_record()
+
     def _probability(self, decision, t):
         scale = self._scale_at(t)
         if scale is None:
@@ -167,7 +177,13 @@ class KernelEigenProClassifier(KernelModel, RecordedProbabilisticClassifier):
         return self._scale_at(self.iteration_)
 
     def _scale_at(self, t):
-        """The factor of iterate ``t``."""
+        """The factor of iterate ``t``, computed when it is first read."""
+        if self._scale is None or self._scale[0] != t:
+            self._scale = t, self._fitted_scale(t)
+        return self._scale[1]
+
+    def _fitted_scale(self, t):
+        """The factor of iterate ``t``, from held-out decisions."""
         if self.loss != "squared_error":
             return 1.0
         # Folds hold out all rows exactly; leave-one-out may be of a few, or estimated.

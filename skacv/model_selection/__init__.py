@@ -8,11 +8,13 @@ from .._estimator.estimates.readers import (
 )
 from .._estimator.estimates.recording import RecordsTrajectory
 from .approximate_loo import ApproximateLOO, approximate_loo
+from .conformalized_quantiles import ConformalizedQuantiles
 from .early_stopping import TrajectoryEarlyStoppingCV
 from .self_stopping import SelfStoppingClassifier, SelfStoppingRegressor
 
 __all__ = [
     "ApproximateLOO",
+    "ConformalizedQuantiles",
     "Estimate",
     "FinishedRun",
     "RecordsTrajectory",

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._compat import Composition, check_in_memory, is_foreign
 from .._estimator.collections import block_by_block
 from .._estimator.devices import is_movable
+from .._estimator.estimates.fitted_state import without_record
 from .._estimator.parameters import set_parameters, takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
 from ..optim.losses import Loss
@@ -115,9 +116,37 @@ class Blend(Composition):
                 setattr(self, name, getattr(first, name))
         return self
 
+    def drop_record(self, intervals=True):
+        """Drop all that predictions of the blend do not need.
+
+        Parameters
+        ----------
+        intervals : bool, default=True
+            Whether to keep the held-out residuals of the blend, for
+            ``predict_interval``. Its members keep none of their own.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+        """
+        check_is_fitted(self)
+        self.members_ = {
+            name: without_record(member, intervals=False)
+            for name, member in self.members_.items()
+        }
+        self.members = list(self.members_.items())
+        self._held_out = self._held_out if intervals else None
+        return self
+
     def _mean(self, method, X):
         """The weighted mean of a method of all members on X."""
-        check_is_fitted(self)
+        if "members_" not in vars(self):  # looked at first: tags of members take long
+            check_is_fitted(self)
         found = [getattr(each, method)(X) for each in self.members_.values()]
         # Where y is one column, some members predict a vector and others a column.
         n_axes = min(each.ndim for each in found)
@@ -134,8 +163,9 @@ class Blend(Composition):
         if self._held_out is None:
             raise ValueError(
                 "Intervals and prediction sets need the held-out rows of a blend, "
-                "which fit does not compute: take the one that "
-                "TrajectoryEarlyStoppingCV has made."
+                "which fit does not compute and drop_record(intervals=False) drops: "
+                "take the one that TrajectoryEarlyStoppingCV has made. Several labels "
+                "in a row have no prediction sets."
             )
         return self._held_out
 
@@ -316,6 +346,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            For several labels in a row the probability of each, (n_samples, n_labels).
         """
         return self._mean("predict_proba", X)
 
@@ -335,7 +366,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
     @block_by_block
     def decision_function(self, X):
-        """Log odds of the second of two classes, or logarithms of probabilities.
+        """Log odds of the second of two classes or of labels, or log probabilities.
 
         Parameters
         ----------
@@ -344,7 +375,8 @@ class BlendedClassifier(ClassifierMixin, Blend):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values predict the second class.
+            With two classes, positive values predict the second class; with several
+            labels in a row, (n_samples, n_labels), they predict a label.
         """
         if self._is_multilabel:
             least = np.finfo(np.float64).eps
@@ -354,7 +386,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
     @block_by_block
     def predict(self, X):
-        """Predict the likeliest class.
+        """Predict the likeliest class, or the labels that are likelier than not.
 
         Parameters
         ----------
@@ -362,7 +394,7 @@ class BlendedClassifier(ClassifierMixin, Blend):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
         found = here(self.predict_proba(X))
         if self._is_multilabel:

@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 
 from .._estimator.collections import is_collection
 from .._estimator.data.row_summary import RowSummary
+from .._estimator.estimates.fitted_state import MOST_RESIDUALS
 from .._estimator.estimates.held_out_losses import HeldOutLosses
 from ..optim.losses import SquaredError
 from ..risk.averages import units_of
@@ -336,7 +337,12 @@ class Blending(Comparison):
         return self.kind.of_fitted(members, self.weights, self._held_out())
 
     def _held_out(self):
-        """The held-out rows, for prediction intervals or sets."""
+        """The held-out rows, for prediction intervals or sets.
+
+        There are none for rows with several labels each.
+        """
+        if self.loss is None and self._target.shape[1] > 1:
+            return None
         units = units_of(self._samples, self.criterion.groups)
         blend = self._blend_of_held_out(self.weights)
         if self.loss is None:
@@ -347,6 +353,7 @@ class Blending(Comparison):
             residuals = self.y[self._samples].reshape(predictions.shape) - predictions
             residuals = residuals / self.loss.spread(predictions)
             rows = HeldOutResiduals(residuals, predictions, units)
+        rows = rows.at_most(MOST_RESIDUALS)
         return HeldOut(self.criterion.estimate.name, rows, self.loss)
 
     def _blend_of_held_out(self, weights, some=slice(None)):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._estimator.delegation import delegated, last_step
+from .._estimator.delegation import delegated, fitted_part, last_step
 
 
 def _estimator_has(name):
@@ -36,9 +36,7 @@ def _fitted(name: str, doc: str) -> Any:
 class ChosenIterate:
     """Predictions and fitted attributes of ``estimator_``, under the same names."""
 
-    def _chosen(self):
-        check_is_fitted(self)
-        return self.estimator_
+    _chosen = fitted_part
 
     def _recorded(self, method):
         """A method of the chosen run, which a blend does not have."""

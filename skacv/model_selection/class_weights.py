@@ -45,21 +45,18 @@ def check_members_are_weighed_once(candidates):
     ----------
     candidates : list of Candidate
     """
-    for each in candidates:
-        fitted = each.estimator
-        if isinstance(fitted, Staged):
-            fitted = last_of(fitted.estimator)
-        own = weighing_classes(fitted)
-        if own:
-            name, value = next(iter(own.items()))
+    for member, _, estimator, _ in candidates:
+        if isinstance(estimator, Staged):
+            estimator = last_of(estimator.estimator)
+        for name, value in weighing_classes(estimator).items():
             raise ValueError(
                 "Classes are weighed twice, by class_weight and by "
-                f"{name}={value!r} of the member {each.member!r}: set one of them."
+                f"{name}={value!r} of the member {member!r}: set one of them."
             )
-        if not has_fit_parameter(fitted, "sample_weight"):
+        if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
                 "class_weight needs members whose fit takes sample_weight, and that of "
-                f"{each.member!r} ({type(fitted).__name__}) does not."
+                f"{member!r} ({type(estimator).__name__}) does not."
             )
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 from sklearn.base import is_classifier
 
+from .._estimator.estimates.fitted_state import chosen_iterate
 from .._estimator.estimates.readers import ESTIMATES
 from .criteria import PathCriterion, place_of_least
 from .optimism import RecordedLosses, Uncorrected, corrected_score
@@ -218,7 +219,7 @@ class Comparison:
         """The iterate that is chosen from a run, as a fitted estimator."""
         estimator = self.runs[place].estimator
         take_back(estimator)
-        return estimator.at_iteration(self.choices[place].iteration)
+        return chosen_iterate(estimator, self.choices[place].iteration)
 
     def paths(self):
         """The path of every member, that of its best combination.

@@ -26,6 +26,11 @@ from .._estimator.collections import is_collection
 from .._estimator.data.checks import check_target, target_array, validated_weights
 from .._estimator.data.row_summary import RowSummary
 from .._estimator.devices import on_device_of
+from .._estimator.estimates.fitted_state import (
+    MOST_OF_CHOICE,
+    WithoutRecord,
+    without_record,
+)
 from .._estimator.estimates.readers import ESTIMATES
 from .._estimator.parameters import set_parameters
 from .._estimator.run.fit import shape_of
@@ -69,6 +74,7 @@ from .time_limit import Deadline, clock, in_time, prices_of, warn_of_time
 class TrajectoryEarlyStoppingCV(
     ChosenIterate,
     ComparedResults,
+    WithoutRecord,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     ComposedOfMembers,
@@ -281,7 +287,8 @@ class TrajectoryEarlyStoppingCV(
         What ``estimator_`` predicts for every row of X from folds that have not seen
         the row: probabilities of all classes if the classifier has them, otherwise
         decisions. The mean over the folds that hold a row out, and NaN if there is
-        none. Not with Dask input or a :class:`RowSummary`. ``estimator_`` was chosen by
+        none. Not with Dask input or a :class:`RowSummary`, and not in a pickle if there
+        are more than 32,768 numbers. ``estimator_`` was chosen by
         these rows, so that scores of them are as optimistic as ``best_score_``.
     evals_result_ : dict of dict
         Learning curves, named as in LightGBM and XGBoost: of every member "held_out",
@@ -405,7 +412,8 @@ class TrajectoryEarlyStoppingCV(
             ``cv`` is its number of folds, scorers cannot be used, and there is no
             ``best_score_corrected_``.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; None with a :class:`RowSummary`, which contains them.
+            Targets; None with a :class:`RowSummary`, which contains them. For a
+            classifier labels, or which of several labels every row has, by 0 and 1.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             Weights of the rows, not negative, for the estimators that take them; one
             number is the weight of all rows.
@@ -421,9 +429,10 @@ class TrajectoryEarlyStoppingCV(
         Raises
         ------
         ValueError
-            If parameters or data are invalid, if ``groups`` or ``cv`` would be ignored,
-            if the task cannot be inferred from y, or if the criterion is undefined
-            (NaN) for every iterate. The estimator is then left unchanged.
+            If parameters or data are invalid, if targets are missing, if ``groups`` or
+            ``cv`` would be ignored, if the task cannot be inferred from y, or if the
+            criterion is undefined (NaN) for every iterate. The estimator is then left
+            unchanged.
         """
         begun = clock()
         deadline = None if self.time_limit is None else Deadline(self.time_limit)
@@ -495,7 +504,7 @@ class TrajectoryEarlyStoppingCV(
         found["_held_out_prediction"] = (
             compared.held_out_prediction(_num_samples(X)) if has_rows else None
         )
-        vars(self).update(found)
+        vars(self).update(found, _dropped=())
         self._advise(compared, copies)
         warn_of_time(self.time_limit, candidates, runs, late)
         report.end(compared, clock() - begun)
@@ -714,6 +723,69 @@ class TrajectoryEarlyStoppingCV(
         chosen = self._chosen()
         params = self._routed(self._receiver(self.best_member_), "score", params)
         return chosen.score(X, y, **params)
+
+    def drop_record(self, intervals: bool = True) -> Self:
+        """Drop all that predictions of the chosen iterates do not need.
+
+        Of ``members_`` those with weight stay, each with its chosen iterate alone.
+        Dropped are other iterates and stages, held-out predictions, ``path_`` and
+        ``member_paths_``, and rows of X that were kept for other methods than
+        ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
+        do not change. Reading what has been dropped raises an error that says so. A
+        later ``fit`` begins anew.
+
+        Parameters
+        ----------
+        intervals : bool, default=True
+            Whether to keep what :meth:`predict_interval` and :meth:`predict_set` need
+            of held-out rows, two numbers for each of 16,384 rows at most. The method
+            "jackknife+" needs the record: "auto" is then "loo" instead. The widths of
+            "scaled" depend on the prediction then.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        NotFittedError
+            If this object is not fitted.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.ensemble import HistGradientBoostingRegressor
+        >>> from skacv import TrajectoryEarlyStoppingCV
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> trees = HistGradientBoostingRegressor(random_state=0)
+        >>> model = TrajectoryEarlyStoppingCV(trees, random_state=0).fit(X, y)
+        >>> n_bytes = len(pickle.dumps(model))
+        >>> len(pickle.dumps(model.drop_record())) < n_bytes / 2
+        True
+        """
+        kept = without_record(self._chosen(), intervals)
+        used = [name for name, weight in self.weights_.items() if weight > 0]
+        if len(used) == 1:
+            self.members_ = {used[0]: kept}
+        elif self.encoder_ is None:
+            self.members_ = kept.members_
+        else:  # those of the blend take codes
+            members = {name: self.members_[name] for name in used}
+            self.members_ = {
+                name: without_record(member, intervals=False)
+                for name, member in members.items()
+            }
+        self.estimator_ = kept
+        self._drop({"path_", "member_paths_", "_path_error", "_held_out_prediction"})
+        return self
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        held_out = state.get("_held_out_prediction")
+        if held_out is not None and held_out.size > MOST_OF_CHOICE:
+            state = {**state, "_held_out_prediction": None}
+        return state
 
     def __sklearn_is_fitted__(self):
         return "estimator_" in vars(self)

@@ -260,6 +260,8 @@ def tags_of(members, tags, needs):
     targets = [each.target_tags for each in found]
     inputs = [each.input_tags for each in found]
     tags.target_tags.multi_output = needs(each.multi_output for each in targets)
+    if tags.classifier_tags is not None:
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output
     tags.target_tags.positive_only = any(each.positive_only for each in targets)
     tags.input_tags.sparse = needs(each.sparse for each in inputs)
     tags.input_tags.allow_nan = needs(each.allow_nan for each in inputs)

@@ -1,5 +1,6 @@
 """Tables of what was compared, and the curves, made of ``results_``."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,9 @@ class ComparedResults:
         rows = []
         for member, place in self._best_places.items():
             row = {name: results[name][candidates[place]] for name in COLUMNS}
-            own = [k for k in candidates if results["member"][k] == member]
-            rows.append(row | {"fit_time": sum(results["fit_time"][k] for k in own)})
+            combinations = [k for k in candidates if results["member"][k] == member]
+            row["fit_time"] = sum(results["fit_time"][k] for k in combinations)
+            rows.append(row)
         if sum(weight > 0 for weight in self.weights_.values()) > 1:
             blend = {
                 "member": "blend",
@@ -80,11 +82,11 @@ class ComparedResults:
         sign = self._direction()
         # An undefined score is the worst.
         rows.sort(key=lambda row: np.nan_to_num(-sign * row["score"], nan=np.inf))
-        rows += [
-            {name: results[name][k] for name in COLUMNS}
-            for k, reason in enumerate(results["left_out"])
-            if reason
-        ]
+        listed = set(self._best_places)
+        for k, member in enumerate(results["member"]):
+            if member not in listed:  # none of its combinations was run
+                rows.append({name: results[name][k] for name in COLUMNS})
+                listed.add(member)
         table = {name: np.array([row[name] for row in rows]) for name in COLUMNS}
         table = as_frame(table)
         return table.astype(WHOLE) if hasattr(table, "astype") else table
@@ -96,25 +98,25 @@ class ComparedResults:
         results, candidates = self.results_, self._candidate_rows()
         table = {name: [results[name][k] for k in candidates] for name in results}
         params, sign = table["params"], self._direction()
-        found = {"fit_time": np.array(table["fit_time"])}
-        for name in dict.fromkeys(name for each in params for name in each):
+        columns = {"fit_time": np.array(table["fit_time"])}
+        for name in dict.fromkeys(chain.from_iterable(params)):
             values = np.ma.masked_all(len(params), dtype=object)
-            for place, each in enumerate(params):
-                if name in each:
-                    values[place] = each[name]
-            found[f"param_{name}"] = values
-        found |= {"params": params, "member": np.array(table["member"])}
+            for k, combination in enumerate(params):
+                if name in combination:
+                    values[k] = combination[name]
+            columns[f"param_{name}"] = values
+        columns |= {"params": params, "member": np.array(table["member"])}
         if self._fold_scores is not None:
             scores = sign * self._fold_scores
-            for k, of_fold in enumerate(scores.T):
-                found[f"split{k}_test_score"] = of_fold
-            found["std_test_score"] = scores.std(axis=1)
+            for k, scores_of_fold in enumerate(scores.T):
+                columns[f"split{k}_test_score"] = scores_of_fold
+            columns["std_test_score"] = scores.std(axis=1)
         mean = sign * np.array(table["score"])
-        found["mean_test_score"] = mean
-        found["se_test_score"] = np.array(table["score_se"])
+        columns["mean_test_score"] = mean
+        columns["se_test_score"] = np.array(table["score_se"])
         worst_last = np.nan_to_num(-mean, nan=np.inf)
-        found["rank_test_score"] = rankdata(worst_last, method="min").astype(np.int32)
-        return found
+        rank = rankdata(worst_last, method="min").astype(np.int32)
+        return columns | {"rank_test_score": rank}
 
     @property
     def best_index_(self) -> int:
@@ -133,26 +135,28 @@ class ComparedResults:
         """Losses of every iterate on training and on held-out rows."""
         check_is_fitted(self)
         results, candidates = self.results_, self._candidate_rows()
-        found = {}
+        curves = {}
         for name, path in self.member_paths_.items():
             metric = results["loss"][candidates[self._best_places[name]]]
-            found[name] = {"held_out": {metric: path}}
+            curves[name] = {"held_out": {metric: path}}
             if name in self.members_:
                 member = in_numpy(self.members_[name])
                 training = {loss_name(member): member.train_path_}
-                found[name] = {"train": training, **found[name]}
-        return found
+                curves[name] = {"train": training, **curves[name]}
+        return curves
 
     @property
     def held_out_prediction_(self) -> np.ndarray:
         """What ``estimator_`` predicts for training rows, without having seen them."""
         check_is_fitted(self)
-        if self._held_out_prediction is None:
+        predictions = vars(self).get("_held_out_prediction")
+        if predictions is None:
             raise AttributeError(
                 "There are no held-out predictions of single rows, as with a "
-                "RowSummary or Dask input."
+                "RowSummary or Dask input, after drop_record(), or after loading a "
+                "pickle of many rows."
             )
-        return self._held_out_prediction
+        return predictions
 
     def _candidate_rows(self):
         """The rows of ``results_`` of all candidates, for the criterion that chose."""

@@ -102,8 +102,9 @@ default=None
     best_iter_ : int
         Index of the chosen iterate of ``best_member_``.
     best_score_ : float
-        Estimated mean squared error of ``estimator_`` on unseen rows, and smaller is
-        better; with a scorer as ``criterion`` its score, and greater is better.
+        Estimated mean squared error of ``estimator_`` on unseen rows, averaged over
+        outputs: smaller is better. With a scorer as ``criterion`` its score, and
+        greater is better.
     best_score_corrected_ : float
         ``best_score_``, corrected for the optimism of the choice: what to expect on new
         rows. Without losses of single rows, as with scorers, there is none.
@@ -203,9 +204,9 @@ default=None
     ----------
     {estimator_, encoder_, members_, weights_, best_member_, best_iter_}
     best_score_ : float
-        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend, and
-        smaller is better; with a scorer as ``criterion`` its score, and greater is
-        better.
+        Estimated loss of ``estimator_`` on unseen rows, the log loss for a blend,
+        averaged over labels if rows have several: smaller is better. With a scorer as
+        ``criterion`` its score, and greater is better.
     {best_score_corrected_, best_score_se_, best_score_corrected_se_, best_params_}
     {criterion_, task_, path_, member_paths_, results_, cv_results_, best_index_}
     {best_estimator_, held_out_prediction_, evals_result_, coef_, intercept_}

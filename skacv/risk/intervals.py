@@ -59,6 +59,44 @@ class HeldOutResiduals(NamedTuple):
         """How many residuals count, where those of a unit count as one."""
         return len(self.residuals) if self.units is None else int(self.units.max()) + 1
 
+    def at_most(self, n_rows):
+        """The same, of so many rows at most, of whole units that are drawn at random.
+
+        Coverage holds with the rows drawn as with all.
+        """
+        places, units = drawn_units(len(self.residuals), self.units, n_rows)
+        predictions = self.predictions
+        if predictions is not None:
+            predictions = predictions[places]
+        return HeldOutResiduals(self.residuals[places], predictions, units)
+
+
+def drawn_units(n_rows, units, most):
+    """Places of at most so many rows, of whole units that are drawn at random.
+
+    Parameters
+    ----------
+    units : ndarray of int, shape (n_rows,), or None
+        The unit of every row, numbered from 0; None: every row is a unit.
+    most : int
+
+    Returns
+    -------
+    places : slice or ndarray of int
+        In order; all where there are no more.
+    units : ndarray of int, shape (n_places,), or None
+    """
+    if n_rows <= most:
+        return slice(None), units
+    unit_of_row = np.arange(n_rows) if units is None else units
+    n_rows_of = np.bincount(unit_of_row)
+    order = np.random.default_rng(0).permutation(len(n_rows_of))
+    n_drawn = max(1, np.searchsorted(np.cumsum(n_rows_of[order]), most, "right"))
+    places = np.flatnonzero(np.isin(unit_of_row, order[:n_drawn]))
+    if units is not None:
+        _, units = np.unique(units[places], return_inverse=True)
+    return places, units
+
 
 def checked_coverage(coverage):
     """One coverage or several, as an array.
@@ -147,6 +185,46 @@ def shaped(ends, coverage):
     return ends.reshape(*ends.shape[:-1], *coverage.shape)
 
 
+def distance_outside(lower, upper, targets):
+    """How far targets are outside of the interval between two quantiles.
+
+    Negative inside. Where quantiles cross, the smaller one is the lower.
+
+    Shapes: all (n_rows,).
+    """
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    return np.maximum(lower - targets, targets - upper)
+
+
+def intervals_between(lower, upper, outside, coverage, units=None):
+    """Intervals between two quantiles, as much wider as held-out rows need.
+
+    Romano, Patterson & Candes (2019), "Conformalized quantile regression", algorithm 1.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_samples,)
+    outside : ndarray of shape (n_held_out,)
+        From :func:`distance_outside`, of rows that the quantiles have not seen.
+    coverage : ndarray
+        From :func:`checked_coverage`.
+    units : ndarray of int, shape (n_held_out,), default=None
+        As in :class:`HeldOutResiduals`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2)
+        With several coverages there is a last axis for these.
+    """
+    n_units = len(outside) if units is None else int(units.max()) + 1
+    ranks = [rank_of(share, n_units) for share in coverage.ravel()]
+    moves = np.array([ranked(outside, rank, units) for rank in ranks])
+    middle = (lower + upper)[:, None] / 2
+    # Ends that move inwards meet in the middle, and do not cross.
+    half = np.maximum(np.abs(upper - lower)[:, None] / 2 + moves, 0)
+    return shaped(np.stack([middle - half, middle + half], axis=1), coverage)
+
+
 def sizes_by_prediction(held_out, predictions):
     """Sizes of residuals as a function of the prediction.
 
@@ -232,7 +310,7 @@ def held_out_sizes(fitted, X, residuals, units, seed=0):
     units : ndarray of int, shape (n_rows,)
         The sample, or the group, of each row: those of one are held out together.
     seed : int, default=0
-        Of the folds.
+        The seed of the folds.
     """
     distinct, place = np.unique(units, return_inverse=True)
     if len(distinct) < 2:

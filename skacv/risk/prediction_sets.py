@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .intervals import rank_of, ranked
+from .intervals import drawn_units, rank_of, ranked
 
 
 def likelier_classes(probabilities):
@@ -52,7 +52,7 @@ class HeldOutScores(NamedTuple):
     Attributes
     ----------
     scores : dict of str to ndarray of shape (n_held_out,)
-        Of their true classes, by the names of ``CONFORMITY_SCORES``.
+        The scores of their true classes, by the names in ``CONFORMITY_SCORES``.
     units : ndarray of int, shape (n_held_out,), or None
         The unit of every row, its group or itself, numbered from 0; None: every row is
         a unit.
@@ -77,6 +77,16 @@ class HeldOutScores(NamedTuple):
             for name, score in CONFORMITY_SCORES.items()
         }
         return cls(scores, units)
+
+    def at_most(self, n_rows):
+        """The same, of so many rows at most, of whole units that are drawn at random.
+
+        Coverage holds with the rows drawn as with all.
+        """
+        (first, *_) = self.scores.values()
+        places, units = drawn_units(len(first), self.units, n_rows)
+        scores = {name: values[places] for name, values in self.scores.items()}
+        return HeldOutScores(scores, units)
 
 
 def check_score(method):

@@ -132,13 +132,13 @@ def weighing_classes(estimator):
     dict
         Their values, which do weigh classes.
     """
-    found = {}
+    weighing = {}
     for name, value in estimator.get_params().items():
         off = WEIGH_CLASSES.get(name.rpartition("__")[2])
         is_plain = isinstance(value, str | int | float | None)
         if off is not None and not (is_plain and value in off):
-            found[name] = value
-    return found
+            weighing[name] = value
+    return weighing
 
 
 def warn_of_class_weights(kind, is_multilabel):

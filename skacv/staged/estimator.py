@@ -79,7 +79,9 @@ class Staged(
     estimator : estimator, or Pipeline that ends in one
         Gradient boosting, AdaBoost, forests and bagging of scikit-learn, XGBoost,
         LightGBM and CatBoost, or any other with ``partial_fit``, or ``warm_start``, and
-        ``max_iter``. The steps before the last of a pipeline are fitted to the training
+        ``max_iter``; for several outputs also MultiOutputRegressor and
+        MultiOutputClassifier of one of these, with the same number of stages for each
+        output. The steps before the last of a pipeline are fitted to the training
         rows of every fold separately. Early stopping by the estimator itself is
         switched off.
     cv : int, splitter or iterable, default=None
@@ -108,7 +110,9 @@ class Staged(
         pinball loss, or half the Poisson, gamma or Tweedie deviance. The absolute error
         stands in for other robust losses, such as Huber's, and the squared error for
         all others. For classification it is the log loss if there are probabilities,
-        otherwise the share of wrong labels. Classes are weighed as ``class_weight``
+        otherwise the share of wrong labels; for several labels in a row, which y says
+        by 0 and 1, the mean of their log losses. Over several outputs the loss is
+        averaged. Classes are weighed as ``class_weight``
         says, or ``class_weights``, ``auto_class_weights`` and ``scale_pos_weight`` of
         CatBoost; ``eval_metric`` is not used.
     cv_se_path_ : ndarray of shape (n_iter_ + 1,)
@@ -119,13 +123,14 @@ class Staged(
     cv_prediction_path_ : array-like of shape (n_iter_ + 1, n_held_out, ...)
         Held-out predictions of every stage, fold after fold: from ``predict``, for
         classifiers from ``predict_proba`` if they have it, otherwise from
-        ``decision_function``.
+        ``decision_function``. If rows have several labels, the probability of each.
     cv_indices_ : list of ndarray of int
         Indices of the rows that every fold holds out.
     cv_target_ : ndarray of shape (n_held_out, ...)
         Targets of the held-out rows, fold after fold.
     classes_ : ndarray of shape (n_classes,)
-        Labels of the classes, for classifiers.
+        Labels of the classes, for classifiers; numbers of the labels, if rows have
+        several.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -157,12 +162,8 @@ class Staged(
     }
     # While a run may go on.
     _live = None
-    # Rows are not kept.
-    _data = None
     # The parameter of ``fit`` that was added to the sums of stages, if one was.
     _offset = None
-    # The group of every training row, where fit was passed groups.
-    _groups = None
 
     def __init__(
         self,
@@ -187,11 +188,13 @@ class Staged(
         -------
         self : object
         """
-        own = self.get_params(deep=False)
+        own, known = self.get_params(deep=False), self.get_params()
+        inner = self.estimator.get_params() if "estimator" not in params else {}
         of_estimator = {
             name: params.pop(name)
             for name in list(params)
-            if name.partition("__")[0] not in own
+            # MultiOutputRegressor has an estimator too.
+            if name.partition("__")[0] not in own or (name in inner.keys() - known)
         }
         super().set_params(**params)
         if of_estimator:
@@ -342,7 +345,7 @@ class Staged(
         progress.finish(n_iter, attributes)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update(attributes, _live=run, _residuals_kept=None)
+        vars(self).update(attributes, _live=run, _residuals_kept=None, _dropped=())
         return is_over or n_iter == n_planned
 
     def _grown(self, run, n_stages, progress):

@@ -17,8 +17,8 @@ from .._estimator.data.checks import (
     validated_target,
     validated_weights,
 )
-from .._estimator.delegation import routed
-from .._estimator.estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
+from .._estimator.delegation import fitted_part, routed
+from .._estimator.estimates.fitted_state import MOST_KEPT, FittedState
 from .._estimator.estimates.held_out_losses import row_losses
 from .._estimator.parameters import takes_coverage
 from .._estimator.prediction.decisions import indicator_of, label_of
@@ -46,13 +46,15 @@ class PredictsByStages(FittedState):
         Estimators that forget earlier stages, such as networks, are copied after every
         stage. If copies of all stages of the model and its folds took more than 256 MB,
         those are kept for which there is room: the stage of least ``cv_path_``, the
-        last one, and some before it.
+        last one, and some before it. After :meth:`drop_record` there is the one in use.
 
         Returns
         -------
         ndarray of int
         """
         check_is_fitted(self)
+        if self._dropped:
+            return np.array([self.iteration_])
         stages = self._model.stages.recorded()
         return stages[stages <= self.n_iter_]
 
@@ -80,9 +82,16 @@ class PredictsByStages(FittedState):
         """
         t, _ = checked_iterate(self, t)
         stopped = copy(self)
+        if self._dropped:  # there is no other
+            return stopped
         vars(stopped).update(self._model.at(t), _live=None)
-        stopped._keep_predictions(MOST_BESIDE_CHOICE)
+        stopped._keep_predictions(MOST_KEPT)
         return stopped
+
+    def _staged(self, X):
+        """Predictions of every number of stages, one after the other."""
+        self._check_has_record()
+        return self._model.staged(summed(X), self.n_iter_)
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> np.ndarray:
@@ -96,8 +105,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        check_is_fitted(self)
-        return self.estimator_.predict(summed(X))
+        return fitted_part(self).predict(summed(X))
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -113,8 +121,7 @@ class PredictsByStages(FittedState):
             For several labels in a row the probability of each, (n_samples, n_labels),
             as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
-        check_is_fitted(self)
-        found = self.estimator_.predict_proba(summed(X))
+        found = fitted_part(self).predict_proba(summed(X))
         if isinstance(found, list):  # of forests and MultiOutputClassifier
             return label_probabilities(found, self.estimator_.classes_)
         return found
@@ -146,8 +153,7 @@ class PredictsByStages(FittedState):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(summed(X))
+        return fitted_part(self).decision_function(summed(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predict with every number of stages, from the first.
@@ -162,7 +168,7 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        yield from map(self._predicted, self._model.staged(summed(X), self.n_iter_))
+        yield from map(self._predicted, self._staged(X))
 
     def _predicted(self, response):
         """What ``predict`` makes of probabilities, decisions or predictions."""
@@ -190,7 +196,7 @@ class PredictsByStages(FittedState):
             One array for each of :meth:`recorded_iterations`.
         """
         check_is_fitted(self)
-        yield from self._model.staged(summed(X), self.n_iter_)
+        yield from self._staged(X)
 
     def staged_loss(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -220,8 +226,7 @@ class PredictsByStages(FittedState):
         check_consistent_length(X, target)
         weights = validated_weights(sample_weight, len(target))
         found = (
-            row_losses(self._loss, target, each[None])[0]
-            for each in self._model.staged(summed(X), self.n_iter_)
+            row_losses(self._loss, target, each[None])[0] for each in self._staged(X)
         )
         return np.array([np.average(losses, weights=weights) for losses in found])
 
@@ -332,6 +337,11 @@ class PredictsByStages(FittedState):
         """
         check_is_fitted(self)
         self._check_no_offset("predict_set", "predict_proba")
+        if self._is_multilabel:
+            raise ValueError(
+                "Prediction sets are for one class a row, and y has several labels in "
+                "a row: predict_proba has the probability of each."
+            )
         return sets_of(self, X, coverage, method)
 
     def _check_no_offset(self, method, instead):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._compat import available_if
+from .._estimator.estimates.fitted_state import without_record
 from .._typing import Method
 
 MODEL = "model"
@@ -110,6 +111,22 @@ class TablePipeline(Pipeline):
         TablePipeline
         """
         return self.of_fitted(self.steps[:-1], self.steps[-1][1].at_iteration(t))
+
+    def drop_record(self, intervals: bool = True) -> Self:
+        """Drop all that predictions do not need from the last step, if it has a record.
+
+        Parameters
+        ----------
+        intervals : bool, default=True
+            Whether to keep what ``predict_interval`` and ``predict_set`` need.
+
+        Returns
+        -------
+        self : object
+        """
+        name, model = self.steps[-1]
+        self.steps[-1] = name, without_record(model, intervals)
+        return self
 
     @_of_last_step
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

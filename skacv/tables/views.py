@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 
 from .._compat import target_encoder
 from .._estimator.estimates.recording import RecordsTrajectory
+from ..kernel import KernelEigenProClassifier, KernelEigenProRegressor
 from ..staged import Staged
 from ..staged.catboost_boosters import CatBoost
 from ..staged.growing import cloned
@@ -29,6 +30,10 @@ from .one_hot import OneHotCodes, parted
 # a split on one level changes few rows, and among the columns drawn for a split there
 # would be few others. More levels become means of y.
 MOST_ONE_HOT = 10
+# Histograms take a category itself with so many levels at most. Sums of gradients by
+# level, which order the levels for a split, are not shrunk as means of y are: with more
+# levels these are better where rows are few, and no worse where they are many.
+MOST_NATIVE = 30
 # Parameters that name columns of X, or have a value for each of them.
 OF_COLUMNS = {
     "categorical_features",
@@ -105,7 +110,8 @@ def view_for(estimator, encoder, n_outputs=1):
     if takes_columns(estimator):
         return estimator, None
     if not isinstance(estimator, Staged):
-        kind = None if isinstance(estimator, RecordsTrajectory) else kind_of(estimator)
+        is_recorded = isinstance(estimator, RecordsTrajectory)
+        kind = estimator if is_recorded else kind_of(estimator)
         make = VIEWS.get(type(kind), _numbers)
         return make(estimator, encoder, n_outputs)
     inner, transformer = view_for(estimator.estimator, encoder, n_outputs)
@@ -115,12 +121,33 @@ def view_for(estimator, encoder, n_outputs=1):
 
 
 def _numbers(estimator, encoder, n_outputs):
-    """One-hot columns, medians and indicators; scaled, if the estimator does not."""
-    transformer = encoder.one_hot()
+    """One-hot columns, medians and indicators, which the estimator standardises."""
     if "standardize" in estimator.get_params(deep=False):
-        return estimator, transformer
-    scaled = [("numbers", transformer), ("scaled", StandardScaler())]
-    return estimator, Pipeline(scaled).set_output(transform="default")
+        return estimator, encoder.one_hot()
+    return _scaled(estimator, encoder, n_outputs)
+
+
+def _kernels(estimator, encoder, n_outputs):
+    """Numbers of unit size and one-hot columns, where the columns are standardised."""
+    if not estimator.standardize:
+        return estimator, encoder.one_hot()
+    return _scaled(clone(estimator).set_params(standardize=False), encoder, n_outputs)
+
+
+def _scaled(estimator, encoder, n_outputs):
+    """Numbers of unit size, and one-hot columns as they are.
+
+    Two levels are then as far apart as two values of a number on average. Standardised,
+    rare levels would be far from all others, and categories count more than numbers.
+    """
+    numbers, _ = parted(encoder.columns_)
+    scaler = ColumnTransformer(
+        [("numbers", StandardScaler(), list(range(len(numbers))))],
+        remainder="passthrough",
+        verbose_feature_names_out="{feature_name}",
+    )
+    steps = [("columns", encoder.one_hot()), ("scaled", scaler)]
+    return estimator, Pipeline(steps).set_output(transform="default")
 
 
 def _trees(estimator, encoder, n_outputs):
@@ -138,6 +165,12 @@ def _trees(estimator, encoder, n_outputs):
     return _with_many(estimator, parts, many, encoder, n_outputs)
 
 
+def _ensembles(estimator, encoder, n_outputs):
+    """What trees take, unless the ensemble is of other estimators."""
+    make = _trees if estimator.estimator is None else _numbers
+    return make(estimator, encoder, n_outputs)
+
+
 def _every_level(columns, places):
     """One-hot columns of the columns at some places, rare levels among them."""
     some = [columns[place] for place in places]
@@ -145,9 +178,11 @@ def _every_level(columns, places):
 
 
 def _histograms(estimator, encoder, n_outputs):
-    """The codes themselves; means of y for categories with more levels than bins."""
-    columns = encoder.columns_
-    many = _with_more_levels(columns, estimator.max_bins)
+    """The codes themselves; means of y for categories with many levels."""
+    columns, most = encoder.columns_, estimator.max_bins
+    if n_outputs == 1:  # of several there are no means
+        most = min(most, MOST_NATIVE)
+    many = _with_more_levels(columns, most)
     others = [place for place in range(len(columns)) if place not in many]
     categories = [i for i, place in enumerate(others) if columns[place].levels]
     if categories:
@@ -248,11 +283,13 @@ def _with_many(estimator, parts, many, encoder, n_outputs):
 
 
 VIEWS = {
+    KernelEigenProRegressor: _kernels,
+    KernelEigenProClassifier: _kernels,
     HistBoosting: _histograms,
     PlainBoosting: _trees,
     Forests: _trees,
-    Baggings: _trees,
-    AtOnce: _trees,
+    Baggings: _ensembles,
+    AtOnce: _ensembles,
     PerOutput: _outputs,
     LightGBM: _lightgbm,
     XGBoost: _xgboost,

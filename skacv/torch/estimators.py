@@ -21,6 +21,8 @@ from .acv import TrajectoryACV
 from .data import as_tensors
 from .model import Model
 
+# Fitted attributes of tensors by name.
+PARAMS = "params_", "params_path_"
 ADAM = partial(torch.optim.Adam, lr=0.05)
 
 
@@ -76,19 +78,17 @@ class TorchModel(IteratedModel):
         if "module_" not in state:
             return state
         # Tensors and modules as arrays, which any format stores.
-        return {
-            **state,
-            "module_": _as_arrays(self.module_.state_dict()),
-            "params_": _as_arrays(self.params_),
-            "params_path_": _as_arrays(self.params_path_),
-        }
+        tensors = {"module_": self.module_.state_dict()}
+        tensors |= {name: state[name] for name in PARAMS if name in state}
+        return {**state, **{name: _as_arrays(tensors[name]) for name in tensors}}
 
     def __setstate__(self, state):
         super().__setstate__(state)
         if "module_" not in state:
             return
-        for name in ("params_", "params_path_"):
-            setattr(self, name, _as_tensors(state[name]))
+        for name in PARAMS:
+            if name in state:
+                setattr(self, name, _as_tensors(state[name]))
         module = self._made(self.n_features_in_, self._n_outputs, seed=0)
         if self.module is None:
             module = module.to(next(iter(self.params_.values())).dtype)

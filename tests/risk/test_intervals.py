@@ -284,3 +284,16 @@ def test_every_fifth_of_the_prediction_is_covered(rng):
     assert follows.min() > 0.84
     assert follows.max() < 0.95
     assert abs(follows.mean() - 0.9) < 0.02
+
+
+@pytest.mark.parametrize(("n_rows", "most"), [(100, 1.08), (2000, 1.03)])
+def test_rows_that_are_alike_cost_little(n_rows, most, rng):
+    relative = []
+    for _ in range(4000 // n_rows):
+        predictions, residuals = rng.standard_normal((2, n_rows))
+        held_out = HeldOutResiduals(residuals, predictions, None)
+        new = rng.standard_normal(500)
+        plain = intervals_around(new, held_out, checked_coverage(0.9), SquaredError())
+        width = np.ptp(scaled(held_out, new, 0.9), axis=1).mean()
+        relative.append(width / np.ptp(plain[0]))
+    assert 0.97 < np.mean(relative) < most

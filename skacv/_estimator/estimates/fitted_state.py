@@ -2,33 +2,63 @@
 
 from copy import copy
 from math import prod
+from numbers import Number
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import is_regressor
 
-from .held_out_paths import RunningPath
+from ...optim.array_path import StoredPath
+from ..data.training_data import check_usable
+from ..devices import in_numpy
+from .held_out_paths import OfOneIterate, RunningPath
 from .left_out import held_out_rows, held_out_scores
 from .readers import ESTIMATES, setting_of
 
-# Held-out predictions of all iterates are kept up to so many numbers by a fit, 32 MB in
-# double precision, and by an iterate that is chosen while the fit runs, 8 MB.
-MOST_KEPT, MOST_BESIDE_CHOICE = 1 << 22, 1 << 20
+# A fit keeps held-out predictions of all iterates up to so many numbers, 32 MB in
+# double precision. What TrajectoryEarlyStoppingCV chooses keeps those of the chosen
+# iterate up to so many, and beyond that the residuals alone.
+MOST_KEPT, MOST_OF_CHOICE = 1 << 22, 1 << 15
+# And residuals of so many rows: an interval of 90% then covers 90% up to .23% (one
+# standard deviation of the share of rows that a quantile of so many covers).
+MOST_RESIDUALS = 1 << 14
+# What predictions read of the fitted attributes that are no single numbers.
+READ_BY_PREDICT = frozenset(
+    {
+        "classes_",
+        "coef_",
+        "dual_coef_",
+        "estimator_",
+        "feature_names_in_",
+        "intercept_",
+        "module_",
+        "params_",
+        "X_fit_",
+    }
+)
+# Attributes without a trailing underscore that belong to the record, as do the other
+# fitted attributes.
+OF_RECORD = frozenset(
+    {
+        "_columns",
+        "_copies",
+        "_data",
+        "_groups",
+        "_live",
+        "_model",
+        "_phases",
+        "_replicas",
+        "_row_weights",
+        "_summary",
+    }
+)
 
 
-class FittedState:
-    """A fitted estimator that does not depend on the arrays that were passed to fit.
+class WithoutRecord:
+    """An object whose ``drop_record`` drops fitted attributes, and errors say so."""
 
-    While a run goes on, held-out predictions are computed from rows of X. When it ends
-    they are kept, or if they are many the residuals that intervals need.
-    """
-
-    # The data of the run, with ``keep_data=True`` and for kernels.
-    _data = None
-    # Names of the columns that an encoder has made; None without an encoder.
-    _encoded_names: Any = None
-    # By the name of an estimate: an iterate, and what intervals, or prediction sets,
-    # need of its held-out rows.
-    _residuals_kept: Any = None
+    # Names of the fitted attributes that have been dropped.
+    _dropped: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -38,6 +68,38 @@ class FittedState:
             if reason is None:
                 raise
             raise AttributeError(f"{error}: {reason}.") from None
+
+    def _why_missing(self, name):
+        """What to do for a fitted attribute that is missing; None if unknown."""
+        return "drop_record() has dropped it" if name in self._dropped else None
+
+    def _drop(self, names):
+        """Drop those of some fitted attributes that there are."""
+        own = sorted(set(names) & vars(self).keys())
+        for name in own:
+            delattr(self, name)
+        public = [name for name in own if not name.startswith("_")]
+        self._dropped = (*self._dropped, *public)
+
+
+class FittedState(WithoutRecord):
+    """A fitted estimator that does not depend on the arrays that were passed to fit.
+
+    While a run goes on, held-out predictions are computed from rows of X. When it ends
+    they are kept, or if they are many the residuals that intervals need.
+    """
+
+    # The data of the run, with ``keep_data=True`` and for kernels.
+    _data = None
+    # The group of every training row, where fit was passed groups.
+    _groups: Any = None
+    # Names of the columns that an encoder has made; None without an encoder.
+    _encoded_names: Any = None
+    # By the name of an estimate: an iterate, and what intervals, or prediction sets,
+    # need of its held-out rows.
+    _residuals_kept: Any = None
+    # What is not read by predictions, besides fitted attributes of the record.
+    _of_record = OF_RECORD
 
     def __copy__(self) -> Self:
         copied = object.__new__(type(self))
@@ -56,12 +118,117 @@ class FittedState:
             return self._encoded_names
         return vars(self).get("feature_names_in_")
 
+    def drop_record(self, intervals: bool = True) -> Self:
+        """Drop all that predictions of the iterate in use do not need.
+
+        That is the other iterates, or stages, what has been recorded of each of them,
+        held-out predictions, and rows of X that were kept for other methods than
+        ``predict``. Single numbers stay, such as ``n_iter_``. What
+        :meth:`predict` gives does not change. Other methods that need the record raise
+        an error, and a later fit begins anew, also with ``warm_start`` and in
+        ``fit_up_to``.
+
+        Parameters
+        ----------
+        intervals : bool, default=True
+            Whether to keep what ``predict_interval`` and ``predict_set`` need of the
+            held-out rows of the iterate in use, two numbers for each of 16,384 rows at
+            most. The method "jackknife+" needs the record: "auto" is then "loo". The
+            widths of "scaled" depend on the prediction then.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+
+        Examples
+        --------
+        >>> import pickle
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import TrajectoryLasso
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = TrajectoryLasso(0.1, cv=5).fit(X, y)
+        >>> expected = model.predict_interval(X, method="cv")
+        >>> len(pickle.dumps(model)) > 100_000
+        True
+        >>> model = model.drop_record()
+        >>> len(pickle.dumps(model)) < 20_000
+        True
+        >>> bool((model.predict_interval(X, method="cv") == expected).all())
+        True
+        """
+        check_usable(self)
+        self._release()
+        self._take_from_record()
+        twin = copy(in_numpy(self))
+        for estimate in twin._estimates_of_residuals() if intervals else ():
+            twin._keep_residuals(estimate)
+        self._residuals_kept = twin._residuals_kept if intervals else None
+        names = {name for name in vars(self) if name in self._of_record}
+        names |= {
+            name
+            for name, value in vars(self).items()
+            if name.endswith("_")
+            and name not in READ_BY_PREDICT
+            and not isinstance(value, Number | str | None)
+        }
+        copies = vars(self).get("_copies", {})
+        self._drop(names)
+        if copies:  # of arrays on a device
+            self._copies = {name: copies[name] for name in copies.keys() - names}
+        return self
+
+    def _take_from_record(self):
+        """Take from the record what predictions need of it; by default nothing."""
+        return
+
+    def _estimates_of_residuals(self):
+        """The estimates from which intervals or sets may take their held-out rows."""
+        is_of_labels = getattr(self, "_is_multilabel", False)  # several in a row
+        is_of_classes = hasattr(self, "predict_proba") and not is_of_labels
+        return [
+            estimate
+            for estimate in ESTIMATES.values()
+            if estimate.residuals
+            and (
+                is_regressor(self)
+                or (is_of_classes and hasattr(self, estimate.predictions))
+            )
+            and hasattr(self, estimate.residuals_from or estimate.path)
+            # Others hold out rows of which the group has been seen.
+            and (self._groups is None or estimate.name == "cv")
+        ]
+
+    def _check_has_record(self):
+        """Raise if other iterates than the one in use have been dropped."""
+        if self._dropped:
+            raise ValueError(
+                f"There is no iterate but {self.iteration_}, which is in use: "
+                "drop_record() has dropped the others."
+            )
+
+    def _check_method_kept(self, method):
+        """Raise if drop_record() has dropped what a method of intervals needs."""
+        kept = list(self._residuals_kept or ())
+        methods = ["auto", "scaled", *kept] if kept else []
+        if self._dropped and method not in methods:
+            raise ValueError(
+                "drop_record() has dropped what intervals and prediction sets need for "
+                f"method={method!r}: {', '.join(methods) or 'none'} can be had."
+            )
+
     def _fit_to_taken_rows(self):
         """Fit to rows that ``partial_fit`` has taken in; by default there are none."""
         return
 
     def _why_missing(self, name):
         """What to do for a fitted attribute that is missing; None if unknown."""
+        if name in self._dropped:
+            return super()._why_missing(name)
         if "n_iter_" not in vars(self):
             return None
         for kept in self._residuals_kept or ():
@@ -96,18 +263,36 @@ class FittedState:
             elif self._data is None:
                 self._keep_residuals(estimate)
 
+    def _keep_predictions_of(self, t):
+        """Keep the held-out predictions of iterate t alone, if no rows are kept.
+
+        With rows, intervals can be had at every iterate, and those of kernel machines
+        need all predictions.
+        """
+        self.iteration_ = t
+        if self._data is not None:
+            return
+        for estimate in ESTIMATES.values():
+            path = vars(self).get(estimate.predictions)
+            if not isinstance(path, RunningPath | StoredPath | np.ndarray):
+                continue  # none, or factors, which are few numbers
+            if prod(path.shape[1:]) <= MOST_OF_CHOICE:
+                setattr(self, estimate.predictions, OfOneIterate(path, t))
+            else:
+                self._keep_residuals(estimate)
+
     def _keep_residuals(self, estimate):
         """Keep what intervals or sets need of the iterate in use, and no predictions.
 
         Nor what else has a number for every row, which would be most of a pickle.
         """
-        path = getattr(self, estimate.predictions).one_by_one()
-        setattr(self, estimate.predictions, path)
-        held_out = None
+        path, held_out = vars(self).get(estimate.predictions), None
+        if isinstance(path, RunningPath):
+            setattr(self, estimate.predictions, path.one_by_one())
         if is_regressor(self):
-            held_out = held_out_rows(self, estimate)
-        elif hasattr(self, "predict_proba"):
-            held_out = held_out_scores(self, estimate)
+            held_out = held_out_rows(self, estimate).at_most(MOST_RESIDUALS)
+        elif hasattr(self, "predict_proba") and not getattr(self, "_is_multilabel", 0):
+            held_out = held_out_scores(self, estimate).at_most(MOST_RESIDUALS)
         kept = self.iteration_, held_out
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
         self._row_weights = None
@@ -132,6 +317,37 @@ class FittedState:
                 f"this fit has kept those of iterate {t} alone{self._how_to_keep()}."
             )
         return held_out
+
+
+def chosen_iterate(estimator, t):
+    """A fitted copy that uses iterate t, and keeps held-out predictions of no other.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory, of any class
+
+    Returns
+    -------
+    estimator of the same class
+    """
+    if isinstance(estimator, FittedState):
+        estimator = copy(estimator)
+        estimator._keep_predictions_of(t)
+    return estimator.at_iteration(t)
+
+
+def without_record(estimator, intervals):
+    """A fitted copy of an estimator without its record, if that can be dropped.
+
+    Parameters
+    ----------
+    estimator : estimator that records its trajectory, of any class
+    intervals : bool
+        Whether it keeps what intervals need.
+    """
+    if not hasattr(estimator, "drop_record"):
+        return estimator
+    return copy(estimator).drop_record(intervals)
 
 
 def running_attributes(estimator):

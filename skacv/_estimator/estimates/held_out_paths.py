@@ -33,6 +33,32 @@ class RunningPath(ArrayPath):
         return self
 
 
+class OfOneIterate(ArrayPath):
+    """Held-out predictions of one iterate, where those of others are not kept.
+
+    Parameters
+    ----------
+    path : ArrayPath or ndarray of shape (n_iterates, ...)
+        Those of all iterates.
+    t : int
+    """
+
+    def __init__(self, path, t):
+        self.shape, self.dtype = path.shape, path.dtype
+        path = path.one_by_one() if isinstance(path, RunningPath) else path
+        self._last = t, np.array(path[t])
+
+    def _of(self, iterates):
+        t, predictions = self._last
+        if range(len(self))[iterates] != range(t, t + 1):
+            raise ValueError(
+                "TrajectoryEarlyStoppingCV keeps the held-out predictions of the "
+                f"chosen iterate, {t}, alone: those of others are had from its "
+                "estimator, fitted by itself."
+            )
+        return predictions[None]
+
+
 class HeldOutPath(RunningPath):
     """Predictions of held-out rows by every iterate, fold after fold.
 

@@ -341,6 +341,7 @@ def check_can_debias(fitted):
             "Debiased coefficients are not available for more than two classes."
         )
     if fitted._data is None:
+        fitted._check_has_record()
         raise ValueError(
             "Debiased coefficients need keep_data=True: fit "
             f"{type(fitted).__name__}(keep_data=True), alone or as estimator of "

@@ -274,7 +274,7 @@ class RecordedProbabilisticClassifier(RecordedClassifier):
         >>> from skacv import TrajectoryLogisticRegression
         >>> X, y = load_iris(return_X_y=True)
         >>> model = TrajectoryLogisticRegression(C=1.0, cv=5).fit(X, y)
-        >>> model.predict_set(X[[0, 70]], coverage=0.95)
+        >>> model.predict_set(X[[0, 133]], coverage=0.99)
         array([[ True, False, False],
                [False,  True,  True]])
         """

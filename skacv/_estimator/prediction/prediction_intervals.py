@@ -50,6 +50,7 @@ def intervals_of(fitted, X, coverage, method):
     if method not in methods:
         raise ValueError(f"method must be one of {methods}, got {method!r}.")
     check_in_memory(X)
+    fitted._check_method_kept(method)
     source = method
     if method == "auto":
         source = _first_of(fitted, _methods_for(fitted))
@@ -136,7 +137,8 @@ def _first_of(fitted, methods):
 def _missing_for(fitted, method):
     """The settings of fit that a method needs and that are missing."""
     estimate, missing = interval_methods()[method], []
-    if not hasattr(fitted, estimate.path):
+    is_kept = fitted._kept_residuals(estimate.name) is not None
+    if not (is_kept or hasattr(fitted, estimate.path)):
         missing.append(f"{estimate.parameter}={estimate.switched_on}")
     if method == "jackknife+":
         missing += _missing_rows(

@@ -25,6 +25,7 @@ def sets_of(fitted, X, coverage, method):
     coverage = checked_coverage(coverage)
     check_score(method)
     check_in_memory(X)
+    fitted._check_method_kept("auto")
     estimate = interval_methods()[source_of_predictions(fitted)]
     held_out = fitted._kept_residuals(estimate.name)
     if held_out is None:

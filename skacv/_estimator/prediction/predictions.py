@@ -18,7 +18,7 @@ from ..collections import block_by_block, staged_block_by_block
 from ..data.checks import validated_target, validated_weights
 from ..data.training_data import Coded, check_usable, new_rows, validated
 from ..devices import COEFFICIENTS, converted, of_record, of_rows
-from ..estimates.fitted_state import MOST_BESIDE_CHOICE, FittedState
+from ..estimates.fitted_state import MOST_KEPT, FittedState
 from ..estimates.left_out import coefficients_without_rows
 from ..estimates.recording import RecordsTrajectory
 from ..parameters import takes_coverage
@@ -47,9 +47,12 @@ class RecordedModel(FittedState):
         Returns
         -------
         ndarray of int
-            Rows of the paths, in order: all of them.
+            Rows of the paths, in order: all of them; after :meth:`drop_record` the one
+            in use.
         """
         check_usable(self)
+        if self._dropped:
+            return np.array([self.iteration_])
         return np.arange(self.n_iter_ + 1)
 
     def _linear_predictor(self, X):
@@ -59,6 +62,7 @@ class RecordedModel(FittedState):
     def _linear_predictors(self, X):
         """Those of every iterate that is kept, one after the other."""
         X = new_rows(self, X)
+        self._check_has_record()
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield self._predictor(X, coef, intercept)
 
@@ -155,9 +159,11 @@ class RecordedModel(FittedState):
         """
         t, place = checked_iterate(self, t)
         stopped = copy(self)
+        if self._dropped:  # there is no other
+            return stopped
         stopped.iteration_ = t
         stopped._take_coefficients(place)
-        stopped._keep_predictions(MOST_BESIDE_CHOICE)
+        stopped._keep_predictions(MOST_KEPT)
         return stopped
 
     def _take_coefficients(self, place):
@@ -196,6 +202,7 @@ def checked_iterate(estimator, t):
     t, kept = t % n_rows, estimator.recorded_iterations()
     place = np.flatnonzero(kept == t)
     if not place.size:
+        estimator._check_has_record()
         raise ValueError(
             f"Iterate {t} was not kept: recorded_iterations() has those that were."
         )

@@ -68,8 +68,6 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     _follows_X = True
     # While a run may go on.
     _live = None
-    # The group of every training row, where fit was passed groups.
-    _groups = None
     get_metadata_routing = routing_of
 
     # ------------------------------------------------------------------ fit

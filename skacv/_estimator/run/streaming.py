@@ -84,7 +84,7 @@ def replace_fitted(estimator, attributes):
     """Replace all former fitted attributes by new ones."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
-    vars(estimator).update(attributes)
+    vars(estimator).update(attributes, _dropped=())
 
 
 def _is_of_moments(estimator):

@@ -237,7 +237,7 @@ def test_a_chosen_stage_keeps_its_own_residuals(data, nothing_kept, monkeypatch)
     expected = Staged(boosted(), cv=3).fit(X, y).at_iteration(3).predict_interval(X)
     model = Staged(boosted(), cv=3)
     model.fit_up_to(5, X, y)
-    monkeypatch.setattr("skacv.staged.prediction.MOST_BESIDE_CHOICE", 1)
+    monkeypatch.setattr("skacv.staged.prediction.MOST_KEPT", 1)
     stopped = model.at_iteration(3)
     np.testing.assert_array_equal(stopped.predict_interval(X), expected)
     with pytest.raises(AttributeError, match="rows of X, which this fit has not kept"):

@@ -1,0 +1,216 @@
+"""Intervals between two quantile models, corrected on held-out rows."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._compat import HasMethods, _fit_context
+from .._estimator.estimates.left_out import held_out_rows
+from .._estimator.estimates.readers import ESTIMATES
+from .._estimator.parameters import set_parameters, takes_coverage
+from .._typing import RandomState
+from ..risk.intervals import (
+    HeldOutResiduals,
+    checked_coverage,
+    distance_outside,
+    intervals_between,
+)
+from .early_stopping import TrajectoryEarlyStoppingCV
+
+
+class ConformalizedQuantiles(MetaEstimatorMixin, BaseEstimator):
+    """Prediction intervals between a lower and an upper quantile model.
+
+    Conformalized quantile regression [1]_ on rows held out in folds. Each of the two
+    models is run once and stopped at the iterate of least held-out pinball loss, on the
+    same folds. With l_i and u_i their held-out predictions of row i, the interval of a
+    new row is [l(x) - q, u(x) + q], where q is the k-th smallest of
+
+    .. math:: E_i = \\max(l_i - y_i, y_i - u_i)
+
+    and k = ceil(coverage (n + 1)). Where the two models cross, the smaller prediction
+    is the lower one [2]_. The widths follow the columns of X, as far as quantile models
+    do.
+
+    Parameters
+    ----------
+    lower, upper : estimator
+        Regressors of a quantile that are fitted in stages, or Pipelines that end in
+        one, such as ``HistGradientBoostingRegressor(loss="quantile", quantile=0.05)``
+        and the same with ``quantile=0.95`` for a coverage of 0.9.
+    cv : int, splitter or iterable, default=None
+        The folds. None: five random ones, of whole groups if ``groups`` are passed to
+        ``fit``.
+    patience : {"auto"}, int or None, default="auto"
+        As in :class:`TrajectoryEarlyStoppingCV`.
+    random_state : int, RandomState instance or None, default=None
+        Passed on to the estimators that stop the two models.
+
+    Attributes
+    ----------
+    lower_, upper_ : TrajectoryEarlyStoppingCV
+        The two models, each at its chosen stage.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
+
+    See Also
+    --------
+    Staged.predict_interval : Widths that follow the prediction, from one model.
+
+    References
+    ----------
+    .. [1] Romano, Patterson and Candes (2019), "Conformalized quantile regression".
+    .. [2] Chernozhukov, Fernandez-Val and Galichon (2010), "Quantile and probability
+           curves without crossing".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from skacv.model_selection import ConformalizedQuantiles
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> lower, upper = (
+    ...     HistGradientBoostingRegressor(loss="quantile", quantile=quantile)
+    ...     for quantile in (0.1, 0.9)
+    ... )
+    >>> model = ConformalizedQuantiles(lower, upper).fit(X[:300], y[:300])
+    >>> model.predict_interval(X[300:], coverage=0.8).shape
+    (142, 2)
+    """
+
+    _parameter_constraints = {
+        "lower": [HasMethods("fit")],
+        "upper": [HasMethods("fit")],
+        **{
+            name: TrajectoryEarlyStoppingCV._parameter_constraints[name]
+            for name in ("cv", "patience", "random_state")
+        },
+    }
+
+    def __init__(
+        self,
+        lower: Any,
+        upper: Any,
+        *,
+        cv: Any = None,
+        patience: Literal["auto"] | int | None = "auto",
+        random_state: RandomState = None,
+    ) -> None:
+        set_parameters(self, locals())
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Run and stop both models, and compare them with the held-out targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the fits. In the correction all rows count the same.
+        **params : dict
+            Passed on to both models, such as ``groups``: rows of a group are held out
+            together, and every group counts as one.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are invalid, if y has several columns, or if ``cv``
+            draws other folds for the second model than for the first.
+        """
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            raise ValueError(
+                f"y has {np.shape(y)[1]} columns, and ConformalizedQuantiles takes "
+                "one: fit one for each."
+            )
+        lower, upper = (
+            TrajectoryEarlyStoppingCV(
+                estimator,
+                criterion="cv",
+                cv=self.cv,
+                patience=self.patience,
+                task="regression",
+                random_state=self.random_state,
+            ).fit(X, y, sample_weight, **params)
+            for estimator in (self.lower, self.upper)
+        )
+        rows = [_held_out_of(model.estimator_) for model in (lower, upper)]
+        targets = [part.predictions + part.residuals for part in rows]
+        if targets[0].shape != targets[1].shape or not np.allclose(*targets):
+            raise ValueError(
+                f"cv={self.cv!r} draws other folds for every model, which cannot be "
+                "compared then: give it a random_state."
+            )
+        self.lower_, self.upper_ = lower, upper
+        self._outside = distance_outside(
+            *(part.predictions for part in rows), targets[0]
+        )
+        self._units = rows[0].units
+        return self
+
+    @takes_coverage
+    def predict_interval(self, X: Any, coverage: ArrayLike = 0.9) -> np.ndarray:
+        """Prediction intervals between the two quantiles, moved by the correction.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        coverage : float or array-like of shape (n_coverages,), default=0.9
+            Nominal probability that an interval contains the target of an unseen row.
+            Intervals of other coverages than the two quantiles stand for are valid too,
+            but follow the row less well.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper ends, in units of y; with several coverages
+            (n_samples, 2, n_coverages). A lower end is never above the upper one.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not in (0, 1), or if there are too few rows for it.
+        """
+        check_is_fitted(self)
+        coverage = checked_coverage(coverage)
+        quantiles = (model.predict(X) for model in (self.lower_, self.upper_))
+        return intervals_between(*quantiles, self._outside, coverage, self._units)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in fit."""
+        check_is_fitted(self)
+        return self.lower_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features seen in fit, where X has them."""
+        check_is_fitted(self)
+        return self.lower_.feature_names_in_
+
+    def __sklearn_is_fitted__(self):
+        return "lower_" in vars(self)
+
+
+def _held_out_of(fitted):
+    """The held-out rows of a fitted model, in units of y."""
+    kept = fitted._kept_residuals("cv")
+    rows = held_out_rows(fitted, ESTIMATES["cv"]) if kept is None else kept
+    residuals = rows.residuals * fitted._loss.spread(rows.predictions)
+    return HeldOutResiduals(residuals, rows.predictions, rows.units)
