@@ -59,6 +59,16 @@ class ComparedResults:
         ------
         NotFittedError
             If this object is not fitted.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from skacv import TrajectoryEarlyStoppingCV, TrajectoryLasso
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> members = [("strong", TrajectoryLasso(9.0)), ("weak", TrajectoryLasso(0.1))]
+        >>> model = TrajectoryEarlyStoppingCV(members, random_state=0).fit(X, y)
+        >>> model.leaderboard()["member"].tolist()
+        ['weak', 'strong']
         """
         check_is_fitted(self)
         results, candidates = self.results_, self._candidate_rows()
