@@ -113,10 +113,10 @@ class PredictsByStages(FittedState):
             as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
         check_is_fitted(self)
-        found = self.estimator_.predict_proba(summed(X))
-        if isinstance(found, list):  # of forests and MultiOutputClassifier
-            return label_probabilities(found, self.estimator_.classes_)
-        return found
+        probabilities = self.estimator_.predict_proba(summed(X))
+        if isinstance(probabilities, list):  # of forests and MultiOutputClassifier
+            return label_probabilities(probabilities, self.estimator_.classes_)
+        return probabilities
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -331,5 +331,5 @@ def _decisions(probabilities, is_multilabel=False):
     least = np.finfo(probabilities.dtype).tiny
     if probabilities.shape[1] > 2 and not is_multilabel:
         return np.log(np.maximum(probabilities, least))
-    found = probabilities if is_multilabel else probabilities[:, 1]
-    return logit(np.clip(found, least, 1 - np.finfo(float).eps))
+    positive = probabilities if is_multilabel else probabilities[:, 1]
+    return logit(np.clip(positive, least, 1 - np.finfo(float).eps))
