@@ -417,6 +417,11 @@ class PerOutput(Kind):
                 "for each column of y."
             )
         y = np.asarray(y).reshape(len(y), -1)
+        if is_classifier(self.estimator) and y.shape[1] == 1:
+            raise ValueError(
+                f"{type(self.estimator).__name__} takes several labels for each row, "
+                "and y has one: pass a classifier of one label."
+            )
         self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
         Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(
             delayed(output.grow)(n_stages, X, column, params)

@@ -293,7 +293,7 @@ def test_what_takes_several_labels():
         X, Y = labels()
         with pytest.raises(ValueError, match="take a forest, or MultiOutputClassifier"):
             Staged(estimator).fit(X, Y)
-    with pytest.raises(ValueError, match="take its estimator, HistGradient"):
+    with pytest.raises(ValueError, match="pass a classifier of one label"):
         Staged(MultiOutputClassifier(BOOSTED_LABELS)).fit(X, Y[:, 0])
 
 
