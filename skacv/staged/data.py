@@ -75,11 +75,6 @@ def known_of(staged, X, y):
         found |= {"classes_": np.arange(y.shape[1]), "_loss": LogLossOfLabels()}
     else:
         check_classification_targets(y)
-        if not get_tags(staged).target_tags.single_output:
-            raise ValueError(
-                f"{type(last).__name__} is for several labels in a row, and y has one: "
-                f"take its estimator, {type(last.estimator).__name__}, alone."
-            )
         has_probabilities = response_of(last) == "predict_proba"
         found["classes_"] = np.unique(column_or_1d(y))
         if len(found["classes_"]) < 2:

@@ -420,6 +420,11 @@ class PerOutput(Kind):
                 "for each column of y."
             )
         y = np.asarray(y).reshape(len(y), -1)
+        if is_classifier(self.estimator) and y.shape[1] == 1:
+            raise ValueError(
+                f"{type(self.estimator).__name__} takes several labels for each row, "
+                "and y has one: pass a classifier of one label."
+            )
         self.outputs = self.outputs or [self.inner.begun() for _ in y.T]
         Parallel(n_jobs=self.estimator.n_jobs, require="sharedmem")(
             delayed(output.grow)(n_stages, X, column, params)
@@ -446,9 +451,9 @@ class PerOutput(Kind):
         return self._with([output.without_rows() for output in self.outputs])
 
     def _with(self, outputs):
-        found = copy(self)
-        found.outputs = outputs
-        return found
+        changed = copy(self)
+        changed.outputs = outputs
+        return changed
 
     def fitted(self):
         return self.at(self.n_stages)
@@ -456,14 +461,14 @@ class PerOutput(Kind):
     def at(self, t):
         outputs = [output.at(min(t, output.n_stages)) for output in self.outputs]
         inner = kind_of(outputs[0])
-        found = self._around(inner.cloned().set_params(**{inner.count_name(): t}))
-        found.estimators_ = outputs
+        fitted = self._around(inner.cloned().set_params(**{inner.count_name(): t}))
+        fitted.estimators_ = outputs
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(outputs[0], name):
-                setattr(found, name, getattr(outputs[0], name))
-        if is_classifier(found):
-            found.classes_ = [output.classes_ for output in outputs]
-        return found
+                setattr(fitted, name, getattr(outputs[0], name))
+        if is_classifier(fitted):
+            fitted.classes_ = [output.classes_ for output in outputs]
+        return fitted
 
     def predictions(self, X, first, last, carried=None):
         carried = carried or [None] * len(self.outputs)

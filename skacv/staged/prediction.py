@@ -121,10 +121,10 @@ class PredictsByStages(FittedState):
             For several labels in a row the probability of each, (n_samples, n_labels),
             as :class:`sklearn.multiclass.OneVsRestClassifier` has it.
         """
-        found = fitted_part(self).predict_proba(summed(X))
-        if isinstance(found, list):  # of forests and MultiOutputClassifier
-            return label_probabilities(found, self.estimator_.classes_)
-        return found
+        probabilities = fitted_part(self).predict_proba(summed(X))
+        if isinstance(probabilities, list):  # of forests and MultiOutputClassifier
+            return label_probabilities(probabilities, self.estimator_.classes_)
+        return probabilities
 
     @available_if(_inner_has("predict_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -395,5 +395,5 @@ def _decisions(probabilities, is_multilabel=False):
     least = np.finfo(probabilities.dtype).tiny
     if probabilities.shape[1] > 2 and not is_multilabel:
         return np.log(np.maximum(probabilities, least))
-    found = probabilities if is_multilabel else probabilities[:, 1]
-    return logit(np.clip(found, least, 1 - np.finfo(float).eps))
+    positive = probabilities if is_multilabel else probabilities[:, 1]
+    return logit(np.clip(positive, least, 1 - np.finfo(float).eps))

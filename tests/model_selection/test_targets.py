@@ -153,15 +153,15 @@ def assert_as_plain(fitted, model, X, plain, y, of_classes):
     key = str(plain.dtype.kind), repr(model)
     if key not in fitted:
         fitted[key] = clone(model).fit(X, plain)
-    expected, found = fitted[key], clone(model).fit(X, y)
+    expected, actual = fitted[key], clone(model).fit(X, y)
     method = "predict_proba" if of_classes else "predict"
-    values = np.asarray(getattr(found, method)(X))
+    values = np.asarray(getattr(actual, method)(X))
     plain_values = getattr(expected, method)(X)
     np.testing.assert_allclose(values.reshape(plain_values.shape), plain_values)
     if of_classes:
-        assert found.classes_.tolist() == expected.classes_.tolist()
-        assert found.classes_.dtype.kind in {expected.classes_.dtype.kind, "O"}
-        assert found.predict(X).tolist() == expected.predict(X).tolist()
+        assert actual.classes_.tolist() == expected.classes_.tolist()
+        assert actual.classes_.dtype.kind in {expected.classes_.dtype.kind, "O"}
+        assert actual.predict(X).tolist() == expected.predict(X).tolist()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
@@ -309,9 +309,9 @@ def test_the_default_for_labels(rng):
     assert model.predict_proba(X).shape == (N, 3)
     assert set(np.unique(model.predict(X))) <= {0, 1}
     for same in (Y > 0, Y.astype(float), pd.DataFrame(Y, dtype="Int64")):
-        found = clone(model).fit(X, same)
-        np.testing.assert_array_equal(found.predict_proba(X), model.predict_proba(X))
-        assert found.predict(X).dtype == model.predict(X).dtype
+        actual = clone(model).fit(X, same)
+        np.testing.assert_array_equal(actual.predict_proba(X), model.predict_proba(X))
+        assert actual.predict(X).dtype == model.predict(X).dtype
     with pytest.raises(ValueError, match="1d array, one label for each row"):
         TrajectoryEarlyStoppingCV([("linear", LOGISTIC)]).fit(X, Y)
 

@@ -75,13 +75,13 @@ def labels(n_rows=60):
 def grown(estimator, n_stages, X, Y, **params):
     """An estimator of so many stages, as a user of scikit-learn would have it."""
     if hasattr(estimator, "partial_fit"):
-        found = clone(estimator)
+        model = clone(estimator)
         if is_classifier(estimator):
             each = isinstance(estimator, MultiOutputClassifier)
             params["classes"] = [[0, 1]] * Y.shape[1] if each else range(Y.shape[1])
         for _ in range(n_stages):
-            found.partial_fit(X, Y, **params)
-        return found
+            model.partial_fit(X, Y, **params)
+        return model
     settings = estimator.get_params()
     prefix = "estimator__" if isinstance(estimator, kinds.PerOutput.classes) else ""
     count = next(prefix + name for name in COUNTS if prefix + name in settings)
@@ -92,15 +92,15 @@ def responses(estimator, X):
     """Predictions, or the probability of each label, as a matrix."""
     if not is_classifier(estimator):
         return estimator.predict(X)
-    found = estimator.predict_proba(X)
-    if not isinstance(found, list):
-        return found
+    probabilities = estimator.predict_proba(X)
+    if not isinstance(probabilities, list):
+        return probabilities
     columns = []
     if isinstance(estimator, MultiOutputClassifier):
         labelled = [each.classes_ for each in estimator.estimators_]
     else:
         labelled = estimator.classes_
-    for values, classes in zip(found, labelled):
+    for values, classes in zip(probabilities, labelled):
         place = np.flatnonzero(classes == 1)
         columns.append(values[:, place[0]] if len(place) else np.zeros(len(X)))
     return np.stack(columns, axis=1)
@@ -124,8 +124,8 @@ def assert_held_out_as_by_hand(model, X, Y, **params):
             )
         place += len(judged)
     for t in range(1, model.n_iter_ + 1):
-        expected, found = grown(inner, t, X, Y, **params), model.at_iteration(t)
-        np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+        expected, actual = grown(inner, t, X, Y, **params), model.at_iteration(t)
+        np.testing.assert_array_equal(actual.predict(X), expected.predict(X))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -159,10 +159,10 @@ def test_labels_are_those_of_clones(estimator):
     assert model.score(X, Y) == by_hand.score(X, Y)
     *_, last = model.staged_predict(X)
     np.testing.assert_array_equal(last, by_hand.predict(X))
-    found = model.staged_loss(X, Y)[-1]
+    actual = model.staged_loss(X, Y)[-1]
     observed = np.clip(responses(by_hand, X), least, 1 - least)
     expected = -np.log(np.where(Y == 1, observed, 1 - observed)).mean()
-    assert found == pytest.approx(expected)
+    assert actual == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_a_label_that_a_fold_does_not_vary_in(estimator, value):
     Y[:4, 1] = 1 - value
     splits = [(np.arange(4, 60), np.arange(4)), (np.arange(30), np.arange(30, 60))]
     model = Staged(estimator, cv=splits).fit(X, Y)
-    found = np.asarray(model.cv_prediction_path_)
-    np.testing.assert_allclose(found[:, :4, 1], value, atol=1e-6)
+    actual = np.asarray(model.cv_prediction_path_)
+    np.testing.assert_allclose(actual[:, :4, 1], value, atol=1e-6)
     for fitted, judged in splits:
         expected = responses(
             grown(estimator, model.n_iter_, X[fitted], Y[fitted]), X[judged]
         )
-        part = found[-1, :4] if len(judged) == 4 else found[-1, 4:]
+        part = actual[-1, :4] if len(judged) == 4 else actual[-1, 4:]
         np.testing.assert_allclose(part, expected, atol=1e-14)
 
 
@@ -207,15 +207,15 @@ def test_a_stage_is_set_as_a_fit_with_so_many(rng):
     with pytest.warns(UserWarning, match="early_stopping=True .* is switched off"):
         model = Staged(MultiOutputRegressor(boosted, n_jobs=2), cv=2).fit(X, Y)
     stopped = pickle.loads(pickle.dumps(model.at_iteration(3)))
-    found = stopped.estimator_
-    assert found.estimator.max_iter == 3
-    assert found.estimator.early_stopping is False
-    assert found.n_jobs == 2
-    assert [each.n_iter_ for each in found.estimators_] == [3, 3, 3]
-    assert found.n_features_in_ == 4
-    anew = clone(found).set_params(n_jobs=None).fit(X, Y)
-    np.testing.assert_array_equal(anew.predict(X), found.predict(X))
-    np.testing.assert_array_equal(stopped.predict(X), found.predict(X))
+    actual = stopped.estimator_
+    assert actual.estimator.max_iter == 3
+    assert actual.estimator.early_stopping is False
+    assert actual.n_jobs == 2
+    assert [each.n_iter_ for each in actual.estimators_] == [3, 3, 3]
+    assert actual.n_features_in_ == 4
+    anew = clone(actual).set_params(n_jobs=None).fit(X, Y)
+    np.testing.assert_array_equal(anew.predict(X), actual.predict(X))
+    np.testing.assert_array_equal(stopped.predict(X), actual.predict(X))
 
 
 def test_outputs_that_end_early_go_on_as_they_are(rng):
@@ -293,7 +293,7 @@ def test_what_takes_several_labels():
         X, Y = labels()
         with pytest.raises(ValueError, match="take a forest, or MultiOutputClassifier"):
             Staged(estimator).fit(X, Y)
-    with pytest.raises(ValueError, match="take its estimator, HistGradient"):
+    with pytest.raises(ValueError, match="pass a classifier of one label"):
         Staged(MultiOutputClassifier(BOOSTED_LABELS)).fit(X, Y[:, 0])
 
 
@@ -318,8 +318,8 @@ def test_intervals_have_the_residuals_of_each_output(rng):
     residuals = np.abs(model.cv_prediction_path_[-1] - model.cv_target_)
     width = np.sort(residuals, axis=0)[int(np.ceil(0.8 * (len(Y) + 1))) - 1]
     ends = [model.predict(X) - width, model.predict(X) + width]
-    found = model.predict_interval(X, 0.8)
-    np.testing.assert_allclose(found, np.stack(ends, axis=2))
+    actual = model.predict_interval(X, 0.8)
+    np.testing.assert_allclose(actual, np.stack(ends, axis=2))
 
 
 @pytest.mark.parametrize("of_labels", [False, True])
@@ -331,8 +331,8 @@ def test_predictions_that_are_not_kept_are_made_again(of_labels, rng, monkeypatc
     monkeypatch.setattr(held_out, "MOST_KEPT", 1)
     again = Staged(estimator, cv=2).fit(X, Y)
     for t in (0, 2, -1):
-        found, expected = (each.cv_prediction_path_[t] for each in (again, kept))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        actual, expected = (each.cv_prediction_path_[t] for each in (again, kept))
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
     np.testing.assert_allclose(again.cv_path_, kept.cv_path_, rtol=1e-12)
 
 

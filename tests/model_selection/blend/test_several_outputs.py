@@ -49,14 +49,14 @@ def outputs(rng):
 
 def over_folds(stages_of, X, Y):
     """Held-out predictions of all stages, (n_stages + 1, n_rows, n_outputs)."""
-    found = None
+    held_out = None
     for fitted, judged in FOLDS.split(X, Y):
         start = np.broadcast_to(Y[fitted].mean(axis=0), (len(judged), Y.shape[1]))
         stages = np.stack([start, *stages_of(X[fitted], Y[fitted], X[judged])])
-        if found is None:
-            found = np.empty((len(stages), *Y.shape))
-        found[:, judged] = stages
-    return found
+        if held_out is None:
+            held_out = np.empty((len(stages), *Y.shape))
+        held_out[:, judged] = stages
+    return held_out
 
 
 def for_each(estimator, method):
@@ -133,21 +133,21 @@ def test_regression_is_that_by_hand(n_outputs, outputs):
         list(losses.values()),
         list(paths.values()),
         Y,
-        lambda y, found: np.mean((y - found) ** 2),
-        lambda found, y: by_supports(
-            (found - y[:, :, None]).reshape(-1, len(paths)), np.ones(y.size)
+        lambda y, predictions: np.mean((y - predictions) ** 2),
+        lambda predictions, y: by_supports(
+            (predictions - y[:, :, None]).reshape(-1, len(paths)), np.ones(y.size)
         ),
     )
     assert model.best_score_corrected_ == pytest.approx(corrected, rel=1e-6)
     # Every output has its own residuals.
-    found = model.predict_interval(X, [0.5, 0.9])
-    assert found.shape == (90, n_outputs, 2, 2)
+    actual = model.predict_interval(X, [0.5, 0.9])
+    assert actual.shape == (90, n_outputs, 2, 2)
     sizes = np.sort(np.abs(chosen @ weights - Y), axis=0)
     for place, coverage in enumerate((0.5, 0.9)):
         width = sizes[int(np.ceil(coverage * 91)) - 1]
         center = model.predict(X)
         ends = np.stack([center - width, center + width], axis=2)
-        np.testing.assert_allclose(found[..., place], ends, atol=1e-5)
+        np.testing.assert_allclose(actual[..., place], ends, atol=1e-5)
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -166,8 +166,10 @@ def test_labels_are_those_by_hand(n_labels):
         observed = np.where(y == 1, probabilities, 1 - probabilities)
         return -np.log(np.clip(observed, least, 1 - least)).mean(axis=-1)
 
-    def weights_of(found, y):
-        boosted, forest = np.where(y[..., None] == 1, found, 1 - found).T
+    def weights_of(probabilities, y):
+        boosted, forest = np.where(
+            y[..., None] == 1, probabilities, 1 - probabilities
+        ).T
 
         def loss(weight):
             mixed = weight * boosted + (1 - weight) * forest
@@ -188,8 +190,8 @@ def test_labels_are_those_by_hand(n_labels):
     np.testing.assert_allclose(list(model.weights_.values()), weights, atol=1e-3)
     by_row, fold = losses_of(Y, chosen @ weights), folds_of(FOLDS, X, Y)
     expected = mean_over_folds(by_row, fold, np.ones(len(Y)))
-    found = model.best_score_, model.best_score_se_
-    assert found == pytest.approx(expected, rel=1e-5)
+    actual = model.best_score_, model.best_score_se_
+    assert actual == pytest.approx(expected, rel=1e-5)
     corrected = by_loops(
         list(losses.values()), list(paths.values()), Y, losses_of, weights_of
     )
