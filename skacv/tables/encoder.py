@@ -76,8 +76,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The columns of ``codes``: ``name``, ``levels`` (None for numbers) and
         ``has_missing``.
     transformer_ : transformer or None
-        With "onehot": makes its columns of the codes. Its own ``transformer_`` is a
-        ``ColumnTransformer`` of ``SimpleImputer`` and ``OneHotEncoder``.
+        With "onehot": makes its columns of the codes, by its ``imputer_``, a
+        ``SimpleImputer``, and ``encoders_``, a ``OneHotEncoder`` for each category.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)

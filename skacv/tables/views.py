@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from .._compat import target_encoder
@@ -140,14 +140,7 @@ def _scaled(estimator, encoder, n_outputs):
     Two levels are then as far apart as two values of a number on average. Standardised,
     rare levels would be far from all others, and categories count more than numbers.
     """
-    numbers, _ = parted(encoder.columns_)
-    scaler = ColumnTransformer(
-        [("numbers", StandardScaler(), list(range(len(numbers))))],
-        remainder="passthrough",
-        verbose_feature_names_out="{feature_name}",
-    )
-    steps = [("columns", encoder.one_hot()), ("scaled", scaler)]
-    return estimator, Pipeline(steps).set_output(transform="default")
+    return estimator, encoder.one_hot().set_params(scaled=True)
 
 
 def _trees(estimator, encoder, n_outputs):
@@ -174,7 +167,7 @@ def _ensembles(estimator, encoder, n_outputs):
 def _every_level(columns, places):
     """One-hot columns of the columns at some places, rare levels among them."""
     some = [columns[place] for place in places]
-    return OneHotCodes(some, min_frequency=None, max_levels=None, drop=None)
+    return OneHotCodes(some)
 
 
 def _histograms(estimator, encoder, n_outputs):
@@ -273,7 +266,7 @@ def _with_many(estimator, parts, many, encoder, n_outputs):
     elif many:
         some = [encoder.columns_[place] for place in many]
         limits = encoder.min_frequency, encoder.max_levels
-        parts.append(("many levels", OneHotCodes(some, *limits, drop=None), many))
+        parts.append(("many levels", OneHotCodes(some, *limits), many))
     # Names as they are, without that of the part.
     transformer = ColumnTransformer(parts, verbose_feature_names_out="{feature_name}")
     transformer.set_output(transform="default")

@@ -1,6 +1,7 @@
 """TableEncoder: any frame, the same numbers; columns that were not as in fit."""
 
 import pickle
+import warnings
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -122,6 +123,22 @@ def test_one_hot_columns_are_those_of_pandas():
     expected.columns = [*(f"city_{name}" for name in CITIES), "city_missing"]
     expected = pd.concat([table.X[["size"]], expected.astype(float)], axis=1)
     pd.testing.assert_frame_equal(found, expected)
+
+
+def test_a_level_may_have_no_column():
+    table = TABLES["strings with missing values"]()
+    X = table.X.assign(half=np.where(table.codes["size"] > 0, "big", "small"))
+    encoder = TableEncoder(min_frequency=None, drop="first")
+    found = encoder.set_output(transform="pandas").fit_transform(X)
+    names = ["size", *(f"city_{name}" for name in CITIES[1:]), "city_missing"]
+    assert found.columns.tolist() == [*names, "half_small"]
+    for name in CITIES[1:]:
+        assert found[f"city_{name}"].tolist() == (X["city"] == name).tolist()
+    binary = TableEncoder(min_frequency=None, drop="if_binary").fit(X)
+    assert len(binary.get_feature_names_out()) == 1 + 5 + 1
+    with warnings.catch_warnings(action="error"):
+        new = X[:1].assign(half="none of these")
+        assert not encoder.transform(new)["half_small"].any()
 
 
 def test_medians_and_indicators():
