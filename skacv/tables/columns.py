@@ -104,7 +104,9 @@ class Dates:
             "month": months.astype(np.int64) % 12 + 1,
             "day": (days - months.astype("datetime64[D]")).astype(np.int64) + 1,
             "weekday": (days.astype(np.int64) + 3) % 7,  # 1970 began on a Thursday
-            "hour": (wall - days).astype(ELAPSED).astype(np.int64) / 3.6e9,
+            # A whole one: the fractions of two dates would make up how long it is
+            # from one to the other, but for midnight between them.
+            "hour": (wall - days).astype("timedelta64[h]").astype(np.int64),
         }
         return [np.where(is_missing, np.nan, parts[part]) for part in self.parts]
 

@@ -52,10 +52,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         column for each level of a category, the median for missing numbers, and columns
         that say where values were missing. Levels that ``fit`` has not seen count as
         rare ones, or are zeros. "codes", for trees: what ``codes`` returns.
-    min_frequency : int, float or None, default=5
+    min_frequency : int, float or None, default=3
         Levels in fewer rows than that, or in a smaller share of the rows, have one
         column together. None: every level has its own.
-    max_levels : int or None, default=50
+    max_levels : int or None, default=100
         The largest number of columns for one category; its rarest levels have one
         together. None: no limit.
     drop : {"first", "if_binary"} or None, default=None
@@ -137,8 +137,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         categories: Literal["onehot", "codes"] = "onehot",
         *,
-        min_frequency: float | None = 5,
-        max_levels: int | None = 50,
+        min_frequency: float | None = 3,
+        max_levels: int | None = 100,
         drop: Literal["first", "if_binary"] | None = None,
     ) -> None:
         set_parameters(self, locals())
