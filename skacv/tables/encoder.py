@@ -242,7 +242,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self.transformer_.get_feature_names_out(names)
         return np.array(names, dtype=object)
 
-    def one_hot(self):
+    def one_hot(self) -> OneHotCodes:
         """A transformer of codes, not fitted, that makes one-hot columns of them.
 
         Returns
