@@ -253,7 +253,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._one_hot(self.columns_)
 
     def _one_hot(self, columns):
-        return OneHotCodes(columns, self.min_frequency, self.max_levels, self.drop)
+        limits = self.min_frequency, self.max_levels, self.drop
+        # Whatever scikit-learn is configured to return, models take arrays.
+        return OneHotCodes(columns, *limits).set_output(transform="default")
 
     def _fitted_codes(self, X):
         """Fit, and return the codes of the training rows."""

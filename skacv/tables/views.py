@@ -220,9 +220,10 @@ def _catboost(estimator, encoder, n_outputs):
 
 def _of_codes(function, places):
     """A transformer of codes that changes the columns at some places."""
-    return FunctionTransformer(
+    transformer = FunctionTransformer(
         function, kw_args={"places": places}, feature_names_out="one-to-one"
     )
+    return transformer.set_output(transform="default")
 
 
 def without_unseen(codes, places):

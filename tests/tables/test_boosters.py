@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 
 from skacv import Staged, TableEncoder
@@ -39,6 +40,9 @@ def test_categories_are_those_of_a_frame(name):
     X = streets()
     y = target(X)
     model = Encoded(Staged(booster(name)), X).fit(X, y)
+    with config_context(transform_output="pandas"):
+        again = Encoded(Staged(booster(name)), X).fit(X, y).predict(X)
+    np.testing.assert_array_equal(again, model.predict(X))
     by_hand = booster(name, **SETTINGS[name]).fit(as_the_library_has_them(X, name), y)
     new = X[:30].copy()
     new.loc[0, CITY] = "never seen"

@@ -133,8 +133,8 @@ def test_a_level_may_have_no_column():
     names = ["size", *(f"city_{name}" for name in CITIES[1:]), "city_missing"]
     assert found.columns.tolist() == [*names, "half_small"]
     for name in CITIES[1:]:
-        is_there = (X["city"] == name).fillna(False)
-        assert found[f"city_{name}"].tolist() == is_there.tolist()
+        expected = (X["city"] == name).fillna(False)
+        assert found[f"city_{name}"].tolist() == expected.tolist()
     binary = TableEncoder(min_frequency=None, drop="if_binary").fit(X)
     assert len(binary.get_feature_names_out()) == 1 + 5 + 1
     with warnings.catch_warnings(action="error"):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.ensemble import (
@@ -111,6 +112,17 @@ def test_levels_and_missing_values_that_fit_has_not_seen(member):
     for row in range(4):
         alone = model.predict(new[row : row + 1])
         np.testing.assert_allclose(alone, predicted[row : row + 1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_frames_that_scikit_learn_is_set_to_return_change_nothing(member):
+    X = streets()
+    y = target(X)
+    expected = Encoded(clone(MEMBERS[member]), X).fit(X, y).predict(X)
+    with config_context(transform_output="pandas"):
+        found = Encoded(clone(MEMBERS[member]), X).fit(X, y).predict(X)
+    np.testing.assert_array_equal(found, expected)
 
 
 def streets(n_rows=240, n_streets=20, seed=0):
