@@ -10,8 +10,8 @@ import skacv
 
 # What the package takes of scikit-learn, which imports NumPy, SciPy and joblib.
 SCIKIT_LEARN = (
-    "from sklearn import ensemble, linear_model, metrics, model_selection, pipeline, "
-    "preprocessing, svm"
+    "from sklearn import ensemble, linear_model, metrics, model_selection, "
+    "multioutput, pipeline, preprocessing, svm"
 )
 HEAVY = {
     "IPython",
