@@ -51,7 +51,7 @@ def ours(task, name):
         "classification": SelfStoppingClassifier,
     }
     model = kinds[task](random_state=0, **OURS[name])
-    return make_pipeline(indicators(), model) if name == "encoded" else model
+    return make_pipeline(indicators(task), model) if name == "encoded" else model
 
 
 def methods(task):

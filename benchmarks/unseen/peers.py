@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from ..studies.default_call import GAMMAS, regression_peers
-from .views import Categories, Viewed, categories_and_means, indicators, text
+from .views import Viewed, categories, categories_and_means, indicators, text
 
 SEED = 0
 N_TREES = 500
@@ -218,7 +218,7 @@ def after(view, peer):
     """A peer of raw frames, as a function of the task."""
 
     def of_frames(task):
-        return Viewed(view, partial(peer, task))
+        return Viewed(view(task), partial(peer, task))
 
     return of_frames
 
@@ -244,10 +244,10 @@ FORESTS = {
 BOOSTED = {
     "HistGB, stopped": after(categories_and_means, stopped_boosting),
     "HistGB, folds": after(categories_and_means, searched_boosting),
-    "XGBoost": after(Categories, xgboost),
-    "LightGBM": after(Categories, lightgbm),
+    "XGBoost": after(categories, xgboost),
+    "LightGBM": after(categories, lightgbm),
     "CatBoost": after(text, catboost),
-    AUTOML: after(Categories, flaml),
+    AUTOML: after(categories, flaml),
 }
 PEERS = {
     task: {name: after(indicators, peer) for name, peer in (numbers | FORESTS).items()}

@@ -1,4 +1,7 @@
-"""How do users hand a raw frame to a model that cannot take it as it is?"""
+"""How do users hand a raw frame to a model that cannot take it as it is?
+
+A view is a function of the task that gives a transformer.
+"""
 
 import re
 
@@ -33,7 +36,7 @@ def numbers_and_text(frame):
         name = re.sub(r"\W+", "_", original)  # libraries take no punctuation
         if pd.api.types.is_datetime64_any_dtype(values):
             columns[f"{name}_days"] = (values - EPOCH) / DAY
-            for part in ("year", "month", "dayofweek", "hour"):
+            for part in ("year", "month", "day_of_week", "hour"):
                 columns[f"{name}_{part}"] = getattr(values.dt, part).astype(float)
         elif pd.api.types.is_numeric_dtype(values):
             columns[name] = values.astype(float)
@@ -45,7 +48,7 @@ def numbers_and_text(frame):
 as_numbers_and_text = FunctionTransformer(numbers_and_text)
 
 
-def indicators():
+def indicators(task):
     """The recipe of docs/guide/tables.md; levels of a single row are one."""
     encoder = OneHotEncoder(
         handle_unknown="infrequent_if_exist", min_frequency=2, sparse_output=False
@@ -81,23 +84,30 @@ class Categories(TransformerMixin, BaseEstimator):
         return frame.astype(self.dtypes_)
 
 
+def categories(task):
+    """Categories of pandas."""
+    return Categories()
+
+
 def with_many_levels(frame):
     """Names of columns with more levels than HistGradientBoosting takes."""
-    categories = frame.select_dtypes("category")
-    return [name for name in categories if categories[name].nunique() > MOST_LEVELS]
+    columns = frame.select_dtypes("category")
+    return [name for name in columns if columns[name].nunique() > MOST_LEVELS]
 
 
-def categories_and_means():
+def categories_and_means(task):
     """Categories, and means of y by level where there are more than 255 levels."""
+    # Numbers that are whole would be taken for classes.
+    kind = "continuous" if task == "regression" else "auto"
     means = make_column_transformer(
-        (TargetEncoder(random_state=0), with_many_levels),
+        (TargetEncoder(target_type=kind, random_state=0), with_many_levels),
         remainder="passthrough",
         verbose_feature_names_out=False,
     )
     return make_pipeline(Categories(), means.set_output(transform="pandas"))
 
 
-def text():
+def text(task):
     """Text with a level for what is missing."""
 
     def filled(frame):
@@ -114,8 +124,7 @@ class Viewed(BaseEstimator):
 
     Parameters
     ----------
-    view : callable
-        Gives a transformer.
+    view : transformer
     peer : callable
         Of the number of columns of the view; gives a model.
     """
@@ -125,13 +134,12 @@ class Viewed(BaseEstimator):
         self.peer = peer
 
     def fit(self, X, y):
-        self.view_ = self.view()
-        viewed = self.view_.fit_transform(X, y)
+        viewed = self.view.fit_transform(X, y)
         self.model_ = self.peer(viewed.shape[1]).fit(viewed, y)
         return self
 
     def predict(self, X):
-        return self.model_.predict(self.view_.transform(X))
+        return self.model_.predict(self.view.transform(X))
 
     def predict_proba(self, X):
-        return self.model_.predict_proba(self.view_.transform(X))
+        return self.model_.predict_proba(self.view.transform(X))
