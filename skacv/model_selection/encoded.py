@@ -97,6 +97,10 @@ class EncodedTable:
         n_outputs = max([1, *shape_of(y)[1:]])
         return cls(encoder.fit_transform(X), encoder, n_outputs)
 
+    def n_one_hot_columns(self):
+        """Number of columns that linear members see, of the encoder."""
+        return len(self.encoder.one_hot().fit(self.X).get_feature_names_out())
+
     def encoded(self, candidate):
         """A candidate with the table that it is fitted to, made once for its member.
 

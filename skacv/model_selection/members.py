@@ -330,7 +330,8 @@ class ComposedOfMembers(Composition):
         task = task_of(encoded.X, y) if self.task == "auto" else self.task
         table = Table.of(encoded.X, y)
         if encoded.encoder is not None:  # whose views have what members can take
-            table = replace(table, has_missing=False)
+            n_columns = encoded.n_one_hot_columns()
+            table = replace(table, has_missing=False, n_columns=n_columns)
         is_of_table = self.criterion in tuple(ESTIMATES)
         needed = ESTIMATES[self.criterion] if is_of_table else None
         members, left_out = that_take(PORTFOLIOS[task](table), table, needed)

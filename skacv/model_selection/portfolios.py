@@ -300,11 +300,12 @@ def _trees(table, classes, share):
     size = {"max_iter": n_trees, **(SMALL if is_small else USUAL)}
     # They try fewer columns where rows are many.
     most = max(FEWEST_TRIED, TRIED_ENTRIES // table.n_rows)
-    n_tried = max(1, int(min(share * table.n_columns, most)))
+    # A share, since members may see more columns than the table has, or fewer.
+    share = min(share, (most + 0.5) / table.n_columns)
     trees = boosted(random_state=0, **size)
     return [
         ("boosted trees", Staged(per_output(trees) if table.n_targets > 1 else trees)),
-        ("extra trees", Staged(extra(max_features=n_tried, **EXTRA))),
+        ("extra trees", Staged(extra(max_features=share, **EXTRA))),
     ]
 
 
