@@ -187,7 +187,7 @@ def test_intervals_that_are_left():
     expected = model.predict_interval(X)
     model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X), expected)
-    with pytest.raises(ValueError, match=r"'jackknife\+': risk, loo, cv can be had"):
+    with pytest.raises(ValueError, match=r"'jackknife\+': auto, scaled, .*loo.* can be had"):
         model.predict_interval(X, method="jackknife+")
     model.drop_record(intervals=False)
     with pytest.raises(ValueError, match="'auto': none can be had"):
@@ -240,7 +240,7 @@ def test_residuals_of_groups_are_those_of_folds():
     expected = model.predict_interval(X, [0.5, 0.8])
     model.drop_record()
     np.testing.assert_array_equal(model.predict_interval(X, [0.5, 0.8]), expected)
-    with pytest.raises(ValueError, match="'loo': cv can be had"):
+    with pytest.raises(ValueError, match="'loo': auto, scaled, cv can be had"):
         model.predict_interval(X, method="loo")
     # Thirty groups, not ninety rows, bound what can be covered.
     with pytest.raises(ValueError, match="there are 30"):
@@ -445,10 +445,10 @@ def test_a_pickle_is_at_most_twice_that_of_the_member(name):
     assert n_bytes(model) <= min(2 * alone, before)
 
 
-def test_that_of_few_coefficients_is_a_number_a_row():
+def test_that_of_few_coefficients_is_two_numbers_a_row():
     X, y = diabetes()
     model = TrajectoryEarlyStoppingCV(TrajectoryLasso("path"), random_state=0)
-    assert n_bytes(model.fit(X, y).drop_record()) < y.nbytes + 2000
+    assert n_bytes(model.fit(X, y).drop_record()) < 2 * y.nbytes + 2200
     assert n_bytes(model.drop_record(intervals=False)) < 2000
 
 
@@ -505,7 +505,8 @@ def test_a_chosen_iterate_keeps_its_own_held_out_predictions(name):
     with pytest.raises(ValueError, match=f"chosen iterate, {t}, alone"):
         np.asarray(found)
     interval = whole.at_iteration(t).predict_interval(X, method=model.criterion_)
-    np.testing.assert_allclose(model.predict_interval(X), interval, rtol=1e-10)
+    intervals = model.predict_interval(X, method=model.criterion_)
+    np.testing.assert_allclose(intervals, interval, rtol=1e-10)
     other = next(u for u in kept.recorded_iterations() if u != t)
     with pytest.raises(ValueError, match=f"chosen iterate, {t}, alone"):
         model.at_iteration(other).predict_interval(X)

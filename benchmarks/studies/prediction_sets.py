@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import load_digits, load_wine, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -19,9 +19,7 @@ SETS = {
     ),
     "digits, a fifth of the labels random": partial(noisy_labels, load_digits),
     "digits": partial(shipped, load_digits),
-    "breast cancer, a fifth of the labels random": partial(
-        noisy_labels, load_breast_cancer
-    ),
+    "wine, a fifth of the labels random": partial(noisy_labels, load_wine),
 }
 
 

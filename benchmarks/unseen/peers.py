@@ -1,8 +1,12 @@
 """What do users run today on a table, tuned as they would? Peers of the default.
 
 A peer is a function of the task and the number of columns that gives an estimator on
-one thread. Those of a library import it when called.
+one thread. Those of a library import it when called. ``PEERS`` has each with its view
+of the raw frame, see ``views.py``: libraries of boosted trees take categories and
+missing values as they are, the others have numbers.
 """
+
+from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -24,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from ..studies.default_call import GAMMAS, regression_peers
+from .views import Viewed, categories, categories_and_means, indicators, text
 
 SEED = 0
 N_TREES = 500
@@ -110,7 +115,11 @@ def logistic(task, p):
     return scaled(GridSearchCV(model, grid, cv=5, scoring=negative_log_loss))
 
 
-boosting = of_task(HistGradientBoostingRegressor, HistGradientBoostingClassifier)
+boosting = of_task(
+    HistGradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    categorical_features="from_dtype",
+)
 
 
 def stopped_boosting(task, p):
@@ -146,7 +155,9 @@ def xgboost(task, p):
     from xgboost import XGBClassifier, XGBRegressor
 
     peer = of_task(XGBRegressor, XGBClassifier, n_jobs=1, **ROUNDS)
-    model = peer(task, p).set_params(early_stopping_rounds=PATIENCE)
+    model = peer(task, p).set_params(
+        early_stopping_rounds=PATIENCE, enable_categorical=True
+    )
     return Stopped(model, verbose=False)
 
 
@@ -156,6 +167,23 @@ def lightgbm(task, p):
 
     peer = of_task(LGBMRegressor, LGBMClassifier, n_jobs=1, verbose=-1, **ROUNDS)
     return Stopped(peer(task, p), callbacks=[early_stopping(PATIENCE, verbose=False)])
+
+
+class StoppedCatBoost(Stopped):
+    """The same, which needs the names of columns of text."""
+
+    def fit(self, X, y):
+        self.options["cat_features"] = list(X.select_dtypes(exclude="number"))
+        return super().fit(X, y)
+
+
+def catboost(task, p):
+    """CatBoost with its own learning rate and the usual early stopping."""
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    options = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+    peer = of_task(CatBoostRegressor, CatBoostClassifier, **options)
+    return StoppedCatBoost(peer(task, p), early_stopping_rounds=PATIENCE)
 
 
 class Automatic(Wrapped):
@@ -186,25 +214,46 @@ def flaml(task, p):
     return Automatic(AutoML(), task)
 
 
-OF_BOTH = {
+def after(view, peer):
+    """A peer of raw frames, as a function of the task."""
+
+    def of_frames(task):
+        return Viewed(view(task), partial(peer, task))
+
+    return of_frames
+
+
+ON_NUMBERS = {
+    "regression": {
+        **{
+            name: scaled_peer(name)
+            for name in ("LassoCV", "ElasticNetCV", "RidgeCV", "KernelRidge")
+        },
+        "SVR": support_vectors,
+    },
+    "classification": {"logistic": logistic, "SVC": support_vectors},
+}
+FORESTS = {
     "random forest": of_task(
         RandomForestRegressor, RandomForestClassifier, n_estimators=N_TREES
     ),
     "extra trees": of_task(
         ExtraTreesRegressor, ExtraTreesClassifier, n_estimators=N_TREES
     ),
-    "HistGB, stopped": stopped_boosting,
-    "HistGB, folds": searched_boosting,
-    "XGBoost": xgboost,
-    "LightGBM": lightgbm,
-    AUTOML: flaml,
 }
-REGRESSION = ("LassoCV", "ElasticNetCV", "RidgeCV", "KernelRidge")
+BOOSTED = {
+    "HistGB, stopped": after(categories_and_means, stopped_boosting),
+    "HistGB, folds": after(categories_and_means, searched_boosting),
+    "XGBoost": after(categories, xgboost),
+    "LightGBM": after(categories, lightgbm),
+    "CatBoost": after(text, catboost),
+    AUTOML: after(categories, flaml),
+}
 PEERS = {
-    "regression": {
-        **{name: scaled_peer(name) for name in REGRESSION},
-        "SVR": support_vectors,
-        **OF_BOTH,
-    },
-    "classification": {"logistic": logistic, "SVC": support_vectors, **OF_BOTH},
+    task: {name: after(indicators, peer) for name, peer in (numbers | FORESTS).items()}
+    | BOOSTED
+    for task, numbers in ON_NUMBERS.items()
 }
+# Those that the claim about raw frames names.
+SIX = ("CatBoost", "LightGBM", "HistGB, stopped", "random forest")
+SIX += ("RidgeCV", "SVR", "logistic", "SVC")

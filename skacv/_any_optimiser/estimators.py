@@ -66,6 +66,8 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         Indices of the rows that every fold holds out.
     loo_indices_ : ndarray of int
         Indices of the rows left out one at a time.
+    cv_target_, loo_target_ : ndarray of shape (n_held_out,)
+        Targets of the held-out rows.
     n_iter_, iteration_ : int
         Index of the last iterate, and of the one in use.
     """
@@ -128,10 +130,10 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         names["_row_weights"] = np.ones(len(y))
         names["_groups"] = groups_of(split_params)
         if splitter is not None:
-            names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)))
+            names |= _of_folds(run.cv_path(splitter.split(X, y, **split_params)), y)
         rows = self._rows_left_out(len(y), rng)
         if len(rows):
-            names |= _attributes("loo", run.loo_path(rows))
+            names |= _attributes("loo", run.loo_path(rows), y)
         former = [name for name in vars(self) if name.startswith(("cv_", "loo_"))]
         for name in [*former, *NAMES]:
             vars(self).pop(name, None)
@@ -215,20 +217,21 @@ class IteratedModel(RecordedModel, RecordsTrajectory):
         return held_out_losses_of(self, ESTIMATES[name], y, self._row_losses)
 
 
-def _attributes(name, found):
+def _attributes(name, found, y):
     """Fitted attributes of an estimate."""
     return {
         f"{name}_path_": found.path,
         f"{name}_se_path_": found.se_path,
         f"{name}_prediction_path_": found.prediction_path,
         f"{name}_indices_": found.indices,
+        f"{name}_target_": y[found.indices],
     }
 
 
-def _of_folds(found):
+def _of_folds(found, y):
     """Fitted attributes of folds, whose rows are listed fold by fold."""
     ends = np.flatnonzero(np.diff(found.folds)) + 1
-    attributes = _attributes("cv", found)
+    attributes = _attributes("cv", found, y)
     return {**attributes, "cv_indices_": np.split(found.indices, ends)}
 
 

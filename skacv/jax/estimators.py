@@ -115,7 +115,8 @@ class OptaxRegressor(OptaxModel, IteratedRegressor):
     Attributes
     ----------
     {params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
+    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {feature_names_in_}
 
     Examples
     --------
@@ -153,7 +154,8 @@ class OptaxClassifier(OptaxModel, IteratedClassifier):
     Attributes
     ----------
     {classes_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
+    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {feature_names_in_}
 
     Examples
     --------

@@ -26,7 +26,10 @@ from .intervals import drawn_units, rank_of, ranked
 
 
 def likelier_classes(probabilities):
-    """The probability of all classes that are likelier than each, for every row."""
+    """The probability of all classes that are likelier than a class, for each class.
+
+    Shapes: probabilities and returned (n_rows, n_classes).
+    """
     order = np.argsort(-probabilities, axis=1, kind="stable")
     falling = np.take_along_axis(probabilities, order, axis=1)
     before = np.cumsum(falling, axis=1)[:, :-1]
@@ -72,6 +75,7 @@ class HeldOutScores(NamedTuple):
             The number of every row's class.
         """
         rows = np.arange(len(labels))
+        probabilities = probabilities.astype(np.float64)
         scores = {
             name: score(probabilities)[rows, labels]
             for name, score in CONFORMITY_SCORES.items()
@@ -116,6 +120,7 @@ def sets_around(probabilities, held_out, coverage, method):
     known, units = held_out.scores[method], held_out.units
     n_units = len(known) if units is None else int(units.max()) + 1
     ranks = [rank_of(share, n_units) for share in coverage.ravel()]
-    scores = CONFORMITY_SCORES[method](probabilities)
+    # In double precision, as those of held-out rows: equal probabilities are tied.
+    scores = CONFORMITY_SCORES[method](probabilities.astype(np.float64))
     sets = [scores <= ranked(known, rank, units) for rank in ranks]
     return np.stack(sets, axis=-1).reshape(*scores.shape, *coverage.shape)

@@ -79,6 +79,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     transformer_ : transformer or None
         With "onehot": makes its columns of the codes, by its ``imputer_``, a
         ``SimpleImputer``, and ``encoders_``, a ``OneHotEncoder`` for each category.
+    n_samples_ : int
+        Number of rows in ``fit``.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -287,7 +289,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         transformer = None
         if self.categories == "onehot":
             transformer = self._one_hot(coded).fit(codes)
-        self.n_features_in_ = table.shape[1]
+        self.n_samples_, self.n_features_in_ = table.shape
         if names:
             self.feature_names_in_ = np.array(names, dtype=object)
         else:

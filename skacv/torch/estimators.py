@@ -156,7 +156,8 @@ class TorchRegressor(TorchModel, IteratedRegressor):
     Attributes
     ----------
     {module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
+    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {feature_names_in_}
 
     Examples
     --------
@@ -192,7 +193,8 @@ class TorchClassifier(TorchModel, IteratedClassifier):
     Attributes
     ----------
     {classes_, module_, params_, train_path_, cv_path_, cv_prediction_path_}
-    {cv_indices_, loo_indices_, n_iter_, n_features_in_, feature_names_in_}
+    {cv_indices_, loo_indices_, cv_target_, loo_target_, n_iter_, n_features_in_}
+    {feature_names_in_}
 
     Examples
     --------

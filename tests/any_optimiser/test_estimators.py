@@ -18,6 +18,7 @@ from skacv import (
     TrajectoryLogisticRegression,
 )
 
+from ..oracles import set_by_hand
 from ..test_docstrings import section
 from ..test_fitted_state import rows_in
 from ..test_skops import from_skops
@@ -190,3 +191,17 @@ def test_skops_stores_fitted_models(Regressor, Classifier, rng):
             found = other.at_iteration(2).predict(X)
             np.testing.assert_array_equal(found, model.at_iteration(2).predict(X))
             np.testing.assert_array_equal(other.cv_path_, model.cv_path_)
+
+
+def test_prediction_sets_by_hand(Classifier, rng):
+    X, y = classes_of(rng)
+    model = Classifier(cv=4, max_iter=20).fit(X, y)
+    decision = np.asarray(model.cv_prediction_path_)[20].astype(float)
+    known = np.exp(decision - decision.max(axis=1, keepdims=True))
+    known /= known.sum(axis=1, keepdims=True)
+    labels = np.searchsorted(model.classes_, y[np.hstack(model.cv_indices_)])
+    for method in ("lac", "aps"):
+        found = model.predict_set(X[:5], 0.8, method)
+        for row, members in zip(model.predict_proba(X[:5]), found):
+            expected = set_by_hand(known, labels, row, 0.8, method)
+            np.testing.assert_array_equal(np.flatnonzero(members), expected)

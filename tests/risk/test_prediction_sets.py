@@ -130,3 +130,15 @@ def test_ranks_are_those_of_intervals():
     new = np.array([[0.11, 0.89], [0.09, 0.91]])
     found = sets_of(known, labels, new, 0.9, "lac")
     np.testing.assert_array_equal(found, [[True, True], [False, True]])
+
+
+@pytest.mark.parametrize("method", CONFORMITY_SCORES)
+def test_single_precision_ties_with_double(method, rng):
+    """A row whose probabilities are those of a held-out one has the same score."""
+    known, labels = drawn(rng, 60)
+    single = known.astype(np.float32)
+    found = sets_of(single.astype(np.float64), labels, single, 0.8, method)
+    expected = sets_of(
+        single.astype(np.float64), labels, single.astype(np.float64), 0.8, method
+    )
+    np.testing.assert_array_equal(found, expected)

@@ -37,8 +37,11 @@ from .sides import on_smaller_side
 from .streaming import replace_fitted, rows_to_fit, stay_on_workers
 
 # Seconds that an update takes, with folds: for an entry of X, or of the second moments
-# of the columns where these are enough; and what it takes of however few.
-SECONDS_OF_ENTRY, SECONDS_OF_UPDATE = 1e-8, 1e-4
+# of the columns where these are enough; for an entry of held-out rows, which are
+# predicted many iterates at a time; and what it takes of however few. And seconds for a
+# product of two entries in second moments.
+SECONDS_OF_ENTRY, SECONDS_OF_PREDICTION, SECONDS_OF_UPDATE = 1e-8, 2e-10, 1e-4
+SECONDS_OF_MOMENT = 3e-10
 # Parameters that a run which goes on may have anew.
 AT_ANY_TIME = (
     "max_iter",
@@ -297,12 +300,15 @@ class TrajectoryModel(CallbackSupportMixin, BaseEstimator):
     def _price(self, n_rows, n_columns, n_outputs):
         """What a run to data of a shape is expected to take, as a Price."""
         spec, n_entries = self._spec(), n_rows * n_columns
-        n_used = min(n_rows, n_columns) * n_columns if spec.is_of_moments else n_entries
-        # Held-out rows are predicted after every update.
-        update = SECONDS_OF_ENTRY * n_outputs * (n_used + n_entries / 10)
+        smaller_side = min(n_rows, n_columns)
+        start, n_used = SECONDS_TO_READ * n_entries, n_entries
+        if spec.is_quadratic:
+            start += SECONDS_OF_MOMENT * n_entries * smaller_side
+        if spec.is_of_moments:
+            n_used = smaller_side**2
+        update = SECONDS_OF_ENTRY * n_used + SECONDS_OF_PREDICTION * n_entries
         n_updates = len(spec.strengths) * self.max_iter
-        start = SECONDS_TO_READ * n_entries
-        return Price(start, SECONDS_OF_UPDATE + update, n_updates)
+        return Price(start, SECONDS_OF_UPDATE + n_outputs * update, n_updates)
 
     def _leaves_one_out_cheaply(self, X, y):
         """Whether leave-one-out of every row takes about as long as a few folds.
