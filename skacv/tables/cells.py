@@ -16,6 +16,24 @@ from .._estimator.data.checks import has_sparse_columns, is_missing
 
 # A sparse matrix with more entries, zeros included, is not made dense.
 MOST_DENSE_ENTRIES = 10_000_000
+# Texts that mean that there is no value: those of pandas.read_csv, and the question
+# mark of the tables of UCI.
+NO_VALUE = {
+    "",
+    "?",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+}
 INSTANT, ELAPSED = "datetime64[us]", "timedelta64[us]"
 MIDNIGHT = datetime.min
 
@@ -247,7 +265,7 @@ def _of_levels(codes, levels, is_declared=False):
         if code < 0 or is_missing(levels[code]):
             continue
         text = text_of(levels[code])
-        if text.strip():
+        if text.strip() not in NO_VALUE:
             place[code] = of_text.setdefault(text, len(of_text))
     return Cells("text", place[codes], list(of_text), is_declared=is_declared)
 

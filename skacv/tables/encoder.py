@@ -36,8 +36,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       **Durations**: seconds.
     * **categories**: all other texts, and columns of a category dtype.
 
-    Missing are None, NaN, NaT, ``pandas.NA`` and empty texts. Columns that are constant
-    or miss all values are dropped, and so are texts of which none occurs twice.
+    Missing are None, NaN, NaT, ``pandas.NA``, empty texts, and texts such as "NA",
+    "null" and "?". Columns that are constant or miss all values are dropped, and so are
+    texts of which none occurs twice.
 
     The same rows have the same numbers, whatever frame or array they come in. Frames
     may have their columns in another order than in ``fit``, and more of them.

@@ -44,9 +44,9 @@ OF_COLUMNS = {
     "categorical_column",
     "cat_feature",
     "cat_features",
-    "enable_categorical",
     "feature_types",
     "feature_weights",
+    "groups",
     "interaction_constraints",
     "interaction_cst",
     "monotone_constraints",
@@ -58,35 +58,38 @@ OF_COLUMNS = {
 NO_COLUMNS = None, False, "from_dtype", "pairwise", "no_interactions"
 
 
-def takes_columns(estimator):
-    """Whether an estimator has a way of its own with the columns of X.
+def check_takes_codes(estimator):
+    """Raise where an estimator has a way of its own with the columns of X.
 
-    It is then fitted to X as it was passed: a pipeline, whose first steps see the
-    columns, or an estimator with a parameter that names columns.
+    That is a pipeline, whose first steps see the columns, or an estimator with a
+    parameter that names columns. Codes are others.
 
-    Parameters
-    ----------
-    estimator : estimator, Staged of one, or Pipeline
-
-    Returns
-    -------
-    bool
+    Raises
+    ------
+    ValueError
     """
-    inner = estimator.estimator if isinstance(estimator, Staged) else estimator
-    if isinstance(inner, Pipeline):
-        return True
-    params = inner.get_params(deep=False)
-    named = [params[name] for name in OF_COLUMNS & params.keys()]
-    has_groups = np.ndim(params.get("groups", 0)) > 0  # of columns
-    is_precomputed = params.get("kernel") == "precomputed"
-    by_columns = [value for value in named if not _is_of_no_column(value)]
-    return bool(by_columns or has_groups or is_precomputed)
-
-
-def _is_of_no_column(value):
-    """Whether a value of a parameter of columns concerns none."""
-    is_plain = isinstance(value, str | bool | None)
-    return is_plain and value in NO_COLUMNS
+    name = type(estimator).__name__
+    advice = "with an encoder: set encoder=None, which passes X on as it is"
+    if isinstance(estimator, Pipeline):
+        raise ValueError(
+            "A Pipeline, whose steps are of columns of X, cannot be a member "
+            f"{advice}, or take its last step, {type(estimator[-1]).__name__}, alone."
+        )
+    params = estimator.get_params(deep=False)
+    for key in sorted(OF_COLUMNS & params.keys()):
+        value = params[key]
+        is_of_none = isinstance(value, str | bool | None) and value in NO_COLUMNS
+        is_number_of_groups = key == "groups" and np.ndim(value) == 0
+        if not (is_of_none or is_number_of_groups):
+            raise ValueError(
+                f"{name} with {key}={value!r}, which is of columns of X, cannot be a "
+                f"member {advice}, or leave {key} out."
+            )
+    if params.get("kernel") == "precomputed":
+        raise ValueError(
+            f'{name} with kernel="precomputed", which has no columns, cannot be a '
+            f"member {advice}."
+        )
 
 
 def view_for(estimator, encoder, n_outputs=1):
@@ -109,10 +112,14 @@ def view_for(estimator, encoder, n_outputs=1):
         :class:`Staged` fits to the rows of every fold separately.
     transformer : transformer or None
         From codes to the view, not fitted. None: the codes are the view.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has a way of its own with the columns of X.
     """
-    if takes_columns(estimator):
-        return estimator, None
     if not isinstance(estimator, Staged):
+        check_takes_codes(estimator)
         is_recorded = isinstance(estimator, RecordsTrajectory)
         kind = estimator if is_recorded else kind_of(estimator)
         make = VIEWS.get(type(kind), _numbers)

@@ -81,6 +81,7 @@ def strings_with_missing_values():
         "NaN": X.assign(city=np.where(names == None, np.nan, names)),  # noqa: E711
         "empty": X.assign(city=np.where(names == None, "", names)),  # noqa: E711
         "blank": X.assign(city=np.where(names == None, "  ", names)),  # noqa: E711
+        "NA": X.assign(city=np.where(names == None, "NA", names)),  # noqa: E711
         "category": X.astype({"city": "category"}),
     }
     return AwkwardTable(X, y, same, {"size": size, "city": _without(city, 7)})
@@ -377,6 +378,7 @@ def numbers_as_texts():
     same = {
         "numbers": pd.DataFrame({"size": _without(size, 6), "count": city}),
         "empty texts": X.assign(size=X["size"].where(X["size"].notna(), "")),
+        "question marks": X.assign(size=X["size"].where(X["size"].notna(), "?")),
     }
     return AwkwardTable(X, y, same, {"size": _without(size, 6), "count": city})
 

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
 
 from skacv import Staged, TableEncoder
-from skacv.tables.views import takes_columns, view_for
+from skacv.tables.views import view_for
 from tests.staged.boosters.cases import PLAIN, booster
 
 from .frames import TABLES
@@ -65,11 +64,9 @@ def test_tables(name):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_settings_of_columns_are_left_alone(name):
+def test_settings_of_columns_are_of_x(name):
     encoder = TableEncoder().fit(streets())
-    plain = booster(name)
-    assert not takes_columns(plain)
-    own = {"XGB": "feature_types", "LGB": "categorical_feature", "Cat": "cat_features"}
-    member = clone(plain).set_params(**{own[name[:3]]: ["c", "c", "q", "q"]})
-    assert takes_columns(member)
-    assert view_for(member, encoder) == (member, None)
+    key = {"XGB": "feature_types", "LGB": "categorical_feature", "Cat": "cat_features"}
+    member = booster(name, **{key[name[:3]]: ["c", "c", "q", "q"]})
+    with pytest.raises(ValueError, match=f"leave {key[name[:3]]} out"):
+        view_for(Staged(member), encoder)

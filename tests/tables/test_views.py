@@ -34,7 +34,8 @@ from skacv import (
     TrajectoryLasso,
 )
 from skacv._compat import target_encoder
-from skacv.tables.views import MOST_ONE_HOT, takes_columns, view_for
+from skacv.tables import views
+from skacv.tables.views import MOST_ONE_HOT, view_for
 from tests.cases import covering
 
 from .frames import CITIES, TABLES
@@ -148,6 +149,25 @@ def target(X, seed=1):
 # ----------------------------------------------- the same by scikit-learn alone
 
 
+@pytest.fixture
+def many_rows(monkeypatch):
+    """Tables count as ones with many rows, of which histograms take categories."""
+    monkeypatch.setattr(views, "FEW_ROWS", 0)
+
+
+def test_histograms_take_levels_of_few_rows_one_by_one():
+    X = streets()
+    y = target(X)
+    boosted = HistGradientBoostingRegressor(max_iter=20, **SEED)
+    model = Encoded(Staged(boosted), X).fit(X, y)
+    levels = OneHotEncoder(min_frequency=3, sparse_output=False)
+    numbers = ("passthrough", ["size", "age"])
+    by_hand = make_column_transformer(numbers, (levels, ["city", "street"]))
+    expected = make_pipeline(by_hand, clone(boosted)).fit(X, y).predict(X)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-10)
+
+
+@pytest.mark.usefixtures("many_rows")
 def test_histograms_take_categories_as_those_of_a_frame():
     X = streets()
     y = target(X)
@@ -168,6 +188,7 @@ def by_target(estimator, others, names):
     return make_pipeline(make_column_transformer(*parts), estimator)
 
 
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize(("n_streets", "max_bins"), [(40, 255), (20, 15)])
 def test_many_levels_become_means(n_streets, max_bins):
     X = streets(n_streets=n_streets)
@@ -265,6 +286,7 @@ def squared(y, predicted):
     return np.mean((y - predicted) ** 2)
 
 
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize("is_of_classes", [False, True])
 def test_means_are_fitted_to_the_rows_of_every_fold(is_of_classes):
     X, folds = streets(n_streets=80), KFold(4, shuffle=True, random_state=0)
@@ -300,6 +322,7 @@ TREES = {
 }
 
 
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize("kind", ["half the rows", "a tenth of the rows"])
 @pytest.mark.parametrize("name", TREES)
 def test_scores_on_a_shuffled_target_are_honest(name, kind):
@@ -345,25 +368,35 @@ def test_rare_classes_and_many_levels():
 
 
 @pytest.mark.parametrize(
-    "estimator",
+    ("estimator", "message"),
     [
-        make_pipeline(StandardScaler(), MLPRegressor()),
-        HistGradientBoostingRegressor(categorical_features=[0]),
-        HistGradientBoostingRegressor(monotonic_cst={"size": 1}),
-        TrajectoryGroupLasso(groups=[0, 0, 1]),
-        KernelEigenProRegressor(kernel="precomputed"),
+        (
+            make_pipeline(StandardScaler(), MLPRegressor()),
+            "its last step, MLPRegressor",
+        ),
+        (
+            HistGradientBoostingRegressor(categorical_features=[0]),
+            r"categorical_features=\[0\], .* leave categorical_features out",
+        ),
+        (
+            HistGradientBoostingRegressor(monotonic_cst={"size": 1}),
+            "monotonic_cst={'size': 1}, which is of columns of X",
+        ),
+        (TrajectoryGroupLasso(groups=[0, 0, 1]), r"groups=\[0, 0, 1\]"),
+        (KernelEigenProRegressor(kernel="precomputed"), "which has no columns"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
-def test_what_names_columns_takes_them_as_they_are(estimator):
+def test_what_names_columns_of_x_takes_no_codes(estimator, message):
     encoder = TableEncoder().fit(streets())
     is_recorded = hasattr(estimator, "fit_up_to")
     for member in [estimator] if is_recorded else [estimator, Staged(estimator)]:
-        assert takes_columns(member)
-        assert view_for(member, encoder) == (member, None)
+        with pytest.raises(ValueError, match=message):
+            view_for(member, encoder)
 
 
 def test_others_do_not_name_columns():
-    assert not any(takes_columns(member) for member in MEMBERS.values())
-    assert not takes_columns(TrajectoryGroupLasso(groups=2))
+    encoder = TableEncoder().fit(streets())
+    group_lasso = TrajectoryGroupLasso(groups=2, **COLUMNS)
+    assert view_for(group_lasso, encoder)[0] is group_lasso
     assert MOST_ONE_HOT < 20  # the number of streets
