@@ -177,7 +177,7 @@ def _ensembles(estimator, encoder, n_outputs):
 def _every_level(columns, places):
     """One-hot columns of the columns at some places, rare levels among them."""
     some = [columns[place] for place in places]
-    return OneHotCodes(some)
+    return OneHotCodes(some, drop="if_binary")
 
 
 def _histograms(estimator, encoder, n_outputs):
@@ -186,7 +186,8 @@ def _histograms(estimator, encoder, n_outputs):
     if encoder.n_samples_ <= FEW_ROWS:
         numbers, categories = parted(columns)
         some = [columns[place] for place in categories]
-        levels = OneHotCodes(some, encoder.min_frequency)
+        # Of two levels one column: draws of columns for a split count each once.
+        levels = OneHotCodes(some, encoder.min_frequency, drop="if_binary")
         parts = [("numbers", "passthrough", numbers), ("levels", levels, categories)]
         return _with_many(estimator, parts, [], encoder, n_outputs)
     if n_outputs == 1:  # of several there are no means
