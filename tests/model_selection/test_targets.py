@@ -11,10 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
-    ExtraTreesRegressor,
+    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn.model_selection import GroupKFold
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.preprocessing import StandardScaler
 
 from skacv import (
@@ -268,23 +270,56 @@ def test_the_default_for_several_outputs(rng):
     }
 
 
-def test_equal_outputs_are_one(rng):
+PASSED = {
+    "nothing": {},
+    "weights": {"sample_weight": np.tile([0.0, 1.0, 2.0], N // 3)},
+    "groups": {"groups": np.arange(N) // 4},
+}
+
+
+@pytest.mark.parametrize("passed", PASSED)
+def test_equal_outputs_are_one(passed, rng):
     """The mean over copies of an output is that of the output."""
     X, y = drawn(rng)
     members = [
         ("ridge", RIDGE),
         ("kernel", KernelEigenProRegressor(gamma=0.3, n_components=0)),
-        ("trees", ExtraTreesRegressor(5)),
     ]
-    model = SelfStoppingRegressor(members, random_state=0, rule="blend")
-    one = clone(model).fit(X, y)
-    two = clone(model).fit(X, np.stack([y, y], axis=1))
+    inner = HistGradientBoostingRegressor(max_iter=9, min_samples_leaf=5)
+    settings, Y = {"random_state": 0, "rule": "blend"}, np.stack([y, y], axis=1)
+    one = SelfStoppingRegressor([*members, ("trees", inner)], **settings)
+    two = [*members, ("trees", MultiOutputRegressor(inner))]
+    two = SelfStoppingRegressor(two, **settings)
+    one.fit(X, y, **PASSED[passed])
+    two.fit(X, Y, **PASSED[passed])
     for name in ("best_score_", "best_score_se_", "best_score_corrected_"):
         assert getattr(two, name) == pytest.approx(getattr(one, name))
     assert two.weights_ == pytest.approx(one.weights_, abs=1e-6)
     np.testing.assert_allclose(
         two.predict_interval(X)[:, 1], one.predict_interval(X), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("passed", PASSED)
+def test_equal_labels_are_one(passed, rng):
+    X, signal = drawn(rng)
+    y = (signal > 0).astype(int)
+    trees = [
+        ("histograms", HistGradientBoostingClassifier(max_iter=9, min_samples_leaf=5)),
+        ("plain", GradientBoostingClassifier(n_estimators=9, max_depth=2)),
+    ]
+    each = [(name, MultiOutputClassifier(inner)) for name, inner in trees]
+    # Folds of one label would be stratified.
+    settings = {"rule": "blend", "random_state": 0, "cv": GroupKFold(3)}
+    rows = {"groups": np.arange(N) % 20, **PASSED[passed]}
+    one = SelfStoppingClassifier(trees, **settings).fit(X, y, **rows)
+    Y = np.stack([y, y], axis=1)
+    two = SelfStoppingClassifier(each, **settings).fit(X, Y, **rows)
+    for name in ("best_score_", "best_score_se_", "best_score_corrected_"):
+        assert getattr(two, name) == pytest.approx(getattr(one, name))
+    assert two.weights_ == pytest.approx(one.weights_, abs=1e-6)
+    expected = np.tile(one.predict_proba(X)[:, 1:], 2)
+    np.testing.assert_allclose(two.predict_proba(X), expected, atol=1e-6)
 
 
 def test_outputs_in_other_units_are_scaled_outside(rng):
