@@ -190,3 +190,27 @@ def test_skops_stores_fitted_models(Regressor, Classifier, rng):
             found = other.at_iteration(2).predict(X)
             np.testing.assert_array_equal(found, model.at_iteration(2).predict(X))
             np.testing.assert_array_equal(other.cv_path_, model.cv_path_)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_without_their_record_they_predict_the_same(Regressor, Classifier, task, rng):
+    is_of_classes = task == "classification"
+    X, y = classes_of(rng) if is_of_classes else linear_data(rng)
+    model = (Classifier if is_of_classes else Regressor)(max_iter=20, loo=10)
+    stopped = TrajectoryEarlyStoppingCV(model, criterion="cv", random_state=0)
+    expected = stopped.fit(X, y).predict(X)
+    before, t = len(pickle.dumps(stopped)), stopped.best_iter_
+    stored = pickle.dumps(stopped.drop_record())
+    assert len(stored) < before / 2
+    for other in (stopped, pickle.loads(stored), from_skops(stopped)):
+        np.testing.assert_array_equal(other.predict(X), expected)
+        assert other.estimator_.recorded_iterations().tolist() == [t]
+        for use in (lambda o=other: o.at_iteration(t - 1), staged(other, X)):
+            with pytest.raises(ValueError, match=r"drop_record\(\) has dropped"):
+                use()
+    np.testing.assert_array_equal(stopped.fit(X, y).predict(X), expected)
+    assert len(list(stopped.staged_predict(X))) == 21
+
+
+def staged(model, X):
+    return lambda: list(model.staged_predict(X))

@@ -6,7 +6,6 @@ from numbers import Number
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_regressor
 
 from ...optim.array_path import StoredPath
 from ..data.training_data import check_usable
@@ -176,7 +175,7 @@ class FittedState(WithoutRecord):
 
     def _estimates_of_residuals(self):
         """The estimates from which prediction intervals may take held-out residuals."""
-        if not is_regressor(self):
+        if not hasattr(self, "predict_interval"):
             return []
         return [
             estimate
@@ -270,7 +269,7 @@ class FittedState(WithoutRecord):
         Nor what else has a number for every row, which would be most of a pickle.
         """
         residuals = units = None
-        if is_regressor(self):
+        if hasattr(self, "predict_interval"):
             path = vars(self).get(estimate.predictions)
             if isinstance(path, RunningPath):
                 setattr(self, estimate.predictions, path.one_by_one())
