@@ -595,7 +595,8 @@ class TrajectoryEarlyStoppingCV(
         ``member_paths_``, and rows of X that were kept for other methods than
         ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
         do not change. Reading what has been dropped raises an error that says so. A
-        later ``fit`` begins anew.
+        later ``fit`` begins anew. Estimators of other packages that have no
+        ``drop_record`` stay as they are.
 
         Parameters
         ----------
@@ -627,12 +628,19 @@ class TrajectoryEarlyStoppingCV(
         True
         """
         chosen = self._chosen()
-        kept = without_record(chosen, intervals)
-        if chosen is self.members_[self.best_member_]:
-            self.members_ = {self.best_member_: kept}
-        else:
-            self.members_ = kept.members_
-        self.estimator_ = kept
+        self.estimator_ = kept = without_record(chosen, intervals)
+        # The chosen member, or those of a blend, are the same objects in both places.
+        shared = {id(chosen): kept}
+        for name, member in getattr(chosen, "members_", {}).items():
+            shared[id(member)] = kept.members_[name]
+        for name, member in self.members_.items():
+            if self.weights_[name] > 0 and id(member) not in shared:
+                shared[id(member)] = without_record(member, intervals)
+        self.members_ = {
+            name: shared[id(member)]
+            for name, member in self.members_.items()
+            if self.weights_[name] > 0
+        }
         self._drop({"path_", "member_paths_", "_path_error"})
         return self
 
