@@ -491,3 +491,28 @@ def test_sums_over_single_precision_are_in_double(shape, rng):
     for same, expected in zip(*found):
         scale = np.abs(expected).max()
         np.testing.assert_allclose(same, expected, rtol=0, atol=1e-10 * scale)
+
+
+@dispatched
+@pytest.mark.parametrize("name", ["lasso", "kernel", "logistic"])
+def test_without_their_record_models_stay_where_X_is(name, rng):
+    X = rng.standard_normal((40, 5))
+    y = X[:, 0] + rng.standard_normal(40)
+    model = {
+        "lasso": TrajectoryLasso(0.1, cv=3, loo=True, max_iter=10),
+        "kernel": KernelEigenProRegressor(gamma=0.1, random_state=0),
+        "logistic": TrajectoryLogisticRegression(cv=3, max_iter=10),
+    }[name]
+    y = (y > 0).astype(int) if name == "logistic" else y
+    here, there = clone(model).fit(X, y), strict.asarray(X)
+    with config_context(array_api_dispatch=True):
+        model.fit(there, strict.asarray(y))
+        expected = model.predict(there)
+        model.drop_record()
+        found = model.predict(there)
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        if name != "logistic":
+            found = np.asarray(model.predict_interval(there, method="loo"))
+            expected = here.predict_interval(X, method="loo")
+            np.testing.assert_allclose(found, expected, rtol=1e-8)

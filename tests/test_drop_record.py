@@ -48,6 +48,7 @@ from tests.test_fitted_state import (
     rows_in,
 )
 from tests.test_skops import from_skops
+from tests.test_skops import pytestmark as stored_by_skops
 
 RESPONSES = "predict", "predict_proba", "predict_log_proba", "decision_function"
 
@@ -108,6 +109,7 @@ def test_predictions_and_intervals_stay(name):
 FEW = ["lasso, loo", "kernel, labels", "staged passes", "stopped trees", "blend"]
 
 
+@stored_by_skops
 @pytest.mark.parametrize("name", FEW)
 def test_skops_loads_them(name):
     model = fitted(name)[0].drop_record()

@@ -732,7 +732,8 @@ class TrajectoryEarlyStoppingCV(
         ``member_paths_``, and rows of X that were kept for other methods than
         ``predict``. ``best_score_``, ``results_`` and other numbers stay. Predictions
         do not change. Reading what has been dropped raises an error that says so. A
-        later ``fit`` begins anew.
+        later ``fit`` begins anew. Estimators of other packages that have no
+        ``drop_record`` stay as they are.
 
         Parameters
         ----------
@@ -764,19 +765,21 @@ class TrajectoryEarlyStoppingCV(
         >>> len(pickle.dumps(model.drop_record())) < n_bytes / 2
         True
         """
-        kept = without_record(self._chosen(), intervals)
-        used = [name for name, weight in self.weights_.items() if weight > 0]
-        if len(used) == 1:
-            self.members_ = {used[0]: kept}
-        elif self.encoder_ is None:
-            self.members_ = kept.members_
-        else:  # those of the blend take codes
-            members = {name: self.members_[name] for name in used}
-            self.members_ = {
-                name: without_record(member, intervals=False)
-                for name, member in members.items()
-            }
-        self.estimator_ = kept
+        chosen = self._chosen()
+        self.estimator_ = kept = without_record(chosen, intervals)
+        # The chosen member, or those of a blend, are the same objects in both places,
+        # but for members behind an encoder of their own.
+        shared = {id(chosen): kept}
+        for name, member in getattr(chosen, "members_", {}).items():
+            shared[id(member)] = kept.members_[name]
+        for name, member in self.members_.items():
+            if self.weights_[name] > 0 and id(member) not in shared:
+                shared[id(member)] = without_record(member, intervals=False)
+        self.members_ = {
+            name: shared[id(member)]
+            for name, member in self.members_.items()
+            if self.weights_[name] > 0
+        }
         self._drop({"path_", "member_paths_", "_path_error", "_held_out_prediction"})
         return self
 

@@ -171,14 +171,16 @@ def test_fitted_models_hold_no_rows_of_the_caller(Regressor, Classifier, stops, 
         model = cls(cv=3, loo=True, max_iter=5)
         model = (TrajectoryEarlyStoppingCV(model) if stops else model).fit(X, y)
         new, run = X[:7].copy(), getattr(model, "estimator_", model)
-        expected, path = model.predict(new), np.array(run.cv_prediction_path_)
+        # Of what has been chosen those of its iterate are kept.
+        some = run.iteration_ if stops else slice(None)
+        expected, path = model.predict(new), np.array(run.cv_prediction_path_[some])
         stored = pickle.dumps(model)
         assert not rows_in(stored, X)
         X[:], y[:] = 1, y[0]
         for other in (model, pickle.loads(stored), copy.deepcopy(model)):
             run = getattr(other, "estimator_", other)
             np.testing.assert_array_equal(other.predict(new), expected)
-            np.testing.assert_array_equal(run.cv_prediction_path_, path)
+            np.testing.assert_array_equal(run.cv_prediction_path_[some], path)
 
 
 def test_skops_stores_fitted_models(Regressor, Classifier, rng):
@@ -205,3 +207,27 @@ def test_prediction_sets_by_hand(Classifier, rng):
         for row, members in zip(model.predict_proba(X[:5]), found):
             expected = set_by_hand(known, labels, row, 0.8, method)
             np.testing.assert_array_equal(np.flatnonzero(members), expected)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_without_their_record_they_predict_the_same(Regressor, Classifier, task, rng):
+    is_of_classes = task == "classification"
+    X, y = classes_of(rng) if is_of_classes else linear_data(rng)
+    model = (Classifier if is_of_classes else Regressor)(max_iter=20, loo=10)
+    stopped = TrajectoryEarlyStoppingCV(model, criterion="cv", random_state=0)
+    expected = stopped.fit(X, y).predict(X)
+    before, t = len(pickle.dumps(stopped)), stopped.best_iter_
+    stored = pickle.dumps(stopped.drop_record())
+    assert len(stored) < before / 2
+    for other in (stopped, pickle.loads(stored), from_skops(stopped)):
+        np.testing.assert_array_equal(other.predict(X), expected)
+        assert other.estimator_.recorded_iterations().tolist() == [t]
+        for use in (lambda o=other: o.at_iteration(t - 1), staged(other, X)):
+            with pytest.raises(ValueError, match=r"drop_record\(\) has dropped"):
+                use()
+    np.testing.assert_array_equal(stopped.fit(X, y).predict(X), expected)
+    assert len(list(stopped.staged_predict(X))) == 21
+
+
+def staged(model, X):
+    return lambda: list(model.staged_predict(X))

@@ -6,7 +6,6 @@ from numbers import Number
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_regressor
 
 from ...optim.array_path import StoredPath
 from ..data.training_data import check_usable
@@ -189,13 +188,13 @@ class FittedState(WithoutRecord):
     def _estimates_of_residuals(self):
         """The estimates from which intervals or sets may take their held-out rows."""
         is_of_labels = getattr(self, "_is_multilabel", False)  # several in a row
-        is_of_classes = hasattr(self, "predict_proba") and not is_of_labels
+        is_of_classes = hasattr(self, "predict_set") and not is_of_labels
         return [
             estimate
             for estimate in ESTIMATES.values()
             if estimate.residuals
             and (
-                is_regressor(self)
+                hasattr(self, "predict_interval")
                 or (is_of_classes and hasattr(self, estimate.predictions))
             )
             and hasattr(self, estimate.residuals_from or estimate.path)
@@ -289,9 +288,9 @@ class FittedState(WithoutRecord):
         path, held_out = vars(self).get(estimate.predictions), None
         if isinstance(path, RunningPath):
             setattr(self, estimate.predictions, path.one_by_one())
-        if is_regressor(self):
+        if hasattr(self, "predict_interval"):
             held_out = held_out_rows(self, estimate).at_most(MOST_RESIDUALS)
-        elif hasattr(self, "predict_proba") and not getattr(self, "_is_multilabel", 0):
+        elif hasattr(self, "predict_set") and not getattr(self, "_is_multilabel", 0):
             held_out = held_out_scores(self, estimate).at_most(MOST_RESIDUALS)
         kept = self.iteration_, held_out
         self._residuals_kept = {**(self._residuals_kept or {}), estimate.name: kept}
